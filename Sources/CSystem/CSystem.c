@@ -1,0 +1,126 @@
+#define _GNU_SOURCE
+#include "CSystem.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static int result(int r) { return r < 0 ? -errno : r; }
+
+int csystem_epoll_create(void) { return result(epoll_create1(EPOLL_CLOEXEC)); }
+
+static int add(int set, int fd, uint32_t bits, uint64_t tag) {
+    struct epoll_event e = {.events = bits, .data.u64 = tag};
+    return result(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e));
+}
+
+int csystem_epoll_add(int set, int fd, uint64_t tag) {
+    return add(set, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, tag);
+}
+
+int csystem_epoll_add_level(int set, int fd, uint64_t tag) { return add(set, fd, EPOLLIN, tag); }
+
+int csystem_epoll_remove(int set, int fd) { return result(epoll_ctl(set, EPOLL_CTL_DEL, fd, NULL)); }
+
+int csystem_epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms) {
+    int n = epoll_wait(set, events, capacity, timeout_ms);
+    if (n < 0 && errno == EINTR) return 0;
+    return result(n);
+}
+
+uint64_t csystem_event_tag(const struct epoll_event *event) { return event->data.u64; }
+uint32_t csystem_event_bits(const struct epoll_event *event) { return event->events; }
+
+int csystem_eventfd(void) { return result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+int csystem_eventfd_signal(int fd) { return result(eventfd_write(fd, 1)); }
+int csystem_eventfd_clear(int fd) {
+    eventfd_t value;
+    return result(eventfd_read(fd, &value));
+}
+
+int csystem_timerfd(void) { return result(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)); }
+
+int csystem_timerfd_arm(int fd, uint64_t deadline_ns) {
+    struct itimerspec t = {.it_value = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                                        .tv_nsec = (long)(deadline_ns % 1000000000u)}};
+    return result(timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL));
+}
+
+int csystem_timerfd_clear(int fd) {
+    uint64_t value;
+    return result((int)read(fd, &value, sizeof value));
+}
+
+int csystem_tcp_socket(int family) {
+    return result(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+int csystem_accept(int fd, struct sockaddr_storage *peer, socklen_t *length) {
+    return result(accept4(fd, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+int csystem_connect(int fd, const struct sockaddr *address, socklen_t length) {
+    return result(connect(fd, address, length));
+}
+
+ssize_t csystem_recv(int fd, void *buffer, size_t count) {
+    ssize_t n;
+    do n = recv(fd, buffer, count, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+ssize_t csystem_send(int fd, const void *buffer, size_t count) {
+    ssize_t n;
+    do n = send(fd, buffer, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+int csystem_socket_error(int fd) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0) return errno;
+    return error;
+}
+
+static int set(int fd, int level, int name, int value) {
+    return result(setsockopt(fd, level, name, &value, sizeof value));
+}
+
+int csystem_set_nodelay(int fd) { return set(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+int csystem_set_reuse(int fd, int port_too) {
+    int r = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    return r < 0 || !port_too ? r : set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+}
+
+int csystem_set_keepalive(int fd) { return set(fd, SOL_SOCKET, SO_KEEPALIVE, 1); }
+
+int csystem_set_reset_on_close(int fd) {
+    struct linger l = {.l_onoff = 1, .l_linger = 0};
+    return result(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof l));
+}
+
+uint64_t csystem_monotonic_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int64_t csystem_raise_descriptor_limit(void) {
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0) return -errno;
+    l.rlim_cur = l.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &l) < 0) return -errno;
+    return (int64_t)l.rlim_cur;
+}
+
+int csystem_die_with_parent(void) { return result(prctl(PR_SET_PDEATHSIG, SIGTERM)); }

@@ -1,0 +1,54 @@
+// The system calls that Swift's Glibc module lacks, thinly. Each returns its result, or -errno.
+#ifndef CSYSTEM_H
+#define CSYSTEM_H
+
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/// A set of descriptors to watch (epoll_create1 with close-on-exec).
+int csystem_epoll_create(void);
+/// Adds `fd` edge-triggered for reading, writing and hang-up, tagged with `tag`.
+int csystem_epoll_add(int set, int fd, uint64_t tag);
+/// Adds `fd` level-triggered for reading only.
+int csystem_epoll_add_level(int set, int fd, uint64_t tag);
+int csystem_epoll_remove(int set, int fd);
+/// Waits; `timeout_ms` -1 waits without limit. EINTR gives 0.
+int csystem_epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms);
+uint64_t csystem_event_tag(const struct epoll_event *event);
+uint32_t csystem_event_bits(const struct epoll_event *event);
+
+/// A counter that wakes a watcher (eventfd, non-blocking).
+int csystem_eventfd(void);
+int csystem_eventfd_signal(int fd);
+int csystem_eventfd_clear(int fd);
+
+/// A timer that becomes readable (timerfd, CLOCK_MONOTONIC, absolute nanoseconds; 0 disarms).
+int csystem_timerfd(void);
+int csystem_timerfd_arm(int fd, uint64_t deadline_ns);
+int csystem_timerfd_clear(int fd);
+
+/// A non-blocking, close-on-exec TCP socket of the family.
+int csystem_tcp_socket(int family);
+int csystem_accept(int fd, struct sockaddr_storage *peer, socklen_t *length);
+int csystem_connect(int fd, const struct sockaddr *address, socklen_t length);
+ssize_t csystem_recv(int fd, void *buffer, size_t count);
+/// Never raises SIGPIPE.
+ssize_t csystem_send(int fd, const void *buffer, size_t count);
+int csystem_socket_error(int fd);
+int csystem_set_nodelay(int fd);
+int csystem_set_reuse(int fd, int port_too);
+int csystem_set_keepalive(int fd);
+/// The next close sends a reset (SO_LINGER of 0 s).
+int csystem_set_reset_on_close(int fd);
+
+/// CLOCK_MONOTONIC in nanoseconds.
+uint64_t csystem_monotonic_ns(void);
+
+/// Raises the soft limit of open descriptors to the hard one, and returns it.
+int64_t csystem_raise_descriptor_limit(void);
+/// The calling process gets SIGTERM when its parent ends (Linux).
+int csystem_die_with_parent(void);
+
+#endif

@@ -1,0 +1,135 @@
+/// Bytes on their way out: appended at the end, taken from the front.
+///
+/// Storage is kept between uses, so that a buffer of a pool costs no allocation once it has grown.
+public struct ByteBuffer: Sendable {
+    /// All bytes since the last compaction; those before `start` are taken.
+    private var storage: [UInt8] = []
+    private var start = 0
+
+    /// Makes an empty buffer.
+    public init() {}
+
+    /// Makes a buffer with room for `capacity` bytes.
+    public init(capacity: Int) {
+        storage.reserveCapacity(capacity)
+    }
+
+    /// The number of bytes not taken yet.
+    public var count: Int { storage.count - start }
+
+    /// Whether no byte is left.
+    public var isEmpty: Bool { storage.count == start }
+
+    /// The bytes that can be held without another allocation.
+    public var capacity: Int { storage.capacity }
+
+    /// The bytes not taken yet.
+    public var bytes: Span<UInt8> {
+        @_lifetime(borrow self)
+        borrowing get {
+            storage.span.extracting(start..<storage.count)
+        }
+    }
+
+    /// Appends one byte.
+    @inline(__always)
+    public mutating func append(_ byte: UInt8) {
+        storage.append(byte)
+    }
+
+    /// Appends the bytes of a span.
+    public mutating func append(_ bytes: Span<UInt8>) {
+        bytes.withUnsafeBufferPointer { storage.append(contentsOf: $0) }
+    }
+
+    /// Appends the bytes of an array.
+    public mutating func append(_ bytes: [UInt8]) {
+        storage.append(contentsOf: bytes)
+    }
+
+    /// Appends a literal.
+    public mutating func append(_ text: StaticString) {
+        storage.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends the UTF-8 of a string.
+    public mutating func append(utf8 text: String) {
+        var text = text
+        text.withUTF8 { storage.append(contentsOf: $0) }
+    }
+
+    /// Appends a number in decimal digits.
+    public mutating func append(decimal value: Int) {
+        if value < 0 {
+            storage.append(UInt8(ascii: "-"))
+        }
+        append(decimal: value.magnitude)
+    }
+
+    /// Appends a number in decimal digits.
+    public mutating func append(decimal value: UInt) {
+        if value < 10 {
+            storage.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value))
+            return
+        }
+        let first = storage.count
+        var rest = value
+        while rest > 0 {
+            storage.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        }
+        storage[first...].reverse()
+    }
+
+    /// Appends `count` copies of a byte, and returns where they begin, for `overwrite`.
+    public mutating func appendGap(_ count: Int, filledWith byte: UInt8 = 0) -> Mark {
+        let mark = Mark(offset: storage.count - start)
+        storage.append(contentsOf: repeatElement(byte, count: count))
+        return mark
+    }
+
+    /// A place in a buffer; valid until bytes are taken from its front.
+    public struct Mark: Sendable {
+        fileprivate let offset: Int
+    }
+
+    /// The number of bytes that stand after a mark.
+    public func count(since mark: Mark) -> Int { count - mark.offset }
+
+    /// Replaces the byte `index` places after a mark.
+    @inline(__always)
+    public mutating func overwrite(at mark: Mark, _ index: Int, with byte: UInt8) {
+        storage[start + mark.offset + index] = byte
+    }
+
+    /// Removes what stands after the mark.
+    public mutating func truncate(to mark: Mark) {
+        storage.removeSubrange((start + mark.offset)...)
+    }
+
+    /// Takes `count` bytes from the front.
+    public mutating func removeFirst(_ count: Int) {
+        precondition(count <= self.count, "more bytes taken than there are")
+        start += count
+        if start == storage.count {
+            removeAll()
+        } else if start > 65_536, start > storage.count / 2 {
+            storage.removeSubrange(..<start)
+            start = 0
+        }
+    }
+
+    /// Empties the buffer, keeping its storage.
+    public mutating func removeAll() {
+        storage.removeAll(keepingCapacity: true)
+        start = 0
+    }
+}
+
+extension ByteBuffer {
+    /// The bytes as an array.
+    public var array: [UInt8] { Array(storage[start...]) }
+
+    /// The bytes as text; what is not UTF-8 becomes U+FFFD.
+    public var string: String { String(decoding: storage[start...], as: UTF8.self) }
+}

@@ -36,7 +36,8 @@ let package = Package(
         .target(
             name: "ChatterdServer",
             dependencies: [
-                "Bytes", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels", "Relay",
+                "Bytes", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
+                "Relay",
             ],
             swiftSettings: settings),
         .executableTarget(name: "chatterd", dependencies: ["ChatterdServer"], swiftSettings: settings),

@@ -26,7 +26,9 @@ public final class Lock<Value>: @unchecked Sendable {
     }
 
     /// Runs `body` alone; keep it short, and call nothing foreign in it.
-    public func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return try body(&value)

@@ -5,9 +5,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,14 +32,26 @@ int csystem_epoll_add_level(int set, int fd, uint64_t tag) { return add(set, fd,
 
 int csystem_epoll_remove(int set, int fd) { return result(epoll_ctl(set, EPOLL_CTL_DEL, fd, NULL)); }
 
-int csystem_epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms) {
-    int n = epoll_wait(set, events, capacity, timeout_ms);
+struct csystem_events {
+    int capacity;
+    struct epoll_event list[];
+};
+
+struct csystem_events *csystem_events_create(int capacity) {
+    struct csystem_events *events = malloc(sizeof *events + (size_t)capacity * sizeof events->list[0]);
+    if (!events) abort();
+    events->capacity = capacity;
+    return events;
+}
+
+int csystem_epoll_wait(int set, struct csystem_events *events, int timeout_ms) {
+    int n = epoll_wait(set, events->list, events->capacity, timeout_ms);
     if (n < 0 && errno == EINTR) return 0;
     return result(n);
 }
 
-uint64_t csystem_event_tag(const struct epoll_event *event) { return event->data.u64; }
-uint32_t csystem_event_bits(const struct epoll_event *event) { return event->events; }
+uint64_t csystem_event_tag(const struct csystem_events *events, int index) { return events->list[index].data.u64; }
+uint32_t csystem_event_bits(const struct csystem_events *events, int index) { return events->list[index].events; }
 
 int csystem_eventfd(void) { return result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 int csystem_eventfd_signal(int fd) { return result(eventfd_write(fd, 1)); }
@@ -62,22 +77,22 @@ int csystem_tcp_socket(int family) {
     return result(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-int csystem_accept(int fd, struct sockaddr_storage *peer, socklen_t *length) {
-    return result(accept4(fd, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+int csystem_accept(int fd, void *address, unsigned *length) {
+    return result(accept4(fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-int csystem_connect(int fd, const struct sockaddr *address, socklen_t length) {
+int csystem_connect(int fd, const void *address, unsigned length) {
     return result(connect(fd, address, length));
 }
 
-ssize_t csystem_recv(int fd, void *buffer, size_t count) {
+intptr_t csystem_recv(int fd, void *buffer, size_t count) {
     ssize_t n;
     do n = recv(fd, buffer, count, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 
-ssize_t csystem_send(int fd, const void *buffer, size_t count) {
+intptr_t csystem_send(int fd, const void *buffer, size_t count) {
     ssize_t n;
     do n = send(fd, buffer, count, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);

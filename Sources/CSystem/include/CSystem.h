@@ -2,10 +2,11 @@
 #ifndef CSYSTEM_H
 #define CSYSTEM_H
 
+// No system header that Glibc's module covers too: Swift would file its types under this module.
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/types.h>
+
+struct csystem_events;
 
 /// A set of descriptors to watch (epoll_create1 with close-on-exec).
 int csystem_epoll_create(void);
@@ -15,9 +16,11 @@ int csystem_epoll_add(int set, int fd, uint64_t tag);
 int csystem_epoll_add_level(int set, int fd, uint64_t tag);
 int csystem_epoll_remove(int set, int fd);
 /// Waits; `timeout_ms` -1 waits without limit. EINTR gives 0.
-int csystem_epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms);
-uint64_t csystem_event_tag(const struct epoll_event *event);
-uint32_t csystem_event_bits(const struct epoll_event *event);
+int csystem_epoll_wait(int set, struct csystem_events *events, int timeout_ms);
+/// Room for `capacity` events; never freed, as shards live as long as the process.
+struct csystem_events *csystem_events_create(int capacity);
+uint64_t csystem_event_tag(const struct csystem_events *events, int index);
+uint32_t csystem_event_bits(const struct csystem_events *events, int index);
 
 /// A counter that wakes a watcher (eventfd, non-blocking).
 int csystem_eventfd(void);
@@ -31,11 +34,11 @@ int csystem_timerfd_clear(int fd);
 
 /// A non-blocking, close-on-exec TCP socket of the family.
 int csystem_tcp_socket(int family);
-int csystem_accept(int fd, struct sockaddr_storage *peer, socklen_t *length);
-int csystem_connect(int fd, const struct sockaddr *address, socklen_t length);
-ssize_t csystem_recv(int fd, void *buffer, size_t count);
+int csystem_accept(int fd, void *address, unsigned *length);
+int csystem_connect(int fd, const void *address, unsigned length);
+intptr_t csystem_recv(int fd, void *buffer, size_t count);
 /// Never raises SIGPIPE.
-ssize_t csystem_send(int fd, const void *buffer, size_t count);
+intptr_t csystem_send(int fd, const void *buffer, size_t count);
 int csystem_socket_error(int fd);
 int csystem_set_nodelay(int fd);
 int csystem_set_reuse(int fd, int port_too);

@@ -1,0 +1,326 @@
+import Bytes
+import CSystem
+import Dispatch
+import Glibc
+import Synchronization
+
+/// One of the few loops that everything runs on: a serial queue, an epoll set, and one source that watches the set.
+///
+/// A turn takes what the set reports, runs the handlers, the timers, the tasks that became ready, and at last sends what the
+/// streams of the turn have gathered: one `send` a stream and turn. The shard is the task executor of the tasks that live on
+/// it (`Task(executorPreference:)`), so that an `await` never leaves it.
+///
+/// While work keeps coming, the turn waits a moment for more instead of going back to Dispatch: a busy shard costs what a
+/// thread of its own would, an idle one holds no thread.
+public final class Shard: TaskExecutor, @unchecked Sendable {
+    /// How long a turn waits for more work before it goes back to Dispatch.
+    private static let lingerMilliseconds: Int32 = 2
+    private static let eventCapacity: Int32 = 256
+    private static let readCapacity = 256 * 1024
+    /// What buffers of the pool may hold on to, in bytes; a larger one is let go.
+    private static let pooledCapacity = 64 * 1024
+    private static let wakeTag = UInt64.max
+    private static let clockTag = UInt64.max - 1
+
+    /// The place of this shard among its siblings.
+    public let index: Int
+
+    private let queue: DispatchQueue
+    private let set: Int32
+    private let wakeDescriptor: Int32
+    private let clockDescriptor: Int32
+    private let source: any DispatchSourceRead
+    private let events: OpaquePointer
+
+    /// The thread of the turn that is running, 0 between turns.
+    private let turnThread = Atomic<UInt>(0)
+    /// Work from other threads.
+    private let remote = Lock(RemoteWork())
+
+    // What follows is touched by the turn only.
+
+    /// The monotonic clock at the last look, in nanoseconds.
+    public private(set) var now: UInt64
+    private var slots: [Slot] = []
+    private var freeSlots: [Int] = []
+    private var jobs: [UnownedJob] = []
+    private var runningJobs: [UnownedJob] = []
+    private var wheel: TimerWheel
+    private var armedFor = UInt64.max
+    private var unflushed: [TCPStream] = []
+    private var flushing: [TCPStream] = []
+    private var eager: [TCPStream] = []
+    private var pool: [ByteBuffer] = []
+    let readBuffer: UnsafeMutableBufferPointer<UInt8>
+
+    private struct Slot {
+        var generation: UInt32 = 0
+        var handler: (any ReadinessHandler)?
+    }
+
+    private struct RemoteWork {
+        var jobs: [UnownedJob] = []
+        var blocks: [@Sendable () -> Void] = []
+    }
+
+    /// Makes a shard and starts it.
+    ///
+    /// - Throws: `system` when the process has no descriptors left.
+    public init(index: Int) throws(SocketError) {
+        func checked(_ result: Int32, _ operation: String) throws(SocketError) -> Int32 {
+            guard result >= 0 else { throw SocketError(errno: Int(result), operation) }
+            return result
+        }
+        self.index = index
+        queue = DispatchQueue(label: "chatterd.shard.\(index)", qos: .userInitiated)
+        set = try checked(csystem_epoll_create(), "epoll_create1")
+        wakeDescriptor = try checked(csystem_eventfd(), "eventfd")
+        clockDescriptor = try checked(csystem_timerfd(), "timerfd_create")
+        _ = try checked(csystem_epoll_add_level(set, wakeDescriptor, Self.wakeTag), "epoll_ctl")
+        _ = try checked(csystem_epoll_add_level(set, clockDescriptor, Self.clockTag), "epoll_ctl")
+        events = csystem_events_create(Self.eventCapacity)
+        readBuffer = .allocate(capacity: Self.readCapacity)
+        now = csystem_monotonic_ns()
+        wheel = TimerWheel(now: now)
+        source = DispatchSource.makeReadSource(fileDescriptor: set, queue: queue)
+        source.setEventHandler { [unowned self] in self.turn() }
+        source.activate()
+    }
+
+    /// Makes one shard for each core.
+    public static func makeAll(count: Int) throws(SocketError) -> [Shard] {
+        var shards: [Shard] = []
+        for index in 0..<max(1, count) {
+            shards.append(try Shard(index: index))
+        }
+        return shards
+    }
+
+    // Shards live as long as the process: their descriptors are never closed.
+
+    /// Whether the caller runs on this shard.
+    public var isCurrent: Bool {
+        turnThread.load(ordering: .relaxed) == pthread_self()
+    }
+
+    /// Stops the process when the caller does not run on this shard.
+    public func preconditionCurrent() {
+        precondition(isCurrent, "called from outside of its shard")
+    }
+
+    /// Runs a block on the shard, soon; may be called from any thread.
+    public func run(_ block: @escaping @Sendable () -> Void) {
+        let wasEmpty = remote.withLock { work in
+            let wasEmpty = work.jobs.isEmpty && work.blocks.isEmpty
+            work.blocks.append(block)
+            return wasEmpty
+        }
+        if wasEmpty {
+            _ = csystem_eventfd_signal(wakeDescriptor)
+        }
+    }
+
+    /// Takes a job of the Swift runtime; may be called from any thread.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if isCurrent {
+            jobs.append(job)
+            return
+        }
+        let wasEmpty = remote.withLock { work in
+            let wasEmpty = work.jobs.isEmpty && work.blocks.isEmpty
+            work.jobs.append(job)
+            return wasEmpty
+        }
+        if wasEmpty {
+            _ = csystem_eventfd_signal(wakeDescriptor)
+        }
+    }
+
+    // MARK: - Turns
+
+    private func turn() {
+        turnThread.store(pthread_self(), ordering: .relaxed)
+        var timeout: Int32 = 0
+        while true {
+            let count = csystem_epoll_wait(set, events, timeout)
+            now = csystem_monotonic_ns()
+            precondition(count >= 0, "epoll_wait failed")
+            if count == 0, eager.isEmpty {
+                break
+            }
+            for index in 0..<count {
+                handle(event: index)
+            }
+            settle()
+            timeout = eager.isEmpty ? Self.lingerMilliseconds : 0
+        }
+        turnThread.store(0, ordering: .relaxed)
+    }
+
+    private func handle(event index: Int32) {
+        let tag = csystem_event_tag(events, index)
+        switch tag {
+        case Self.wakeTag:
+            _ = csystem_eventfd_clear(wakeDescriptor)
+            runRemoteWork()
+        case Self.clockTag:
+            _ = csystem_timerfd_clear(clockDescriptor)
+            armedFor = .max
+            while let timer = wheel.next(dueBy: now) {
+                timer.slotCameUp(now: now)
+            }
+        default:
+            let slot = Int(truncatingIfNeeded: tag & 0xffff_ffff)
+            // An event of a descriptor that was closed earlier in this turn carries an old generation.
+            guard slots[slot].generation == UInt32(truncatingIfNeeded: tag >> 32) else { return }
+            slots[slot].handler?.becameReady(Readiness(rawValue: csystem_event_bits(events, index)))
+        }
+    }
+
+    /// Runs all that the events have made ready, until nothing but sending is left; then sends.
+    private func settle() {
+        repeat {
+            if !eager.isEmpty {
+                let streams = eager
+                eager.removeAll(keepingCapacity: true)
+                for stream in streams {
+                    stream.continueReading()
+                }
+            }
+            runJobs()
+            swap(&unflushed, &flushing)
+            for stream in flushing {
+                stream.flush()
+            }
+            flushing.removeAll(keepingCapacity: true)
+        } while !jobs.isEmpty || !unflushed.isEmpty
+        armClock()
+    }
+
+    private func runJobs() {
+        while !jobs.isEmpty {
+            swap(&jobs, &runningJobs)
+            for job in runningJobs {
+                job.runSynchronously(on: asUnownedTaskExecutor())
+            }
+            runningJobs.removeAll(keepingCapacity: true)
+        }
+    }
+
+    private func runRemoteWork() {
+        let work = remote.withLock { work in
+            let taken = work
+            work = RemoteWork()
+            return taken
+        }
+        jobs.append(contentsOf: work.jobs)
+        for block in work.blocks {
+            block()
+        }
+    }
+
+    // MARK: - Timers
+
+    func insert(_ timer: DeadlineTimer) {
+        wheel.insert(timer)
+    }
+
+    func remove(_ timer: DeadlineTimer) {
+        wheel.remove(timer)
+    }
+
+    private func armClock() {
+        guard let deadline = wheel.nextDeadline, deadline < armedFor else { return }
+        armedFor = deadline
+        _ = csystem_timerfd_arm(clockDescriptor, max(deadline, 1))
+    }
+
+    // MARK: - Descriptors
+
+    /// Watches a descriptor, edge-triggered, for reading, writing and hang-up, until `unregister`.
+    ///
+    /// The handler is kept alive meanwhile. Each change is reported once: the handler reads or writes until it would block.
+    public func register(_ descriptor: Int32, handler: any ReadinessHandler) throws(SocketError) -> Registration {
+        if freeSlots.isEmpty {
+            freeSlots.append(slots.count)
+            slots.append(Slot())
+        }
+        let slot = freeSlots.removeLast()
+        slots[slot].handler = handler
+        let tag = UInt64(slots[slot].generation) << 32 | UInt64(slot)
+        let status = csystem_epoll_add(set, descriptor, tag)
+        guard status >= 0 else {
+            slots[slot].handler = nil
+            freeSlots.append(slot)
+            throw SocketError(errno: Int(status), "epoll_ctl")
+        }
+        return Registration(slot: slot, descriptor: descriptor)
+    }
+
+    /// Ends watching; call it before the descriptor is closed.
+    public func unregister(_ registration: Registration) {
+        _ = csystem_epoll_remove(set, registration.descriptor)
+        slots[registration.slot].handler = nil
+        slots[registration.slot].generation &+= 1
+        freeSlots.append(registration.slot)
+    }
+
+    // MARK: - Output
+
+    /// Has the stream flush itself at the end of the turn.
+    func flushLater(_ stream: TCPStream) {
+        unflushed.append(stream)
+    }
+
+    /// Has the stream go on reading after the events of this turn.
+    func readLater(_ stream: TCPStream) {
+        eager.append(stream)
+    }
+
+    /// An empty buffer, with storage where one was given back.
+    public func takeBuffer() -> ByteBuffer {
+        pool.popLast() ?? ByteBuffer(capacity: 4096)
+    }
+
+    /// Takes a buffer back.
+    public func giveBack(_ buffer: consuming ByteBuffer) {
+        guard pool.count < 64, buffer.capacity <= Self.pooledCapacity else { return }
+        buffer.removeAll()
+        pool.append(buffer)
+    }
+}
+
+/// The proof that a descriptor is watched.
+public struct Registration: Sendable {
+    fileprivate let slot: Int
+    fileprivate let descriptor: Int32
+}
+
+/// What a descriptor has become ready for (bits of `epoll_wait(2)`).
+public struct Readiness: OptionSet, Sendable {
+    /// The bits of `struct epoll_event`.
+    public let rawValue: UInt32
+
+    /// Makes the set of some bits.
+    public init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    /// There is something to read.
+    public static let readable = Readiness(rawValue: 0x1)
+    /// There is room to write.
+    public static let writable = Readiness(rawValue: 0x4)
+    /// The descriptor has an error to fetch.
+    public static let failed = Readiness(rawValue: 0x8)
+    /// Both directions have ended.
+    public static let hangUp = Readiness(rawValue: 0x10)
+    /// The peer has ended its direction.
+    public static let peerClosed = Readiness(rawValue: 0x2000)
+}
+
+/// Whoever a shard tells that a descriptor is ready.
+public protocol ReadinessHandler: AnyObject, Sendable {
+    /// Called on the shard.
+    func becameReady(_ readiness: Readiness)
+}

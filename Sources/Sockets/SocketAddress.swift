@@ -1,0 +1,113 @@
+import Glibc
+
+/// An IPv4 or IPv6 address with a port.
+public struct SocketAddress: Sendable, CustomStringConvertible {
+    private var storage: sockaddr_storage
+    private let length: socklen_t
+
+    init(_ storage: sockaddr_storage, length: socklen_t) {
+        self.storage = storage
+        self.length = length
+    }
+
+    /// Makes the address of a numeric host, or nothing when it is not numeric.
+    public init?(numericHost host: String, port: UInt16) {
+        storage = sockaddr_storage()
+        var v4 = in_addr()
+        var v6 = in6_addr()
+        if inet_pton(AF_INET, host, &v4) == 1 {
+            let address = sockaddr_in(
+                sin_family: sa_family_t(AF_INET), sin_port: port.bigEndian, sin_addr: v4,
+                sin_zero: (0, 0, 0, 0, 0, 0, 0, 0))
+            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in.self) }
+            length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        } else if inet_pton(AF_INET6, host, &v6) == 1 {
+            let address = sockaddr_in6(
+                sin6_family: sa_family_t(AF_INET6), sin6_port: port.bigEndian, sin6_flowinfo: 0, sin6_addr: v6,
+                sin6_scope_id: 0)
+            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in6.self) }
+            length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        } else {
+            return nil
+        }
+    }
+
+    /// The address family, `AF_INET` or `AF_INET6`.
+    public var family: Int32 { Int32(storage.ss_family) }
+
+    /// The port.
+    public var port: UInt16 {
+        withUnsafeBytes(of: storage) { bytes in
+            // sin_port and sin6_port stand at the same place.
+            UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
+        }
+    }
+
+    /// The numeric host.
+    public var host: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        withUnsafeBytes(of: storage) { bytes in
+            guard let base = bytes.baseAddress else { return }
+            _ = inet_ntop(family, base + (family == AF_INET ? 4 : 8), &text, socklen_t(text.count))
+        }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// `host:port`, the host of IPv6 in brackets.
+    public var description: String { family == AF_INET6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Whether only this machine can reach the address.
+    public var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") }
+
+    /// Lends the address to a system call.
+    func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        withUnsafePointer(to: storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+
+    /// The address that a descriptor is bound to.
+    static func bound(_ descriptor: Int32) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let status = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        return status == 0 ? SocketAddress(storage, length: length) : nil
+    }
+}
+
+/// A host and a port as people write them: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`, `:8080` for every interface.
+public struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
+    /// A name or a numeric address, without brackets.
+    public let host: String
+    /// The port; 0 lets the system pick one when listening.
+    public let port: UInt16
+
+    /// Makes the pair.
+    public init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads `host:port`.
+    ///
+    /// - Throws: `invalidAddress` with a sentence that shows the right form.
+    public init(parsing text: String) throws(SocketError) {
+        let wrong = SocketError(
+            .invalidAddress, "\"\(text)\" is not host:port (for example 127.0.0.1:8080, [::1]:8080 or :8080)")
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            throw wrong
+        }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            throw wrong
+        }
+        self.init(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
+    }
+
+    /// `host:port`, the host of IPv6 in brackets.
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

@@ -1,0 +1,52 @@
+import Glibc
+
+/// What went wrong with a socket, an address or a TLS session.
+public struct SocketError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The closed set of failures that a caller can tell apart.
+    public enum Code: String, Sendable, CaseIterable {
+        /// The text is not `host:port`.
+        case invalidAddress
+        /// The name has no address.
+        case unresolvable
+        /// Nobody listens there.
+        case refused
+        /// No answer within the time limit.
+        case timedOut
+        /// The peer reset the connection or went away.
+        case reset
+        /// The address is taken.
+        case addressInUse
+        /// Certificate, key or handshake.
+        case tls
+        /// Any other system call that failed.
+        case system
+    }
+
+    /// The failure, for machines.
+    public let code: Code
+    /// The failure, for people; names the operation and the address, never data.
+    public let message: String
+
+    /// Makes an error of a code and a sentence.
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// Makes the error of a system call that returned `-errno`.
+    public init(errno negated: Int, _ operation: String) {
+        let number = Int32(-negated)
+        let code: Code =
+            switch number {
+            case ECONNREFUSED: .refused
+            case ETIMEDOUT: .timedOut
+            case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: .reset
+            case EADDRINUSE: .addressInUse
+            default: .system
+            }
+        self.init(code, "\(operation): \(String(cString: strerror(number)))")
+    }
+
+    /// The message.
+    public var description: String { message }
+}

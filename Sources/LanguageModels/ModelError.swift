@@ -1,0 +1,55 @@
+/// Why an answer did not come to its end.
+public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The closed set of reasons; the raw values go to clients.
+    public enum Code: String, Sendable, CaseIterable {
+        /// Nobody listens there, or the name has no address.
+        case unavailable = "upstream_unavailable"
+        /// The connection was not made in time.
+        case connectTimeout = "upstream_connect_timeout"
+        /// The connection was made, and nothing came in time.
+        case firstByteTimeout = "upstream_first_byte_timeout"
+        /// The answer stopped in the middle for too long.
+        case silenceTimeout = "upstream_silence_timeout"
+        /// The answer took too long as a whole.
+        case totalTimeout = "upstream_total_timeout"
+        /// The answer grew beyond its limit.
+        case answerTooLarge = "answer_too_large"
+        /// The model server does not have the model.
+        case modelNotFound = "model_not_found"
+        /// The model server refused the request, and said why.
+        case rejected = "upstream_rejected"
+        /// The model server has too much to do.
+        case busy = "upstream_busy"
+        /// The model server failed, before or in the middle of the answer.
+        case failed = "upstream_error"
+        /// What came is not an answer.
+        case malformed = "upstream_malformed"
+        /// The answer stopped without its end.
+        case incomplete = "upstream_incomplete"
+
+        /// Whether the same request may succeed if it is sent again.
+        public var isRetryable: Bool {
+            switch self {
+            case .answerTooLarge, .modelNotFound, .rejected: false
+            default: true
+            }
+        }
+    }
+
+    /// The reason, for machines.
+    public let code: Code
+    /// The reason, for the person who asked: no addresses, no secrets; the model server's own words where it gave some.
+    public let message: String
+    /// What the operator should know beyond that; goes to the log only.
+    public let detail: String
+
+    /// Makes an error.
+    public init(_ code: Code, _ message: String, detail: String = "") {
+        self.code = code
+        self.message = message
+        self.detail = detail
+    }
+
+    /// The code and the detail.
+    public var description: String { detail.isEmpty ? "\(code.rawValue): \(message)" : "\(code.rawValue): \(detail)" }
+}

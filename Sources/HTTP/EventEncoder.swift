@@ -1,0 +1,74 @@
+import Bytes
+
+/// Writes events, HTML Standard section 9.2.5: LF line ends, a blank line after each event.
+public enum EventEncoder {
+    /// Appends an event: its id and name if any, then its data, split at each CR, LF and CR LF.
+    public static func append(
+        id: EventID? = nil, name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer
+    ) {
+        if let id {
+            buffer.append("id: ")
+            buffer.append(utf8: id.text)
+            buffer.append(Grammar.lineFeed)
+        }
+        appendRest(name: name, data: data, to: &buffer)
+    }
+
+    /// Appends an event with a number as its id.
+    public static func append(id: Int, name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        buffer.append("id: ")
+        buffer.append(decimal: id)
+        buffer.append(Grammar.lineFeed)
+        appendRest(name: name, data: data, to: &buffer)
+    }
+
+    /// Appends a comment, one line with a colon, which readers pass over; line ends and NUL in it become spaces.
+    public static func append(comment text: String, to buffer: inout ByteBuffer) {
+        buffer.append(": ")
+        for byte in text.utf8 {
+            let isBreak = byte == Grammar.carriageReturn || byte == Grammar.lineFeed || byte == 0
+            buffer.append(isBreak ? Grammar.space : byte)
+        }
+        buffer.append("\n\n")
+    }
+
+    /// Appends the time in milliseconds that readers wait before they connect again.
+    public static func append(retry milliseconds: UInt, to buffer: inout ByteBuffer) {
+        buffer.append("retry: ")
+        buffer.append(decimal: milliseconds)
+        buffer.append("\n\n")
+    }
+
+    private static func appendRest(name: EventName?, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        if let name {
+            buffer.append("event: ")
+            buffer.append(utf8: name.text)
+            buffer.append(Grammar.lineFeed)
+        }
+        var index = 0
+        while let end = data.firstLineEnd(from: index) {
+            appendLine(data, index..<end, to: &buffer)
+            let isPair =
+                data[end] == Grammar.carriageReturn && end + 1 < data.count && data[end + 1] == Grammar.lineFeed
+            index = end + (isPair ? 2 : 1)
+        }
+        appendLine(data, index..<data.count, to: &buffer)
+        buffer.append(Grammar.lineFeed)
+    }
+
+    private static func appendLine(_ data: Span<UInt8>, _ range: Range<Int>, to buffer: inout ByteBuffer) {
+        buffer.append("data: ")
+        buffer.append(data.extracting(range))
+        buffer.append(Grammar.lineFeed)
+    }
+}
+
+extension Span<UInt8> {
+    /// Where a CR or LF first stands at or after `start`.
+    @inline(__always)
+    func firstLineEnd(from start: Int) -> Int? {
+        let lineFeed = firstIndex(of: Grammar.lineFeed, from: start)
+        guard let lineFeed else { return firstIndex(of: Grammar.carriageReturn, from: start) }
+        return extracting(0..<lineFeed).firstIndex(of: Grammar.carriageReturn, from: start) ?? lineFeed
+    }
+}

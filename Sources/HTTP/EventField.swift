@@ -1,0 +1,45 @@
+/// The name of an event of an event stream: one line without NUL.
+public struct EventName: Sendable, Hashable {
+    /// The name.
+    public let text: String
+
+    /// Makes a name; nil for text that is empty or holds CR, LF or NUL.
+    public init?(_ text: String) {
+        guard !text.isEmpty, EventStream.isOneLine(text) else { return nil }
+        self.text = text
+    }
+
+    private init(known text: String) {
+        self.text = text
+    }
+
+    /// `error`
+    public static let error = EventName(known: "error")
+}
+
+/// The id of an event of an event stream: one line without NUL, which readers send back as Last-Event-ID.
+public struct EventID: Sendable, Hashable {
+    /// The id.
+    public let text: String
+
+    /// Makes an id; nil for text that holds CR, LF or NUL.
+    public init?(_ text: String) {
+        guard EventStream.isOneLine(text) else { return nil }
+        self.text = text
+    }
+
+    /// Makes an id of a number.
+    public init(_ number: Int) {
+        text = String(number)
+    }
+}
+
+/// Event streams, HTML Standard section 9.2.
+public enum EventStream {
+    /// The media type.
+    public static let mediaType = "text/event-stream"
+
+    static func isOneLine(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 != Grammar.carriageReturn && $0 != Grammar.lineFeed && $0 != 0 }
+    }
+}

@@ -1,0 +1,87 @@
+/// The name of a field, RFC 9110 section 5.1: a token, kept in lower case.
+public struct FieldName: Sendable, Hashable {
+    /// The name in lower case.
+    public let text: String
+
+    /// Makes a name of a token in any case; nil when the text is none.
+    public init?(_ text: String) {
+        guard Grammar.isToken(text.utf8) else { return nil }
+        self.text = text.lowercased()
+    }
+
+    init(lowercase text: String) {
+        self.text = text
+    }
+
+    /// `accept`
+    public static let accept = FieldName(lowercase: "accept")
+    /// `accept-encoding`
+    public static let acceptEncoding = FieldName(lowercase: "accept-encoding")
+    /// `access-control-allow-headers`
+    public static let accessControlAllowHeaders = FieldName(lowercase: "access-control-allow-headers")
+    /// `access-control-allow-methods`
+    public static let accessControlAllowMethods = FieldName(lowercase: "access-control-allow-methods")
+    /// `access-control-allow-origin`
+    public static let accessControlAllowOrigin = FieldName(lowercase: "access-control-allow-origin")
+    /// `allow`
+    public static let allow = FieldName(lowercase: "allow")
+    /// `authorization`
+    public static let authorization = FieldName(lowercase: "authorization")
+    /// `cache-control`
+    public static let cacheControl = FieldName(lowercase: "cache-control")
+    /// `connection`
+    public static let connection = FieldName(lowercase: "connection")
+    /// `content-encoding`
+    public static let contentEncoding = FieldName(lowercase: "content-encoding")
+    /// `content-length`
+    public static let contentLength = FieldName(lowercase: "content-length")
+    /// `content-type`
+    public static let contentType = FieldName(lowercase: "content-type")
+    /// `date`
+    public static let date = FieldName(lowercase: "date")
+    /// `etag`
+    public static let etag = FieldName(lowercase: "etag")
+    /// `expect`
+    public static let expect = FieldName(lowercase: "expect")
+    /// `host`
+    public static let host = FieldName(lowercase: "host")
+    /// `if-none-match`
+    public static let ifNoneMatch = FieldName(lowercase: "if-none-match")
+    /// `keep-alive`
+    public static let keepAlive = FieldName(lowercase: "keep-alive")
+    /// `last-event-id`
+    public static let lastEventID = FieldName(lowercase: "last-event-id")
+    /// `location`
+    public static let location = FieldName(lowercase: "location")
+    /// `origin`
+    public static let origin = FieldName(lowercase: "origin")
+    /// `retry-after`
+    public static let retryAfter = FieldName(lowercase: "retry-after")
+    /// `server`
+    public static let server = FieldName(lowercase: "server")
+    /// `te`
+    public static let te = FieldName(lowercase: "te")
+    /// `trailer`
+    public static let trailer = FieldName(lowercase: "trailer")
+    /// `transfer-encoding`
+    public static let transferEncoding = FieldName(lowercase: "transfer-encoding")
+    /// `upgrade`
+    public static let upgrade = FieldName(lowercase: "upgrade")
+    /// `user-agent`
+    public static let userAgent = FieldName(lowercase: "user-agent")
+    /// `vary`
+    public static let vary = FieldName(lowercase: "vary")
+    /// `x-accel-buffering`
+    public static let xAccelBuffering = FieldName(lowercase: "x-accel-buffering")
+    /// `x-content-type-options`
+    public static let xContentTypeOptions = FieldName(lowercase: "x-content-type-options")
+    /// `x-forwarded-for`
+    public static let xForwardedFor = FieldName(lowercase: "x-forwarded-for")
+    /// `x-request-id`
+    public static let xRequestID = FieldName(lowercase: "x-request-id")
+}
+
+extension FieldName: CustomStringConvertible {
+    /// The name in lower case.
+    public var description: String { text }
+}

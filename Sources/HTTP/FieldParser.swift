@@ -1,0 +1,43 @@
+/// Reads the field section of a head, RFC 9112 section 5.
+struct FieldParser {
+    private(set) var fields = Fields()
+
+    /// Reads lines until the empty one; false when more bytes are needed.
+    mutating func parse(
+        _ bytes: Span<UInt8>, scanner: inout LineScanner, limits: HeadLimits
+    ) throws(HTTPError) -> Bool {
+        while let line = try scanner.next(
+            in: bytes, lineLimit: limits.fieldLine, tooLong: .fieldTooLarge, headLimit: limits.total)
+        {
+            if line.isEmpty {
+                return true
+            }
+            guard fields.count < limits.fields else { throw HTTPError(.tooManyFields) }
+            try parse(line: line, of: bytes)
+        }
+        return false
+    }
+
+    private mutating func parse(line: Range<Int>, of bytes: Span<UInt8>) throws(HTTPError) {
+        // RFC 9112 2.2 and 5.2: white space first is a folded line, or meant to hide a field.
+        guard !Grammar.isBlank(bytes[line.lowerBound]) else { throw HTTPError(.foldedField) }
+        var colon = line.lowerBound
+        while colon < line.upperBound, Grammar.isTokenByte(bytes[colon]) {
+            colon += 1
+        }
+        guard colon < line.upperBound else { throw HTTPError(.missingColon) }
+        guard bytes[colon] == UInt8(ascii: ":"), colon > line.lowerBound else { throw HTTPError(.malformedFieldName) }
+
+        var start = colon + 1
+        var end = line.upperBound
+        while start < end, Grammar.isBlank(bytes[start]) {
+            start += 1
+        }
+        while end > start, Grammar.isBlank(bytes[end - 1]) {
+            end -= 1
+        }
+        fields.add(
+            FieldName(lowercase: bytes.lowercaseText(line.lowerBound..<colon)),
+            FieldValue(checked: bytes.text(start..<end)))
+    }
+}

@@ -1,0 +1,37 @@
+/// The value of a field, RFC 9110 section 5.5: no control bytes, no white space at its ends.
+///
+/// A literal that breaks the rule stops the program; text of other origin goes through `init(validating:)`.
+public struct FieldValue: Sendable, Hashable {
+    /// The value.
+    public let text: String
+
+    /// Makes a value of any text; nil when a field cannot hold it.
+    public init?(validating text: String) {
+        guard FieldValue.isValid(text) else { return nil }
+        self.text = text
+    }
+
+    /// Makes a value of a number.
+    public init(_ number: Int) {
+        text = String(number)
+    }
+
+    init(checked text: String) {
+        self.text = text
+    }
+
+    private static func isValid(_ text: String) -> Bool {
+        let bytes = text.utf8
+        guard bytes.allSatisfy(Grammar.isTextByte) else { return false }
+        guard let first = bytes.first, let last = bytes.last else { return true }
+        return !Grammar.isBlank(first) && !Grammar.isBlank(last)
+    }
+}
+
+extension FieldValue: ExpressibleByStringLiteral {
+    /// Makes a value of a literal, which must be one.
+    public init(stringLiteral literal: String) {
+        precondition(FieldValue.isValid(literal), "a literal that no field can hold")
+        text = literal
+    }
+}

@@ -1,0 +1,36 @@
+/// What the head of a message may cost, in bytes and fields.
+public struct HeadLimits: Sendable, Hashable {
+    /// Bytes of the request line or status line, without its line end.
+    public var startLine = 8 * 1024
+    /// Bytes of one field line, without its line end.
+    public var fieldLine = 16 * 1024
+    /// Bytes of the whole head, line ends included.
+    public var total = 32 * 1024
+    /// Number of field lines.
+    public var fields = 100
+
+    /// The defaults.
+    public init() {}
+}
+
+/// What the body of a message may cost, in bytes.
+public struct BodyLimits: Sendable, Hashable {
+    /// Bytes of data.
+    public var body = 8 * 1024 * 1024
+    /// Bytes of one line with a chunk's size and extensions, without its line end.
+    public var chunkLine = 256
+    /// Bytes of chunk framing that are free; beyond them eight bytes are allowed for each byte of data.
+    public var chunkOverhead = 16 * 1024
+    /// Bytes of the trailer section.
+    public var trailers = 8 * 1024
+
+    /// The defaults.
+    public init() {}
+
+    /// The defaults for a body that is read as it comes, and has no limit here.
+    public static var streamed: BodyLimits {
+        var limits = BodyLimits()
+        limits.body = .max
+        return limits
+    }
+}

@@ -1,0 +1,117 @@
+/// Splits bytes at LF, as NDJSON needs it, however they arrive; a line within the bytes given is not copied.
+public struct LineSplitter: Sendable {
+    /// What was found next.
+    public enum Step: Sendable, Hashable {
+        /// A line at a range of the bytes given, without its line end.
+        case line(Range<Int>)
+        /// A line that began in earlier bytes: `carriedLine` until the next call.
+        case carriedLine
+        /// All bytes are used.
+        case more
+        /// The line is over the limit; nothing can be read any more.
+        case tooLong
+    }
+
+    /// Whether a consumer wants the next line.
+    public enum Flow: Sendable, Hashable {
+        /// The next line, please.
+        case goOn
+        /// No more for now.
+        case stop
+    }
+
+    /// How a run over bytes ended.
+    public enum Outcome: Sendable, Hashable {
+        /// All bytes are used.
+        case drained
+        /// The consumer stopped; the index stands behind its last line.
+        case stopped
+        /// The line is over the limit; nothing can be read any more.
+        case tooLong
+    }
+
+    private let limit: Int
+    private var carry: [UInt8] = []
+    private var carriesWholeLine = false
+    private var failed = false
+
+    /// Makes a splitter for lines of at most `limit` bytes, without their LF.
+    public init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// The bytes of an unfinished line that are held here.
+    public var carriedCount: Int { carriesWholeLine ? 0 : carry.count }
+
+    /// The line that `next` reported as carried, or the unfinished one; one CR at its end is left out.
+    public var carriedLine: Span<UInt8> {
+        @_lifetime(borrow self)
+        borrowing get {
+            let count = carry.last == Grammar.carriageReturn ? carry.count - 1 : carry.count
+            return carry.span.extracting(0..<count)
+        }
+    }
+
+    /// Finds the next line at or after `index`, and moves `index` behind it.
+    public mutating func next(_ bytes: Span<UInt8>, from index: inout Int) -> Step {
+        if carriesWholeLine {
+            dropCarry()
+        }
+        guard !failed else { return .tooLong }
+        guard index < bytes.count else { return .more }
+        let end = bytes.firstIndex(of: Grammar.lineFeed, from: index)
+        let piece = index..<(end ?? bytes.count)
+        guard piece.count <= limit - carry.count else {
+            failed = true
+            dropCarry()
+            return .tooLong
+        }
+        index = end.map { $0 + 1 } ?? bytes.count
+        guard end != nil, carry.isEmpty else {
+            bytes.extracting(piece).withUnsafeBufferPointer { carry.append(contentsOf: $0) }
+            carriesWholeLine = end != nil
+            return carriesWholeLine ? .carriedLine : .more
+        }
+        let hasReturn = !piece.isEmpty && bytes[piece.upperBound - 1] == Grammar.carriageReturn
+        return .line(piece.lowerBound..<(hasReturn ? piece.upperBound - 1 : piece.upperBound))
+    }
+
+    /// Forgets an unfinished line and its storage, unless that is small.
+    public mutating func dropCarry() {
+        if carry.capacity > 4096 {
+            carry = []
+        } else {
+            carry.removeAll(keepingCapacity: true)
+        }
+        carriesWholeLine = false
+    }
+}
+
+extension LineSplitter {
+    /// Hands each line to `body` until it stops, throws, or all bytes are used; `index` moves along.
+    @inlinable
+    public mutating func feed<Failure: Error>(
+        _ bytes: Span<UInt8>, from index: inout Int, _ body: (Span<UInt8>) throws(Failure) -> Flow
+    ) throws(Failure) -> Outcome {
+        while true {
+            let flow: Flow
+            switch next(bytes, from: &index) {
+            case .line(let range): flow = try body(bytes.extracting(range))
+            case .carriedLine: flow = try body(carriedLine)
+            case .more: return .drained
+            case .tooLong: return .tooLong
+            }
+            if flow == .stop {
+                return .stopped
+            }
+        }
+    }
+
+    /// Hands the last line to `body` if its line end never came.
+    @inlinable
+    public mutating func finish<Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Void) throws(Failure) {
+        guard carriedCount > 0 else { return }
+        defer { dropCarry() }
+        try body(carriedLine)
+    }
+}

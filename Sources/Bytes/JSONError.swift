@@ -1,0 +1,58 @@
+/// Why a text is not JSON, or not the JSON that was asked for.
+public struct JSONError: Error, Equatable, Sendable {
+    /// The kind of fault.
+    public let code: Code
+
+    /// The byte at which the fault was noticed, counted from 0; the length of the text if it ended too soon.
+    public let offset: Int
+
+    /// Makes an error.
+    public init(_ code: Code, at offset: Int) {
+        self.code = code
+        self.offset = offset
+    }
+
+    /// The kinds of faults.
+    public enum Code: String, Sendable, CaseIterable {
+        /// The text ends inside a value.
+        case unexpectedEnd
+        /// A byte that cannot stand here (RFC 8259, section 2).
+        case unexpectedByte
+        /// Something like a literal that is not `true`, `false` or `null` (section 3).
+        case invalidLiteral
+        /// A number with a leading zero, without digits after its point, and the like (section 6).
+        case invalidNumber
+        /// A backslash before something else than the escapes of section 7.
+        case invalidEscape
+        /// A raw control character in a string (section 7).
+        case controlCharacter
+        /// Bytes that are not UTF-8 (section 8.1).
+        case invalidUTF8
+        /// More containers inside each other than allowed.
+        case tooDeep
+        /// Something follows the value.
+        case trailingBytes
+        /// A value of another type than asked for.
+        case wrongType
+    }
+}
+
+extension JSONError: CustomStringConvertible {
+    /// The fault in a few words, without any byte of the text.
+    public var description: String {
+        let text =
+            switch code {
+            case .unexpectedEnd: "the text ends inside a value"
+            case .unexpectedByte: "unexpected character"
+            case .invalidLiteral: "unknown literal"
+            case .invalidNumber: "malformed number"
+            case .invalidEscape: "malformed escape in a string"
+            case .controlCharacter: "raw control character in a string"
+            case .invalidUTF8: "not UTF-8"
+            case .tooDeep: "nested too deeply"
+            case .trailingBytes: "more text after the value"
+            case .wrongType: "a value of another type was expected"
+            }
+        return "\(text) at byte \(offset)"
+    }
+}

@@ -1,0 +1,77 @@
+/// One escape of a JSON string, or the two that make a surrogate pair (RFC 8259, section 7).
+struct JSONEscape {
+    /// What the escape stands for; U+FFFD for NUL and for half of a pair.
+    let scalar: Unicode.Scalar
+
+    /// The bytes it takes, the backslash included.
+    let length: Int
+
+    /// Whether it is NUL or half of a pair.
+    let isUnstorable: Bool
+
+    /// Reads the escape whose backslash stands at `index`.
+    ///
+    /// What is not an escape at all reads as U+FFFD, as far as there are bytes; the reader has refused it before.
+    init(in bytes: Span<UInt8>, at index: Int) {
+        guard index + 1 < bytes.count else {
+            self.init("\u{FFFD}", 1)
+            return
+        }
+        switch bytes[index + 1] {
+        case UInt8(ascii: "b"): self.init("\u{8}", 2)
+        case UInt8(ascii: "f"): self.init("\u{C}", 2)
+        case UInt8(ascii: "n"): self.init("\n", 2)
+        case UInt8(ascii: "r"): self.init("\r", 2)
+        case UInt8(ascii: "t"): self.init("\t", 2)
+        case UInt8(ascii: "u"): self.init(unicodeIn: bytes, at: index)
+        case let byte: self.init(byte < 0x80 ? Unicode.Scalar(byte) : "\u{FFFD}", 2)
+        }
+    }
+
+    private init(_ scalar: Unicode.Scalar, _ length: Int, isUnstorable: Bool = false) {
+        self.scalar = scalar
+        self.length = length
+        self.isUnstorable = isUnstorable
+    }
+
+    private init(unicodeIn bytes: Span<UInt8>, at index: Int) {
+        guard let unit = Self.unit(in: bytes, at: index) else {
+            self.init("\u{FFFD}", 2, isUnstorable: true)
+            return
+        }
+        if unit & 0xFC00 == 0xD800, let low = Self.unit(in: bytes, at: index + 6), low & 0xFC00 == 0xDC00,
+            let scalar = Unicode.Scalar(0x10000 + (unit & 0x3FF) << 10 + low & 0x3FF)
+        {
+            self.init(scalar, 12)
+            return
+        }
+        guard unit != 0, let scalar = Unicode.Scalar(unit) else {
+            self.init("\u{FFFD}", 6, isUnstorable: true)
+            return
+        }
+        self.init(scalar, 6)
+    }
+
+    /// The number written `\uXXXX` at `index`, or nil if something else stands there.
+    private static func unit(in bytes: Span<UInt8>, at index: Int) -> UInt32? {
+        guard index + 6 <= bytes.count, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u") else {
+            return nil
+        }
+        var value: UInt32 = 0
+        for place in index + 2..<index + 6 {
+            guard let digit = hexValue(bytes[place]) else { return nil }
+            value = value << 4 | UInt32(digit)
+        }
+        return value
+    }
+
+    /// The value of a hexadecimal digit.
+    static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# What the scripts share. Sourced, never run: it moves to the top of the checkout.
+
+self=$(realpath "$0")
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+    say "${0##*/}: $*"
+    exit 1
+}
+
+# Prints the comment at the top of the calling script: its manual.
+manual() { sed -n '2,/^[^#]/{s/^# \{0,1\}//;t p;b;:p;p}' "$self"; }
+
+# quietly COMMAND…: runs it and shows its output only if it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || status=$?
+    [ "$status" = 0 ] || cat "$log" >&2
+    rm -f "$log"
+    return "$status"
+}
+
+# as_root COMMAND…: directly as root, else through sudo.
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "this needs root, and there is no sudo here. As root, run: $*"
+    fi
+}

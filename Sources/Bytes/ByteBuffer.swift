@@ -93,6 +93,9 @@ public struct ByteBuffer: Sendable {
         fileprivate let offset: Int
     }
 
+    /// The place after the last byte.
+    public var endMark: Mark { Mark(offset: storage.count - start) }
+
     /// The number of bytes that stand after a mark.
     public func count(since mark: Mark) -> Int { count - mark.offset }
 

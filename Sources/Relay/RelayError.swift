@@ -1,0 +1,83 @@
+import LanguageModels
+
+/// Why a request to the relay, or a reply, did not come to a good end.
+public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The closed set of reasons; the raw values go to clients, and are listed in docs/api.md.
+    public enum Code: Sendable, Equatable {
+        /// The request's body is not what the endpoint takes.
+        case invalidRequest
+        /// The database is away, too slow or read-only.
+        case storeUnavailable
+        /// A limit on running or waiting replies is reached.
+        case overloaded
+        /// The server is being stopped.
+        case shuttingDown
+        /// The answer came, but could not be stored.
+        case replyNotStored
+        /// `/llmprep` replaced the conversation while the answer was being made.
+        case conversationReplaced
+        /// The process that made the answer is gone, or lost its hold on the turn.
+        case interrupted
+        /// The client left, and did not come back within the grace.
+        case cancelled
+        /// A fault of the relay itself.
+        case `internal`
+        /// What the model server did.
+        case model(ModelError.Code)
+
+        /// The code as clients see it.
+        public var rawValue: String {
+            switch self {
+            case .invalidRequest: "invalid_request"
+            case .storeUnavailable: "store_unavailable"
+            case .overloaded: "overloaded"
+            case .shuttingDown: "shutting_down"
+            case .replyNotStored: "reply_not_stored"
+            case .conversationReplaced: "conversation_replaced"
+            case .interrupted: "interrupted"
+            case .cancelled: "cancelled"
+            case .internal: "internal"
+            case .model(let code): code.rawValue
+            }
+        }
+
+        /// Whether the same request may succeed if it is sent again.
+        public var isRetryable: Bool {
+            switch self {
+            case .invalidRequest, .conversationReplaced: false
+            case .model(let code): code.isRetryable
+            default: true
+            }
+        }
+
+        /// Every code there is.
+        public static var all: [Code] {
+            [
+                .invalidRequest, .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .conversationReplaced,
+                .interrupted, .cancelled, .internal,
+            ] + ModelError.Code.allCases.map(Code.model)
+        }
+    }
+
+    /// The reason, for machines.
+    public let code: Code
+    /// The reason, for the person who asked: a sentence without secrets.
+    public let message: String
+    /// What the operator should know beyond that; goes to the log only.
+    public let detail: String
+
+    /// Makes an error.
+    public init(_ code: Code, _ message: String, detail: String = "") {
+        self.code = code
+        self.message = message
+        self.detail = detail
+    }
+
+    /// Makes the error of a model.
+    public init(_ error: ModelError) {
+        self.init(.model(error.code), error.message, detail: error.detail)
+    }
+
+    /// The code and the detail.
+    public var description: String { "\(code.rawValue): \(detail.isEmpty ? message : detail)" }
+}

@@ -1,0 +1,301 @@
+import Bytes
+import LanguageModels
+
+/// Whoever reads a reply as it is made; all calls come on the reply's shard.
+public protocol ReplyReader: AnyObject {
+    /// One line of Ollama's shape, with its place in the reply, from 1 on. The last line, with `"done":true`, comes when the
+    /// reply is stored.
+    func reply(_ reply: Reply, line: Span<UInt8>, id: Int)
+    /// The reply is over: all of it was read and stored, or it failed. Called once.
+    func replyEnded(_ reply: Reply, error: RelayError?)
+}
+
+/// The answer to one turn, from the commit of its prompts to the commit of its text. Confined to its shard.
+///
+/// It gathers what the model says while it hands every line on, so that what was streamed is what is stored. It goes on without
+/// a reader for the grace that the limits give.
+public final class Reply: GenerationConsumer, @unchecked Sendable {
+    /// The turn that this reply closes.
+    public let turn: Turn
+    /// The model that was asked for.
+    public let model: String
+    /// The text so far.
+    public private(set) var text = ByteBuffer()
+    /// What the model thought aloud so far.
+    public private(set) var thinking = ByteBuffer()
+    /// The elements of the model's tool calls so far, with commas between them.
+    public private(set) var toolCalls = ByteBuffer()
+    /// The line with `"done":true`, once it has come.
+    public private(set) var finalLine: [UInt8]?
+
+    private enum Phase {
+        /// Earlier turns of the conversation are not closed yet, or the model has not been asked.
+        case waiting
+        /// The model answers.
+        case generating(any Generation)
+        /// The model is done; the reply is being stored.
+        case storing
+        /// The reader has been told the end.
+        case ended
+    }
+
+    private let service: ChatService
+    private let request: ChatRequest
+    private var history: TurnHistory?
+    private var phase = Phase.waiting
+    private var lineCount = 0
+    private var reader: (any ReplyReader)?
+    private var cancellation: RelayError?
+    private var generated: CheckedContinuation<RelayError?, Never>?
+    private var pause: CheckedContinuation<Void, Never>?
+    private var pauseAlarm: (any Alarm)?
+    private var graceAlarm: (any Alarm)?
+
+    init(turn: Turn, request: ChatRequest, history: TurnHistory, service: ChatService) {
+        self.turn = turn
+        self.request = request
+        self.history = history
+        self.service = service
+        model = request.model
+    }
+
+    /// Whether the reader has been told the end.
+    public var isEnded: Bool {
+        if case .ended = phase { true } else { false }
+    }
+
+    // MARK: - The reader
+
+    /// Hands the reply to a reader; there is one, from before `run`.
+    public func attach(_ reader: any ReplyReader) {
+        self.reader = reader
+    }
+
+    /// The reader is gone: the reply goes on for the grace, and is then cancelled.
+    public func readerLeft() {
+        guard reader != nil, !isEnded else { return }
+        reader = nil
+        resume()
+        let left = RelayError(.cancelled, "The client left, and did not come back in time.")
+        guard service.limits.disconnectGrace > .zero else {
+            cancel(left)
+            return
+        }
+        let alarm = service.scheduler.makeAlarm { [weak self] in self?.cancel(left) }
+        alarm.set(after: service.limits.disconnectGrace)
+        graceAlarm = alarm
+    }
+
+    /// The reader cannot take more for now.
+    public func hold() {
+        if case .generating(let generation) = phase {
+            generation.pause()
+        }
+    }
+
+    /// The reader can take more.
+    public func resume() {
+        if case .generating(let generation) = phase {
+            generation.resume()
+        }
+    }
+
+    /// Ends the reply for a reason; without effect when the model is done already.
+    public func cancel(_ reason: RelayError) {
+        switch phase {
+        case .waiting:
+            cancellation = cancellation ?? reason
+            wake()
+        case .generating(let generation):
+            generation.cancel()
+            phase = .storing
+            generated.take()?.resume(returning: reason)
+        case .storing, .ended:
+            break
+        }
+    }
+
+    /// Whether a stop of the server should cut short what the reply is waiting for.
+    private var isStopping: Bool { service.isStopping }
+
+    // MARK: - Life
+
+    /// Drives the reply from its place in the conversation to its end; returns when nothing is left to do.
+    public func run() async {
+        do throws(RelayError) {
+            let messages = try await waitForEarlierTurns()
+            try await generate(messages)
+            try await store(.complete, patience: service.limits.storePatience)
+            tellEnd(nil)
+        } catch {
+            await keepRemains(of: error)
+        }
+        graceAlarm?.cancel()
+        service.finished(self)
+    }
+
+    private func waitForEarlierTurns() async throws(RelayError) -> EncodedMessages {
+        guard var history = history.take() else { throw RelayError(.internal, "The reply was started twice.") }
+        while !history.unfinished.isEmpty {
+            for number in history.unfinished {
+                try await waitForEnd(of: Turn(appID: turn.appID, number: number))
+            }
+            // What the earlier turns said belongs to the history now. A turn that cannot be closed is not waited for again.
+            let known = history.unfinished
+            history = try await service.store.history(of: turn)
+            history.unfinished.removeAll { known.contains($0) }
+        }
+        if let cancellation { throw cancellation }
+        return history.messages
+    }
+
+    private func waitForEnd(of earlier: Turn) async throws(RelayError) {
+        while true {
+            if let cancellation { throw cancellation }
+            let isOpenHere = service.board.whenClosed(earlier) { [scheduler = service.scheduler, weak self] in
+                scheduler.run { self?.wake() }
+            }
+            if isOpenHere {
+                // The board wakes it; the poll is for a conversation that was replaced meanwhile.
+                await pause(atMost: .seconds(30))
+                continue
+            }
+            let isAbandoned = service.board.isAbandoned(earlier)
+            do throws(RelayError) {
+                if try await service.store.settleTurn(earlier, isAbandoned: isAbandoned) { return }
+            } catch where error.code == .replyNotStored && isAbandoned {
+                // The store refuses even the mark. The turn is dead all the same.
+                return
+            }
+            await pause(atMost: service.limits.turnPoll)
+        }
+    }
+
+    private func generate(_ messages: EncodedMessages) async throws(RelayError) {
+        let generation = service.models.model(named: model).generate(
+            GenerationRequest(model: model, messages: messages, passThrough: request.passThrough), to: self)
+        phase = .generating(generation)
+        let error = await withCheckedContinuation { generated = $0 }
+        if let error { throw error }
+    }
+
+    private func store(_ state: ReplyState, patience: Duration) async throws(RelayError) {
+        var extras = ByteBuffer()
+        if !toolCalls.isEmpty {
+            extras.append("\"tool_calls\":[")
+            extras.append(toolCalls.bytes)
+            extras.append("]")
+        }
+        let reply = StoredReply(
+            model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state)
+        let deadline = service.scheduler.now() &+ UInt64(patience.components.seconds) * 1_000_000_000
+        var delay = Duration.milliseconds(50)
+        while true {
+            do throws(RelayError) {
+                return try await service.store.closeTurn(turn, with: reply)
+            } catch where error.code == .storeUnavailable && service.scheduler.now() < deadline && !isStopping {
+                await pause(atMost: delay)
+                delay = min(delay * 2, .seconds(1))
+            } catch where error.code == .storeUnavailable {
+                throw RelayError(
+                    .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
+                    detail: error.detail)
+            }
+        }
+    }
+
+    /// Stores what there is of a reply that failed, then tells the reader; goes on trying while the store is away.
+    private func keepRemains(of failure: RelayError) async {
+        phase = .storing
+        let state: ReplyState
+        switch failure.code {
+        case .cancelled: state = .cancelled
+        case .shuttingDown: state = .interrupted
+        case .conversationReplaced, .interrupted:
+            // The place of the reply is gone, or taken.
+            tellEnd(failure)
+            return
+        default: state = .failed
+        }
+        do throws(RelayError) {
+            try await store(state, patience: .zero)
+            tellEnd(failure)
+        } catch {
+            tellEnd(failure)
+            // Nobody waits any more, but the turn must not stay open for the others.
+            var delay = Duration.seconds(1)
+            var left = error
+            while left.isStoreAway, !isStopping {
+                await pause(atMost: delay)
+                delay = min(delay * 2, .seconds(30))
+                do throws(RelayError) {
+                    return try await store(state, patience: .zero)
+                } catch {
+                    left = error
+                }
+            }
+        }
+    }
+
+    private func tellEnd(_ error: RelayError?) {
+        phase = .ended
+        guard let reader = reader.take() else { return }
+        if error == nil, let finalLine {
+            lineCount += 1
+            reader.reply(self, line: finalLine.span, id: lineCount)
+        }
+        reader.replyEnded(self, error: error)
+    }
+
+    // MARK: - Waiting
+
+    private func pause(atMost duration: Duration) async {
+        if pauseAlarm == nil {
+            pauseAlarm = service.scheduler.makeAlarm { [weak self] in self?.wake() }
+        }
+        pauseAlarm?.set(after: duration)
+        await withCheckedContinuation { pause = $0 }
+        pauseAlarm?.cancel()
+    }
+
+    /// Ends a pause early; the server calls it when it stops.
+    func wake() {
+        pause.take()?.resume()
+    }
+
+    // MARK: - The model
+
+    /// Gathers the line's text and hands the line on.
+    public func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+        if let content = fields.content, !content.range.isEmpty {
+            text.append(decodingJSON: line.extracting(content.range))
+        }
+        if let thought = fields.thinking, !thought.range.isEmpty {
+            thinking.append(decodingJSON: line.extracting(thought.range))
+        }
+        if let calls = fields.toolCalls {
+            if !toolCalls.isEmpty {
+                toolCalls.append(UInt8(ascii: ","))
+            }
+            toolCalls.append(line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
+        }
+        if fields.isDone {
+            finalLine = line.withUnsafeBufferPointer { Array($0) }
+        } else {
+            lineCount += 1
+            reader?.reply(self, line: line, id: lineCount)
+        }
+    }
+
+    /// Goes on to storing.
+    public func generationEnded(_ generation: any Generation, error: ModelError?) {
+        guard case .generating = phase else { return }
+        phase = .storing
+        generated.take()?.resume(returning: error.map { RelayError($0) })
+    }
+}
+
+extension RelayError {
+    /// Whether another try may find the store.
+    fileprivate var isStoreAway: Bool { code == .storeUnavailable || code == .replyNotStored && !detail.isEmpty }
+}

@@ -1,0 +1,28 @@
+/// Time and threads, as the relay sees them: injected, so that tests move the clock by hand.
+public struct Scheduler: Sendable {
+    /// Makes an alarm that calls the handler on the shard.
+    public var makeAlarm: @Sendable (@escaping () -> Void) -> any Alarm
+    /// Runs a block on the shard, soon; may be called from any thread.
+    public var run: @Sendable (@escaping @Sendable () -> Void) -> Void
+    /// The monotonic clock, in nanoseconds.
+    public var now: @Sendable () -> UInt64
+
+    /// Makes a scheduler.
+    public init(
+        makeAlarm: @escaping @Sendable (@escaping () -> Void) -> any Alarm,
+        run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        now: @escaping @Sendable () -> UInt64
+    ) {
+        self.makeAlarm = makeAlarm
+        self.run = run
+        self.now = now
+    }
+}
+
+/// A call in the future that can be put off and cancelled.
+public protocol Alarm: AnyObject {
+    /// Calls the handler once after the duration; replaces an earlier setting.
+    func set(after duration: Duration)
+    /// Forgets the setting.
+    func cancel()
+}

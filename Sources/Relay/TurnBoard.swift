@@ -1,0 +1,102 @@
+import Bytes
+
+/// The turns that are open in this process, on any shard: who is alive, and who waits for whom.
+public final class TurnBoard: Sendable {
+    private struct Conversation {
+        var open: Set<Int64> = []
+        var waiters: [Int64: [@Sendable () -> Void]] = [:]
+    }
+
+    private struct State {
+        var conversations: [String: Conversation] = [:]
+        var promised: [String: Int] = [:]
+        var count = 0
+    }
+
+    private let state = Lock(State())
+    private let limits: RelayLimits
+
+    /// Makes an empty board.
+    public init(limits: RelayLimits) {
+        self.limits = limits
+    }
+
+    /// The number of turns that are open or about to be.
+    public var count: Int { state.withLock { $0.count } }
+
+    /// Takes a place for a turn that is about to be opened; `open` or `giveUp` follows.
+    ///
+    /// - Throws: `overloaded` when the process or the conversation has no more.
+    func promise(appID: String) throws(RelayError) {
+        try state.withLock { state throws(RelayError) in
+            guard state.count < limits.replies else {
+                throw RelayError(.overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
+            }
+            let ahead = (state.conversations[appID]?.open.count ?? 0) + (state.promised[appID] ?? 0)
+            guard ahead <= limits.waitingTurns else {
+                throw RelayError(
+                    .overloaded, "\(ahead) prompts of this conversation are waiting already. Try again when they are answered.")
+            }
+            state.promised[appID, default: 0] += 1
+            state.count += 1
+        }
+    }
+
+    /// Gives a promised place back.
+    func giveUp(appID: String) {
+        state.withLock { state in
+            state.count -= 1
+            state.endPromise(appID)
+        }
+    }
+
+    /// Turns a promised place into an open turn.
+    func open(_ turn: Turn) {
+        state.withLock { state in
+            state.endPromise(turn.appID)
+            state.conversations[turn.appID, default: Conversation()].open.insert(turn.number)
+        }
+    }
+
+    /// Takes a turn off the board, and wakes who waits for it.
+    func close(_ turn: Turn) {
+        let waiters = state.withLock { state in
+            guard state.conversations[turn.appID]?.open.remove(turn.number) != nil else { return [@Sendable () -> Void]() }
+            state.count -= 1
+            let waiters = state.conversations[turn.appID]?.waiters.removeValue(forKey: turn.number) ?? []
+            if state.conversations[turn.appID]?.open.isEmpty == true {
+                state.conversations[turn.appID] = nil
+            }
+            return waiters
+        }
+        for wake in waiters {
+            wake()
+        }
+    }
+
+    /// Whether a turn that this process holds has nobody who would close it.
+    func isAbandoned(_ turn: Turn) -> Bool {
+        state.withLock { state in
+            // A promise may be for this very turn: committed, and not yet on the board.
+            state.conversations[turn.appID]?.open.contains(turn.number) != true && state.promised[turn.appID] == nil
+        }
+    }
+
+    /// Has `wake` called, from any thread, when a turn of this process is closed.
+    ///
+    /// - Returns: whether the turn is open here, and `wake` will be called.
+    func whenClosed(_ turn: Turn, wake: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            guard state.conversations[turn.appID]?.open.contains(turn.number) == true else { return false }
+            state.conversations[turn.appID]?.waiters[turn.number, default: []].append(wake)
+            return true
+        }
+    }
+}
+
+extension TurnBoard.State {
+    fileprivate mutating func endPromise(_ appID: String) {
+        guard let left = promised[appID] else { return }
+        promised[appID] = left > 1 ? left - 1 : nil
+    }
+}

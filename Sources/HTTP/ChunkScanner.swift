@@ -91,7 +91,9 @@ struct ChunkScanner: Sendable {
                 state = .sizeStart
             case .beforeSemicolon, .nameStart, .name, .afterName, .valueStart, .value, .quoted, .quotedPair,
                 .afterQuoted:
-                try countLineByte()
+                if byte != Grammar.carriageReturn {
+                    try countLineByte()
+                }
                 try readExtension(byte)
             case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed:
                 try readTrailer(byte)

@@ -62,13 +62,3 @@ public enum EventEncoder {
         buffer.append(Grammar.lineFeed)
     }
 }
-
-extension Span<UInt8> {
-    /// Where a CR or LF first stands at or after `start`.
-    @inline(__always)
-    func firstLineEnd(from start: Int) -> Int? {
-        let lineFeed = firstIndex(of: Grammar.lineFeed, from: start)
-        guard let lineFeed else { return firstIndex(of: Grammar.carriageReturn, from: start) }
-        return extracting(0..<lineFeed).firstIndex(of: Grammar.carriageReturn, from: start) ?? lineFeed
-    }
-}

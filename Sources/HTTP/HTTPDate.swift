@@ -19,7 +19,7 @@ public struct HTTPDate: Sendable {
 
     /// The text of a time given in seconds since 1970, UTC, from year 0 to 9999.
     public static func text(_ seconds: Int) -> String {
-        let days = Int((Double(seconds) / 86_400).rounded(.down))
+        let days = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400
         let rest = seconds - days * 86_400
         let (year, month, day) = civil(days)
         let weekday = weekdays[(days % 7 + 11) % 7]

@@ -1,6 +1,0 @@
-import HTTP
-import Testing
-
-@Test func aStatusHasItsReason() {
-    #expect(Status.ok.reason.description == "OK")
-}

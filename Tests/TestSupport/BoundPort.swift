@@ -1,0 +1,56 @@
+import Glibc
+
+/// A port of 127.0.0.1 that is bound, and listened on or not, for as long as the object lives.
+public final class BoundPort: Sendable {
+    /// The number that the system chose.
+    public let port: Int
+    let descriptor: Int32
+    private let held: Monitor<[Int32]> = Monitor([])
+
+    /// Binds; listens with room for `backlog` connections unless that is nil.
+    init(backlog: Int32?) throws {
+        let fd = try makeSocket()
+        let bound = withLoopback(port: 0) { bind(fd, $0, $1) }
+        guard bound == 0, backlog.map({ listen(fd, $0) }) ?? 0 == 0 else {
+            Glibc.close(fd)
+            throw TestFailure("cannot bind a port")
+        }
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(fd, $0, &length) }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        descriptor = fd
+    }
+
+    deinit {
+        for fd in held.withLock({ $0 }) { Glibc.close(fd) }
+        Glibc.close(descriptor)
+    }
+
+    /// `http://127.0.0.1:port`
+    public var url: String { "http://127.0.0.1:\(port)" }
+
+    /// A port on which every connection is refused: bound, so that nobody else gets it, but not listened on.
+    public static func refusing() throws -> BoundPort {
+        try BoundPort(backlog: nil)
+    }
+
+    /// A port on which a connect hangs: its queue is full, so the kernel drops every further SYN.
+    public static func hanging() throws -> BoundPort {
+        let port = try BoundPort(backlog: 0)
+        for _ in 0..<8 {
+            let fd = try makeSocket()
+            _ = fcntl(fd, F_SETFL, O_NONBLOCK)
+            _ = withLoopback(port: port.port) { Glibc.connect(fd, $0, $1) }
+            port.held.withLock { $0.append(fd) }
+        }
+        return port
+    }
+
+    /// A port whose connections are taken by the kernel and never answered.
+    public static func silent() throws -> BoundPort {
+        try BoundPort(backlog: 64)
+    }
+}

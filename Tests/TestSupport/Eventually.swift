@@ -1,0 +1,23 @@
+import Glibc
+
+/// Asks again until `condition` gives a value, for what becomes true by itself (a row, a log line).
+///
+/// The limit is only there so that a broken program fails the test instead of hanging it.
+@discardableResult
+public func eventually<Value>(
+    _ what: String, within seconds: Double = patience, _ condition: () throws -> Value?
+) throws -> Value {
+    let deadline = monotonicSeconds() + seconds
+    var pause: UInt32 = 1_000
+    while true {
+        if let value = try condition() { return value }
+        guard monotonicSeconds() < deadline else { throw TestFailure("never happened: \(what)") }
+        usleep(pause)
+        pause = min(pause * 2, 50_000)
+    }
+}
+
+/// Asks again until `condition` is true.
+public func eventually(_ what: String, within seconds: Double = patience, isTrue condition: () throws -> Bool) throws {
+    _ = try eventually(what, within: seconds) { try condition() ? true : nil }
+}

@@ -1,0 +1,98 @@
+/// The two generations of Ollama's lines that differ on the wire.
+public enum OllamaDialect: Sendable {
+    /// `done_reason` before `done`; tool calls alone in lines before the last.
+    case v0_11
+    /// `done` before `done_reason`; tool calls whole in the last line.
+    case v0_32
+}
+
+/// The lines that Ollama writes, each ended by LF, with its spelling and its order of keys.
+public enum OllamaLine {
+    /// The fixed time of all lines here.
+    public static let time = "2026-11-20T10:39:26.491288961Z"
+
+    /// A piece of the answer.
+    public static func token(_ text: String, model: String = "tiny") -> String {
+        line(model, "\"role\":\"assistant\",\"content\":\(jsonString(text))", "\"done\":false")
+    }
+
+    /// A piece of the model's thinking: the content is there and empty.
+    public static func thinking(_ text: String, model: String = "tiny") -> String {
+        line(model, "\"role\":\"assistant\",\"content\":\"\",\"thinking\":\(jsonString(text))", "\"done\":false")
+    }
+
+    /// The last line.
+    public static func done(
+        model: String = "tiny", _ dialect: OllamaDialect = .v0_32, reason: String = "stop", content: String = ""
+    ) -> String {
+        line(model, "\"role\":\"assistant\",\"content\":\(jsonString(content))", end(reason, dialect))
+    }
+
+    /// Calls of functions, given as name and the JSON text of the arguments: one last line, or a line each and a last one.
+    public static func toolCalls(
+        _ calls: [(name: String, arguments: String)], model: String = "tiny", _ dialect: OllamaDialect = .v0_32
+    ) -> [String] {
+        let role = "\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":"
+        switch dialect {
+        case .v0_32:
+            let list = calls.enumerated().map { index, call in
+                "{\"id\":\"0YY9\(index)\",\"function\":{\"index\":\(index),\"name\":\(jsonString(call.name)),\"arguments\":\(call.arguments)}}"
+            }
+            return [line(model, role + "[\(list.joined(separator: ","))]", end("stop", dialect))]
+        case .v0_11:
+            let lines = calls.enumerated().map { index, call in
+                let position = index == 0 ? "" : "\"index\":\(index),"
+                return line(
+                    model,
+                    role
+                        + "[{\"function\":{\(position)\"name\":\(jsonString(call.name)),\"arguments\":\(call.arguments)}}]",
+                    "\"done\":false")
+            }
+            return lines + [done(model: model, dialect)]
+        }
+    }
+
+    /// An error in the middle of a stream.
+    public static func error(
+        _ text: String = "an error was encountered while running the model: unexpected EOF"
+    ) -> String {
+        "{\"error\":\(jsonString(text))}\n"
+    }
+
+    private static func line(_ model: String, _ message: String, _ end: String) -> String {
+        "{\"model\":\(jsonString(model)),\"created_at\":\"\(time)\",\"message\":{\(message)},\(end)}\n"
+    }
+
+    private static func end(_ reason: String, _ dialect: OllamaDialect) -> String {
+        let durations =
+            "\"total_duration\":261237533,\"load_duration\":256496426,\"prompt_eval_count\":18,\"prompt_eval_duration\":841000,\"eval_count\":13,\"eval_duration\":1959000"
+        switch dialect {
+        case .v0_32: return "\"done\":true,\"done_reason\":\"\(reason)\",\(durations)"
+        case .v0_11: return "\"done_reason\":\"\(reason)\",\"done\":true,\(durations)"
+        }
+    }
+}
+
+/// A JSON string as Go writes it: `<`, `>`, `&` and the line separators escaped, all else beyond ASCII as it is.
+public func jsonString(_ text: String) -> String {
+    var out = "\""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"": out += "\\\""
+        case "\\": out += "\\\\"
+        case "\n": out += "\\n"
+        case "\r": out += "\\r"
+        case "\t": out += "\\t"
+        case "\u{8}": out += "\\b"
+        case "\u{c}": out += "\\f"
+        case "<", ">", "&", "\u{2028}", "\u{2029}", "\u{0}"..<"\u{20}": out += escaped(scalar)
+        default: out.unicodeScalars.append(scalar)
+        }
+    }
+    return out + "\""
+}
+
+private func escaped(_ scalar: Unicode.Scalar) -> String {
+    let digits = String(scalar.value, radix: 16)
+    return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+}

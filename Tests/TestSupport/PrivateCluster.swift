@@ -1,0 +1,182 @@
+import Foundation
+import Glibc
+
+/// A real PostgreSQL server of the tests' own: unix socket only, in a private directory, gone with the process.
+public final class PrivateCluster: Sendable {
+    /// How the server is stopped.
+    public enum StopMode: String, Sendable {
+        /// Ends connections in order and writes a checkpoint.
+        case fast
+        /// As a crash would end it: the next start recovers from the log.
+        case immediate
+    }
+
+    /// Holds the socket, and names the server in a conninfo (`host=`).
+    public let directory: String
+    /// `true` fsyncs, as in production; tests that do not crash the machine need not.
+    private let durable: Bool
+    private let janitor: Janitor
+    private let databases = Monitor(0)
+
+    private static let sharedCluster = Monitor<Result<PrivateCluster, any Error>?>(nil)
+
+    /// The server that all tests of the process share; the first call starts it. Never stop or pause this one.
+    public static func shared() throws -> PrivateCluster {
+        try sharedCluster.withLock { cluster in
+            if let cluster { return try cluster.get() }
+            let made = Result { try make() }
+            cluster = made
+            return try made.get()
+        }
+    }
+
+    /// A started server for one test alone, which may stop, pause and restart it.
+    public static func make(durable: Bool = false) throws -> PrivateCluster {
+        let cluster = try PrivateCluster(durable: durable)
+        try cluster.start()
+        return cluster
+    }
+
+    private init(durable: Bool) throws {
+        self.durable = durable
+        directory = try makeTemporaryDirectory()
+        janitor = try Janitor(directory: directory)
+        try runOrThrow(asDatabaseUser(["cp", "-a", try Template.shared(), "\(directory)/data"]))
+    }
+
+    /// Starts the server and waits until it answers.
+    public func start() throws {
+        let options = [
+            "listen_addresses=", "unix_socket_directories=\(directory)", "max_connections=300", "shared_buffers=24MB",
+            "dynamic_shared_memory_type=mmap", "max_parallel_workers=0", "autovacuum=off",
+            "fsync=\(durable ? "on" : "off")",
+            "log_min_messages=warning", "timezone=UTC",
+        ]
+        try runOrThrow(
+            asDatabaseUser([
+                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "60", "-l", "\(directory)/log",
+                "-o",
+                options.map { "-c \($0)" }.joined(separator: " "), "start",
+            ]))
+    }
+
+    /// Stops the server and waits until it is gone.
+    public func stop(_ mode: StopMode = .fast) throws {
+        try runOrThrow(
+            asDatabaseUser([
+                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "60", "-m", mode.rawValue,
+                "stop",
+            ]))
+    }
+
+    /// Freezes the server and all its backends: connections stay, nobody answers, new ones hang.
+    public func pause() throws {
+        let postmaster = try postmaster()
+        kill(postmaster, SIGSTOP)
+        for child in children(of: postmaster) { kill(child, SIGSTOP) }
+    }
+
+    /// Lets a paused server go on.
+    public func resume() throws {
+        let postmaster = try postmaster()
+        for child in children(of: postmaster) { kill(child, SIGCONT) }
+        kill(postmaster, SIGCONT)
+    }
+
+    /// The libpq conninfo of a database of this server.
+    public func conninfo(database: String) -> String {
+        "host=\(directory) user=postgres dbname=\(database)"
+    }
+
+    /// The name of a fresh, empty database.
+    public func makeDatabaseName() throws -> String {
+        let number = databases.withLock { count in
+            count += 1
+            return count
+        }
+        let name = "test\(number)"
+        try psql("CREATE DATABASE \(name) TEMPLATE template0", database: "postgres")
+        return name
+    }
+
+    /// The libpq conninfo of a fresh, empty database.
+    public func makeDatabase() throws -> String {
+        conninfo(database: try makeDatabaseName())
+    }
+
+    /// Runs one statement with the psql program and gives the rows as text; `database` is a name or a conninfo.
+    ///
+    /// A null is `<null>`. Values must not contain U+001E or U+001F: ask for their hex where they may.
+    @discardableResult
+    public func psql(_ sql: String, database: String) throws -> [[String]] {
+        let conninfo = database.contains("=") ? database : conninfo(database: database)
+        let result = try run([
+            PostgresPrograms.path("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-F", "\u{1f}", "-R",
+            "\u{1e}", "-P",
+            "null=<null>", "-d", conninfo, "-c", sql,
+        ])
+        guard result.status == 0 else { throw TestFailure("psql: \(result.errors)") }
+        var output = result.output
+        if output.last == UInt8(ascii: "\n") { output.removeLast() }
+        if result.output.isEmpty { return [] }
+        return output.split(separator: 0x1e, omittingEmptySubsequences: false).map { record in
+            record.split(separator: 0x1f, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    /// Makes a database refuse writes (or take them again), and ends its connections so that all notice.
+    public func setReadOnly(_ readOnly: Bool, database: String) throws {
+        let name = databaseName(of: database)
+        try psql(
+            "ALTER DATABASE \(name) SET default_transaction_read_only = \(readOnly ? "on" : "off")",
+            database: "postgres")
+        try terminateBackends(of: name)
+    }
+
+    /// Ends all the connections of a database, as an administrator would.
+    public func terminateBackends(of database: String) throws {
+        try psql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(databaseName(of: database))' AND pid <> pg_backend_pid()",
+            database: "postgres")
+    }
+
+    private func databaseName(of database: String) -> String {
+        guard let range = database.range(of: "dbname=") else { return database }
+        return String(database[range.upperBound...].prefix { $0 != " " })
+    }
+
+    private func postmaster() throws -> pid_t {
+        let file = try readFile("\(directory)/data/postmaster.pid")
+        guard let pid = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else {
+            throw TestFailure("the cluster is not running")
+        }
+        return pid
+    }
+}
+
+/// The data directory that initdb made once for the process; clusters are copies of it.
+private enum Template {
+    private static let made = Monitor<Result<(Janitor, String), any Error>?>(nil)
+
+    static func shared() throws -> String {
+        try made.withLock { made in
+            if let made { return try made.get().1 }
+            let result = Result { try make() }
+            made = result
+            return try result.get().1
+        }
+    }
+
+    private static func make() throws -> (Janitor, String) {
+        let directory = try makeTemporaryDirectory()
+        let janitor = try Janitor(directory: directory)
+        let data = "\(directory)/template"
+        try runOrThrow(
+            asDatabaseUser([
+                PostgresPrograms.path("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E",
+                "UTF8",
+                "--no-sync",
+            ]))
+        return (janitor, data)
+    }
+}

@@ -1,0 +1,163 @@
+/// An HTTP client that sends whatever a test wants sent and looks at every byte of what comes back.
+///
+/// Used by one thread at a time.
+public final class RawClient {
+    /// The connection, for tests that half-close, reset or flood it.
+    public let connection: TCPConnection
+    private var reader: MessageReader
+    private var unfinishedEvent: [UInt8] = []
+    /// The bytes of the present body so far, unframed.
+    public private(set) var body: [UInt8] = []
+
+    /// Connects to a port of 127.0.0.1; a small `receiveBuffer` makes a reader that is soon full.
+    public init(port: Int, receiveBuffer: Int? = nil) throws {
+        connection = try TCPConnection.connect(port: port, receiveBuffer: receiveBuffer)
+        reader = MessageReader(connection)
+    }
+
+    /// How the body ended; nil while it goes on.
+    public var bodyEnd: BodyEnd? { reader.end }
+
+    /// Sends a text as it is.
+    public func send(_ text: String) {
+        connection.send(text)
+    }
+
+    /// Sends bytes as they are.
+    public func send(_ bytes: [UInt8]) {
+        connection.send(bytes)
+    }
+
+    /// Sends a request with a length and a Host.
+    public func request(_ method: String, _ path: String, fields: [(String, String)] = [], body: [UInt8]? = nil) {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: chatterd.test\r\n"
+        for (name, value) in fields { head += "\(name): \(value)\r\n" }
+        if let body { head += "Content-Length: \(body.count)\r\n" }
+        send(Array((head + "\r\n").utf8) + (body ?? []))
+    }
+
+    /// Sends a POST as the course's clients do.
+    public func post(_ path: String, json: String, fields: [(String, String)] = []) {
+        let usual = [("Content-Type", "application/json; charset=utf-8"), ("Accept", "text/event-streaming")]
+        request("POST", path, fields: usual + fields, body: Array(json.utf8))
+    }
+
+    /// Reads raw bytes through `mark`.
+    public func readUntil(_ mark: String) throws -> [UInt8] {
+        guard let bytes = reader.take(through: Array(mark.utf8)) else {
+            throw TestFailure("no \(mark.debugDescription) before the end: \(reader.end.debugDescription)")
+        }
+        return bytes
+    }
+
+    /// Reads exactly so many raw bytes.
+    public func read(_ count: Int) throws -> [UInt8] {
+        guard let bytes = reader.take(count) else { throw TestFailure("fewer than \(count) bytes") }
+        return bytes
+    }
+
+    /// Reads raw bytes until the connection ends, and says how it did: `cut` is an orderly close here.
+    public func readToEnd() -> (bytes: [UInt8], end: BodyEnd) {
+        var bytes: [UInt8] = []
+        while let some = reader.takeSome() { bytes += some }
+        return (bytes, reader.end ?? .complete)
+    }
+
+    /// Reads the head of an answer; its events or its body come next. Interim answers (1xx) are heads of their own.
+    public func readHead(of method: String = "POST") throws -> MessageHead {
+        body = []
+        unfinishedEvent = []
+        guard let head = reader.nextHead(isAnswerToHead: method == "HEAD") else {
+            throw TestFailure(
+                "no head: \(reader.end.debugDescription), \(String(decoding: reader.buffer, as: UTF8.self))")
+        }
+        return head
+    }
+
+    /// Reads an answer to its end, whatever the end is.
+    public func readResponse(of method: String = "POST") throws -> HTTPExchange {
+        let head = try readHead(of: method)
+        return HTTPExchange(head: head, body: readBody(), end: reader.end ?? .complete)
+    }
+
+    /// Reads the rest of the body and gives all of it.
+    public func readBody() -> [UInt8] {
+        while let piece = reader.nextPiece() { body += piece }
+        return body
+    }
+
+    /// Reads the next event; nil when the body is over, and then `bodyEnd` says how.
+    public func nextEvent() -> ServerEvent? {
+        while true {
+            if let blank = blankLine() {
+                let event = ServerEvent(bytes: Array(unfinishedEvent[...blank]))
+                unfinishedEvent.removeFirst(blank + 1)
+                return event
+            }
+            guard let piece = reader.nextPiece() else { return nil }
+            body += piece
+            unfinishedEvent += piece
+        }
+    }
+
+    /// Reads events until one has data, passing over keep-alives.
+    public func nextDataEvent() throws -> ServerEvent {
+        while let event = nextEvent() {
+            if event.data != nil { return event }
+        }
+        throw TestFailure("the stream ended: \(reader.end.debugDescription)")
+    }
+
+    /// Reads all the further events.
+    public func readEvents() -> [ServerEvent] {
+        var events: [ServerEvent] = []
+        while let event = nextEvent() { events.append(event) }
+        return events
+    }
+
+    /// Says that nothing more will be sent; reading goes on.
+    public func halfClose() {
+        connection.halfClose()
+    }
+
+    /// Breaks the connection off.
+    public func reset() {
+        connection.reset()
+    }
+
+    /// Closes in order.
+    public func close() {
+        connection.close()
+    }
+
+    /// One POST on a connection of its own.
+    public static func post(
+        port: Int, _ path: String, json: String, fields: [(String, String)] = []
+    ) throws -> HTTPExchange {
+        let client = try RawClient(port: port)
+        defer { client.close() }
+        client.post(path, json: json, fields: fields)
+        return try client.readResponse()
+    }
+
+    /// One request without a body on a connection of its own.
+    public static func get(
+        port: Int, _ path: String, method: String = "GET", fields: [(String, String)] = []
+    ) throws -> HTTPExchange {
+        let client = try RawClient(port: port)
+        defer { client.close() }
+        client.request(method, path, fields: fields)
+        return try client.readResponse(of: method)
+    }
+
+    private func blankLine() -> Int? {
+        var lineStart = 0
+        for (position, byte) in unfinishedEvent.enumerated() where byte == 10 {
+            if position == lineStart || (position == lineStart + 1 && unfinishedEvent[lineStart] == 13) {
+                return position
+            }
+            lineStart = position + 1
+        }
+        return nil
+    }
+}

@@ -1,0 +1,153 @@
+import Glibc
+
+/// What a read from a connection gave.
+public enum Received: Equatable, Sendable {
+    /// Some bytes, never none.
+    case bytes([UInt8])
+    /// The peer closed its side in order.
+    case end
+    /// The peer broke the connection off.
+    case reset
+    /// Nothing came in the time allowed.
+    case nothing
+}
+
+/// A TCP connection read and written by blocking calls.
+public final class TCPConnection: Sendable {
+    private let descriptor: Monitor<Int32>
+
+    /// Takes over a connected descriptor.
+    init(adopting fd: Int32) {
+        _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
+        var on: Int32 = 1
+        setsockopt(fd, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        descriptor = Monitor(fd)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Connects to a port of 127.0.0.1; a small `receiveBuffer` makes a reader that is soon full.
+    public static func connect(port: Int, receiveBuffer: Int? = nil) throws -> TCPConnection {
+        let fd = try makeSocket()
+        if var size = receiveBuffer.map(Int32.init) {
+            setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
+        let status = withLoopback(port: port) { Glibc.connect(fd, $0, $1) }
+        guard status == 0 else {
+            let reason = errno
+            Glibc.close(fd)
+            throw TestFailure("cannot connect to port \(port): \(String(cString: strerror(reason)))")
+        }
+        return TCPConnection(adopting: fd)
+    }
+
+    /// Sends all the bytes; false when the peer is gone, or `stop` opened while the peer did not read.
+    @discardableResult
+    public func send(_ bytes: [UInt8], unless stop: Gate? = nil) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let fd = current
+            let count = bytes.withUnsafeBytes { raw in
+                Glibc.send(
+                    fd, raw.baseAddress.map { $0 + sent }, raw.count - sent, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            }
+            if count > 0 {
+                sent += count
+                continue
+            }
+            guard count < 0, errno == EAGAIN || errno == EINTR else { return false }
+            var watched: [(fd: Int32, events: Int16)] = [(fd, Int16(POLLOUT))]
+            if let stop { watched.append((stop.descriptor, Int16(POLLIN))) }
+            guard waitForAny(watched, upTo: patience) == 0 else { return false }
+        }
+        return true
+    }
+
+    /// Sends a text.
+    @discardableResult
+    public func send(_ text: String) -> Bool {
+        send(Array(text.utf8))
+    }
+
+    /// Sends in pieces, each in a segment of its own as far as TCP allows.
+    @discardableResult
+    public func send(_ bytes: [UInt8], inPiecesOf size: Int) -> Bool {
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + max(1, size), bytes.count)
+            guard send(Array(bytes[start..<end])) else { return false }
+            sched_yield()
+            start = end
+        }
+        return true
+    }
+
+    /// Waits for bytes, or for the end, or until `stop` opens.
+    public func receive(
+        atMost count: Int = 65_536, upTo seconds: Double = patience, unless stop: Gate? = nil
+    ) -> Received {
+        let fd = current
+        guard fd >= 0 else { return .end }
+        var watched: [(fd: Int32, events: Int16)] = [(fd, Int16(POLLIN))]
+        if let stop { watched.append((stop.descriptor, Int16(POLLIN))) }
+        guard waitForAny(watched, upTo: seconds) == 0 else { return .nothing }
+        var got = -1
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            got = recv(fd, buffer.baseAddress, count, Int32(MSG_DONTWAIT))
+            initialized = max(0, got)
+        }
+        if got > 0 { return .bytes(bytes) }
+        return got == 0 ? .end : .reset
+    }
+
+    /// Waits until the peer closes or breaks the connection, without reading; false when a gate opened first.
+    public func waitForPeerClose(unless gates: [Gate] = [], upTo seconds: Double = patience) -> Bool {
+        // POLLRDHUP: the name needs _GNU_SOURCE.
+        let hangUp: Int16 = 0x2000
+        let watched = [(fd: current, events: hangUp)] + gates.map { (fd: $0.descriptor, events: Int16(POLLIN)) }
+        return waitForAny(watched, upTo: seconds) == 0
+    }
+
+    /// Says that nothing more will be sent; reading goes on.
+    public func halfClose() {
+        shutdown(current, Int32(SHUT_WR))
+    }
+
+    /// Closes with a reset, which throws away what the peer has not read yet.
+    public func reset() {
+        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
+        setsockopt(current, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+        close()
+    }
+
+    /// Closes in order; twice is harmless.
+    public func close() {
+        let fd = descriptor.withLock { descriptor in
+            defer { descriptor = -1 }
+            return descriptor
+        }
+        if fd >= 0 { Glibc.close(fd) }
+    }
+
+    private var current: Int32 { descriptor.withLock { $0 } }
+}
+
+func makeSocket() throws -> Int32 {
+    let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard fd >= 0 else { throw TestFailure("no socket: \(String(cString: strerror(errno)))") }
+    return fd
+}
+
+func withLoopback<Result>(port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    return withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+    }
+}

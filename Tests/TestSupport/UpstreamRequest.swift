@@ -1,0 +1,36 @@
+import Foundation
+
+/// A request as the scripted model server saw it.
+public struct UpstreamRequest: Sendable {
+    /// The position among all requests, from 0.
+    public let number: Int
+    /// The position of its connection among all connections, from 0.
+    public let connection: Int
+    /// The method of the request line.
+    public let method: String
+    /// The target of the request line, as sent.
+    public let path: String
+    /// The fields in order, as sent.
+    public let fields: [(name: String, value: String)]
+    /// The body, unframed.
+    public let body: [UInt8]
+    /// When the body was complete, in seconds of `monotonicSeconds()`.
+    public let time: Double
+
+    /// The value of a field, by its name in any case.
+    public subscript(_ name: String) -> String? {
+        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+
+    /// The body as a JSON object.
+    public var json: [String: Any] {
+        let object = try? JSONSerialization.jsonObject(with: Data(body))
+        return object as? [String: Any] ?? [:]
+    }
+
+    /// The replayed conversation: role and content of each message.
+    public var messages: [[String]] {
+        let list = json["messages"] as? [[String: Any]] ?? []
+        return list.map { [$0["role"] as? String ?? "", $0["content"] as? String ?? ""] }
+    }
+}

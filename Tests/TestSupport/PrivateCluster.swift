@@ -136,7 +136,10 @@ public final class PrivateCluster: Sendable {
     /// Ends all the connections of a database, as an administrator would.
     public func terminateBackends(of database: String) throws {
         try psql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(databaseName(of: database))' AND pid <> pg_backend_pid()",
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = '\(databaseName(of: database))' AND pid <> pg_backend_pid()
+            """,
             database: "postgres")
     }
 

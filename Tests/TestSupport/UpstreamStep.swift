@@ -43,10 +43,10 @@ extension UpstreamStep {
 extension [UpstreamStep] {
     /// A whole answer: one line and one chunk a token, then the line that says done.
     public static func answer(
-        _ tokens: [String], model: String = "tiny", _ dialect: OllamaDialect = .v0_32
+        _ tokens: [String], model: String = "tiny", _ dialect: ModelDialect = .v0_32
     ) -> [UpstreamStep] {
-        [.streamHead] + tokens.map { .chunk(OllamaLine.token($0, model: model)) } + [
-            .chunk(OllamaLine.done(model: model, dialect)), .endChunks,
+        [.streamHead] + tokens.map { .chunk(ModelLine.token($0, model: model)) } + [
+            .chunk(ModelLine.done(model: model, dialect)), .endChunks,
         ]
     }
 

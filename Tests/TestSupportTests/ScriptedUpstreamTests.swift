@@ -10,7 +10,7 @@ import Testing
         }
         #expect(exchange.status == 200)
         #expect(exchange.end == .complete)
-        #expect(exchange.text == OllamaLine.token("Hello") + OllamaLine.token(" world") + OllamaLine.done())
+        #expect(exchange.text == ModelLine.token("Hello") + ModelLine.token(" world") + ModelLine.done())
         #expect(upstream.requests.map(\.path) == ["/api/chat"])
         #expect(upstream.requests.first?.messages == [["user", "Hi"]])
     }
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func anEndlessAnswerEndsWithItsReader() async throws {
-        let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk(OllamaLine.token("x"))])])
+        let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk(ModelLine.token("x"))])])
         try await blocking {
             let client = try RawClient(port: upstream.port)
             client.post("/api/chat", json: "{}")
@@ -83,12 +83,12 @@ import Testing
 
     @Test func linesAreSpelledAsOllamaSpellsThem() {
         #expect(
-            OllamaLine.token("Hello! ")
+            ModelLine.token("Hello! ")
                 == "{\"model\":\"tiny\",\"created_at\":\"2026-11-20T10:39:26.491288961Z\",\"message\":{\"role\":\"assistant\",\"content\":\"Hello! \"},\"done\":false}\n"
         )
-        #expect(OllamaLine.done(.v0_11).contains("\"done_reason\":\"stop\",\"done\":true,\"total_duration\""))
-        #expect(OllamaLine.toolCalls([("a", "{}"), ("b", "{}")]).count == 1)
-        #expect(OllamaLine.toolCalls([("a", "{}"), ("b", "{}")], .v0_11).count == 3)
+        #expect(ModelLine.done(.v0_11).contains("\"done_reason\":\"stop\",\"done\":true,\"total_duration\""))
+        #expect(ModelLine.toolCalls([("a", "{}"), ("b", "{}")]).count == 1)
+        #expect(ModelLine.toolCalls([("a", "{}"), ("b", "{}")], .v0_11).count == 3)
         #expect(jsonString("<\u{2028}\u{0}\"é") == "\"\\u003c\\u2028\\u0000\\\"é\"")
     }
 }

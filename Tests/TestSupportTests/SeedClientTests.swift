@@ -3,7 +3,7 @@ import Testing
 
 /// The outcomes that were measured with the tutorial's parser.
 @Suite struct SeedClientTests {
-    private let hello = OllamaLine.token("Hello").dropLast()
+    private let hello = ModelLine.token("Hello").dropLast()
 
     @Test(arguments: ["\n\n", "\r\n\r\n", "\n\n\n", "\n"])
     func theseLineEndsAreUnderstood(end: String) {
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func everyCutGivesWhatACutStreamGives() {
-        let bytes = Array("id: 1\r\ndata: \(OllamaLine.token("é🇺🇸\u{300}x").dropLast())\r\n\r\n: c\n\n".utf8)
+        let bytes = Array("id: 1\r\ndata: \(ModelLine.token("é🇺🇸\u{300}x").dropLast())\r\n\r\n: c\n\n".utf8)
         var cuts: [Int] = []
         SeedClient.afterEveryCut(of: bytes) { position, client in
             cuts.append(position)

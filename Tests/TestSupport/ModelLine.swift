@@ -1,5 +1,5 @@
 /// The two generations of Ollama's lines that differ on the wire.
-public enum OllamaDialect: Sendable {
+public enum ModelDialect: Sendable {
     /// `done_reason` before `done`; tool calls alone in lines before the last.
     case v0_11
     /// `done` before `done_reason`; tool calls whole in the last line.
@@ -7,7 +7,7 @@ public enum OllamaDialect: Sendable {
 }
 
 /// The lines that Ollama writes, each ended by LF, with its spelling and its order of keys.
-public enum OllamaLine {
+public enum ModelLine {
     /// The fixed time of all lines here.
     public static let time = "2026-11-20T10:39:26.491288961Z"
 
@@ -23,20 +23,21 @@ public enum OllamaLine {
 
     /// The last line.
     public static func done(
-        model: String = "tiny", _ dialect: OllamaDialect = .v0_32, reason: String = "stop", content: String = ""
+        model: String = "tiny", _ dialect: ModelDialect = .v0_32, reason: String = "stop", content: String = ""
     ) -> String {
         line(model, "\"role\":\"assistant\",\"content\":\(jsonString(content))", end(reason, dialect))
     }
 
     /// Calls of functions, given as name and the JSON text of the arguments: one last line, or a line each and a last one.
     public static func toolCalls(
-        _ calls: [(name: String, arguments: String)], model: String = "tiny", _ dialect: OllamaDialect = .v0_32
+        _ calls: [(name: String, arguments: String)], model: String = "tiny", _ dialect: ModelDialect = .v0_32
     ) -> [String] {
         let role = "\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":"
         switch dialect {
         case .v0_32:
             let list = calls.enumerated().map { index, call in
-                "{\"id\":\"0YY9\(index)\",\"function\":{\"index\":\(index),\"name\":\(jsonString(call.name)),\"arguments\":\(call.arguments)}}"
+                let function = "\"name\":\(jsonString(call.name)),\"arguments\":\(call.arguments)"
+                return "{\"id\":\"0YY9\(index)\",\"function\":{\"index\":\(index),\(function)}}"
             }
             return [line(model, role + "[\(list.joined(separator: ","))]", end("stop", dialect))]
         case .v0_11:
@@ -63,9 +64,10 @@ public enum OllamaLine {
         "{\"model\":\(jsonString(model)),\"created_at\":\"\(time)\",\"message\":{\(message)},\(end)}\n"
     }
 
-    private static func end(_ reason: String, _ dialect: OllamaDialect) -> String {
+    private static func end(_ reason: String, _ dialect: ModelDialect) -> String {
         let durations =
-            "\"total_duration\":261237533,\"load_duration\":256496426,\"prompt_eval_count\":18,\"prompt_eval_duration\":841000,\"eval_count\":13,\"eval_duration\":1959000"
+            "\"total_duration\":261237533,\"load_duration\":256496426,\"prompt_eval_count\":18,"
+            + "\"prompt_eval_duration\":841000,\"eval_count\":13,\"eval_duration\":1959000"
         switch dialect {
         case .v0_32: return "\"done\":true,\"done_reason\":\"\(reason)\",\(durations)"
         case .v0_11: return "\"done_reason\":\"\(reason)\",\"done\":true,\(durations)"

@@ -1,10 +1,24 @@
 import Glibc
 
-/// Runs blocking work on a thread of its own, so that a waiting test holds none of the few threads that tasks share.
+/// Runs blocking work of the present task on a thread of its own, so that it holds none of the few threads that tasks
+/// share. What the task carries goes with it: a failed expectation in there belongs to its test.
 public func blocking<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        startThread { continuation.resume(with: Swift.Result(catching: work)) }
+    try await withTaskExecutorPreference(ThreadExecutor.shared) { @concurrent in try work() }
+}
+
+/// Waits on a thread of one's own for work that awaits.
+public func waitFor<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) throws -> Result {
+    let result = Monitor<Swift.Result<Result, any Error>?>(nil)
+    Task {
+        do {
+            let value = try await work()
+            result.withLock { $0 = .success(value) }
+        } catch {
+            result.withLock { $0 = .failure(error) }
+        }
     }
+    guard let done = result.wait(upTo: 2 * patience, until: { $0 }) else { throw TestFailure("the work never ended") }
+    return try done.get()
 }
 
 /// Starts a detached thread.
@@ -24,6 +38,16 @@ public func startThread(_ body: @escaping @Sendable () -> Void) {
             return nil
         }, box.toOpaque())
     precondition(failure == 0, "no thread for a test: \(failure)")
+}
+
+/// Gives every job a thread.
+private final class ThreadExecutor: TaskExecutor {
+    static let shared = ThreadExecutor()
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        startThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
 }
 
 private final class ThreadBody: Sendable {

@@ -1,0 +1,30 @@
+import Glibc
+import TestSupport
+import Testing
+
+@Suite struct BlockingTests {
+    @Test func blockingWorkHasAThreadOfItsOwnAndBelongsToItsTest() async throws {
+        let name = Test.current?.name
+        let first = try await blocking { (pthread_self(), Test.current?.name) }
+        #expect(first.1 == name)
+        let gate = Gate()
+        async let waiting = blocking { (gate.wait(), pthread_self()) }
+        async let opening = blocking {
+            gate.open()
+            return pthread_self()
+        }
+        let (waited, opened) = try await (waiting, opening)
+        #expect(waited.0)
+        #expect(waited.1 != opened)
+    }
+
+    @Test func aThreadCanWaitForATask() async throws {
+        let number = try await blocking {
+            try waitFor {
+                await Task.yield()
+                return 7
+            }
+        }
+        #expect(number == 7)
+    }
+}

@@ -1,1 +1,75 @@
-// Filled by the first change of this layer.
+import Bytes
+import HTTP
+import Sockets
+
+/// Sends requests and hands responses on as they come in: HTTP/1.1 on one shard. Confined to its shard.
+///
+/// A connection whose response is complete serves the next request to the same origin. There is no limit on the number of
+/// exchanges here: whoever starts them counts them.
+public final class HTTPClient: @unchecked Sendable {
+    private let shard: Shard
+    private let limits: HTTPClientLimits
+    private var pools: [Origin: OriginPool] = [:]
+
+    /// Makes a client; may be called anywhere.
+    public init(shard: Shard, limits: HTTPClientLimits = HTTPClientLimits()) {
+        self.shard = shard
+        self.limits = limits
+    }
+
+    /// Sends a request; its response, or its failure, comes to the delegate after this call has returned.
+    public func start(
+        _ request: OutgoingRequest, to origin: Origin, delegate: any ExchangeDelegate
+    ) -> Exchange {
+        shard.preconditionCurrent()
+        let exchange = Exchange(
+            request, head: Self.head(of: request, to: origin), pool: pool(of: origin), delegate: delegate)
+        exchange.start()
+        return exchange
+    }
+
+    /// Closes the idle connections; exchanges go on.
+    public func closeIdle() {
+        for pool in pools.values {
+            pool.closeIdle()
+        }
+    }
+
+    private func pool(of origin: Origin) -> OriginPool {
+        if let pool = pools[origin] {
+            return pool
+        }
+        let pool = OriginPool(origin: origin, shard: shard, limits: limits)
+        pools[origin] = pool
+        return pool
+    }
+
+    /// The head as it is sent, or nothing when the path is not one.
+    private static func head(of request: OutgoingRequest, to origin: Origin) -> RequestHead? {
+        guard request.path.hasPrefix("/"), let host = FieldValue(validating: origin.authority) else { return nil }
+        let target: Target
+        do throws(HTTPError) {
+            target = try Target(origin.basePath + request.path, for: request.method)
+        } catch {
+            return nil
+        }
+        var fields: Fields = [.host: host]
+        fields.reserveCapacity(request.fields.count + 2)
+        for field in request.fields where !isOwn(field.name) {
+            guard let value = FieldValue(validating: field.value) else { return nil }
+            fields.add(field.name, value)
+        }
+        // RFC 9110 8.6: a length even of no body, where the method gives one a meaning.
+        if !request.body.isEmpty || request.method == .post || request.method == .put || request.method == .patch {
+            fields.add(.contentLength, FieldValue(request.body.count))
+        }
+        return RequestHead(method: request.method, target: target, fields: fields)
+    }
+
+    private static func isOwn(_ name: FieldName) -> Bool {
+        switch name {
+        case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .te, .trailer, .upgrade, .expect: true
+        default: false
+        }
+    }
+}

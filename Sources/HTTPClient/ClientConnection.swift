@@ -1,0 +1,235 @@
+import Bytes
+import HTTP
+import Sockets
+
+/// A connection to an origin and the response that comes in on it. Confined to its shard.
+final class ClientConnection: TCPStreamDelegate {
+    private enum Phase {
+        /// No request is under way: the connection stands in the pool.
+        case idle
+        /// The request is written; heads are read until the final one.
+        case head
+        /// The body is read by the decoder.
+        case body
+        /// The stream is closed.
+        case closed
+    }
+
+    let stream: TCPStream
+    /// When the connection came into the pool, in nanoseconds of the shard's clock.
+    var idleSince: UInt64 = 0
+    /// Whether it has served a request before: then it may be stale.
+    private(set) var isReused = false
+
+    private let pool: OriginPool
+    private var exchange: Exchange?
+    private var phase = Phase.idle
+    private var interimHeads: UInt8 = 0
+    private var outlivesResponse = false
+    private var partial: PartialHead?
+    private var decoder: BodyDecoder?
+
+    /// A head of which only a part has come: rare, so not kept in the connection.
+    private final class PartialHead {
+        var parser: ResponseHeadParser
+        var bytes = ByteBuffer()
+
+        init(_ parser: ResponseHeadParser) {
+            self.parser = parser
+        }
+    }
+
+    init(_ stream: TCPStream, pool: OriginPool) {
+        self.stream = stream
+        self.pool = pool
+        stream.delegate = self
+    }
+
+    /// Sends a request, whose response the exchange gets.
+    func begin(_ exchange: Exchange, head: RequestHead, body: ByteBuffer) {
+        self.exchange = exchange
+        phase = .head
+        interimHeads = 0
+        stream.write { output in
+            head.write(to: &output)
+            output.append(body.bytes)
+        }
+    }
+
+    /// Closes; nobody hears anything more.
+    func close() {
+        phase = .closed
+        exchange = nil
+        stream.close()
+    }
+
+    // MARK: - TCPStreamDelegate
+
+    func stream(_ stream: TCPStream, received bytes: Span<UInt8>) {
+        switch phase {
+        case .body:
+            readBody(bytes, from: 0)
+        case .head:
+            readHead(bytes)
+        case .idle:
+            // Nothing was asked: a time-out message, or something that must not be taken for the next response.
+            pool.remove(self)
+            close()
+        case .closed:
+            break
+        }
+    }
+
+    func streamReachedEnd(_ stream: TCPStream) {
+        connectionEnded(brokenBy: nil)
+    }
+
+    func stream(_ stream: TCPStream, failed error: SocketError) {
+        connectionEnded(brokenBy: error)
+    }
+
+    // MARK: - Reading
+
+    private func readHead(_ bytes: Span<UInt8>) {
+        exchange?.forgetRequest()
+        do throws(HTTPError) {
+            var start = 0
+            if let partial {
+                // Taken out, so that appending does not copy it.
+                var all = ByteBuffer()
+                swap(&all, &partial.bytes)
+                all.append(bytes)
+                if let head = try parse(all.bytes, from: &start, with: &partial.parser) {
+                    self.partial = nil
+                    try beginBody(head, all.bytes, from: start)
+                } else {
+                    all.removeFirst(start)
+                    swap(&all, &partial.bytes)
+                }
+            } else {
+                var parser = ResponseHeadParser(limits: pool.limits.head)
+                if let head = try parse(bytes, from: &start, with: &parser) {
+                    try beginBody(head, bytes, from: start)
+                } else {
+                    let partial = PartialHead(parser)
+                    partial.bytes.append(bytes.extracting(start..<bytes.count))
+                    self.partial = partial
+                }
+            }
+        } catch {
+            fail(.malformed, "\(pool.origin) sent what is not HTTP: \(error.message)")
+        }
+    }
+
+    /// Reads heads until the final one; nothing when more bytes are needed.
+    private func parse(
+        _ bytes: Span<UInt8>, from start: inout Int, with parser: inout ResponseHeadParser
+    ) throws(HTTPError) -> ResponseHead? {
+        while let head = try parser.parse(bytes.extracting(start..<bytes.count)) {
+            start += parser.consumed
+            guard head.status.isInformational else { return head }
+            // RFC 9110 15.2: interim responses may come unasked; a switch of protocols may not.
+            guard head.status != .switchingProtocols, Int(interimHeads) < pool.limits.interimHeads else {
+                throw HTTPError(.malformedStatusLine)
+            }
+            interimHeads += 1
+            parser = ResponseHeadParser(limits: pool.limits.head)
+        }
+        return nil
+    }
+
+    private func beginBody(_ head: ResponseHead, _ bytes: Span<UInt8>, from start: Int) throws(HTTPError) {
+        guard let exchange else { return }
+        let framing = try BodyFraming.ofResponse(head, to: exchange.method)
+        decoder = try BodyDecoder(framing: framing, limits: pool.limits.body)
+        outlivesResponse = head.allowsPersistence && framing != .untilClose
+        phase = .body
+        exchange.delegate?.exchange(exchange, received: head)
+        // Asked again: the delegate may have cancelled.
+        guard self.exchange === exchange else { return }
+        readBody(bytes, from: start)
+    }
+
+    private func readBody(_ bytes: Span<UInt8>, from start: Int) {
+        guard let exchange else { return }
+        var index = start
+        do throws(HTTPError) {
+            while let piece = try decoder?.next(bytes, from: &index) {
+                switch piece {
+                case .data(let range):
+                    exchange.delegate?.exchange(exchange, received: bytes.extracting(range))
+                    guard self.exchange === exchange else { return }
+                case .more:
+                    return
+                case .end:
+                    finish(mayStay: index == bytes.count)
+                    return
+                }
+            }
+        } catch {
+            fail(.malformed, "\(pool.origin) sent a malformed body: \(error.message)")
+        }
+    }
+
+    // MARK: - Ends
+
+    /// The response is complete; the connection stays when nothing speaks against it.
+    private func finish(mayStay: Bool) {
+        let exchange = exchange
+        self.exchange = nil
+        // Bytes after the response, or a request not wholly sent, would be taken for parts of the next.
+        if mayStay, outlivesResponse, stream.unsentCount == 0, !stream.isClosed {
+            phase = .idle
+            isReused = true
+            stream.resumeReading()
+            pool.keep(self)
+        } else {
+            close()
+        }
+        // Last, as the delegate may start another exchange on this very connection.
+        exchange?.finish()
+    }
+
+    private func fail(_ code: HTTPClientError.Code, _ message: String) {
+        let exchange = exchange
+        close()
+        exchange?.fail(HTTPClientError(code, message))
+    }
+
+    /// The peer will send nothing more, in order or by an error.
+    private func connectionEnded(brokenBy error: SocketError?) {
+        switch phase {
+        case .idle:
+            pool.remove(self)
+            close()
+        case .head:
+            let exchange = exchange
+            let nothingCame = partial == nil && interimHeads == 0
+            close()
+            if isReused, nothingCame {
+                exchange?.retry()
+            } else {
+                let reason = error?.message ?? "the connection ended before the response"
+                exchange?.fail(HTTPClientError(.reset, "\(pool.origin): \(reason)"))
+            }
+        case .body:
+            endBody(brokenBy: error)
+        case .closed:
+            break
+        }
+    }
+
+    private func endBody(brokenBy error: SocketError?) {
+        if error == nil {
+            do throws(HTTPError) {
+                try decoder?.endOfInput()
+                outlivesResponse = false
+                finish(mayStay: false)
+                return
+            } catch {
+                // Cut, as below.
+            }
+        }
+        fail(.cut, "\(pool.origin): the response ended early\(error.map { ": \($0.message)" } ?? "")")
+    }
+}

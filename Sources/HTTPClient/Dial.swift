@@ -1,0 +1,115 @@
+import Sockets
+
+/// One attempt to get a connection: the name, then every address in turn. Confined to its shard.
+final class Dial: TCPStreamDelegate, @unchecked Sendable {
+    private let exchange: Exchange
+    private let pool: OriginPool
+    private let deadline: UInt64
+    private var addresses: [SocketAddress] = []
+    private var isResolved = false
+    private var nextAddress = 0
+    private var stream: TCPStream?
+    private var isOver = false
+    private var lastError: SocketError?
+    private lazy var timer = DeadlineTimer(on: pool.shard) { [unowned self] in timedOut() }
+
+    init(for exchange: Exchange) {
+        self.exchange = exchange
+        pool = exchange.pool
+        deadline = pool.shard.now &+ pool.limits.connect.nanoseconds
+    }
+
+    func start() {
+        timer.set(at: deadline)
+        pool.resolve(for: self)
+    }
+
+    /// Stops; the exchange hears nothing.
+    func cancel() {
+        isOver = true
+        timer.cancel()
+        stream?.close()
+        stream = nil
+    }
+
+    func resolved(_ result: Result<[SocketAddress], SocketError>) {
+        guard !isOver else { return }
+        isResolved = true
+        switch result {
+        case .success(let found):
+            addresses = found
+            tryNextAddress()
+        case .failure(let error):
+            fail(error)
+        }
+    }
+
+    private func tryNextAddress() {
+        while nextAddress < addresses.count {
+            let address = addresses[nextAddress]
+            let left = deadline - min(deadline, pool.shard.now)
+            // Each address has its share of what is left, so that a dead first one leaves time for the second.
+            timer.set(at: pool.shard.now + left / UInt64(addresses.count - nextAddress))
+            nextAddress += 1
+            do throws(SocketError) {
+                stream = try TCPStream.connect(to: address, on: pool.shard, delegate: self)
+                return
+            } catch {
+                lastError = error
+            }
+        }
+        pool.forgetAddresses()
+        fail(lastError ?? SocketError(.unresolvable, "the name \(pool.origin.host) has no address"))
+    }
+
+    private func timedOut() {
+        guard isResolved else {
+            fail(SocketError(.unresolvable, "looking up the name \(pool.origin.host) took too long"))
+            return
+        }
+        stream?.close()
+        lastError = SocketError(.timedOut, "no connection to \(pool.origin) within the time limit")
+        tryNextAddress()
+    }
+
+    private func fail(_ error: SocketError) {
+        cancel()
+        // Later, as the system may refuse a connection at once, within the exchange's start.
+        exchange.failLater(HTTPClientError(connecting: error))
+    }
+
+    // MARK: - TCPStreamDelegate
+
+    func streamConnected(_ stream: TCPStream) {
+        isOver = true
+        timer.cancel()
+        self.stream = nil
+        exchange.run(on: ClientConnection(stream, pool: pool))
+    }
+
+    func stream(_ stream: TCPStream, received bytes: Span<UInt8>) {}
+
+    func streamReachedEnd(_ stream: TCPStream) {}
+
+    func stream(_ stream: TCPStream, failed error: SocketError) {
+        self.stream = nil
+        lastError = error
+        tryNextAddress()
+    }
+}
+
+extension HTTPClientError {
+    /// What a failure to connect is called.
+    fileprivate init(connecting error: SocketError) {
+        let code: Code =
+            switch error.code {
+            case .unresolvable: .unresolvable
+            case .refused, .reset: .refused
+            case .timedOut: .connectTimedOut
+            case .tls: .tls
+            case .invalidAddress: .invalidURL
+            case .addressInUse, .system: .other
+            }
+        self.init(code, error.message)
+    }
+}

@@ -1,0 +1,29 @@
+import Bytes
+import HTTP
+
+/// A request that is complete before it is sent.
+public struct OutgoingRequest: Sendable {
+    /// The method.
+    public var method: Method
+    /// Path and query below the origin's base path; begins with a slash.
+    public var path: String
+    /// The fields; Host and the framing are the client's, whatever stands here.
+    public var fields: Fields
+    /// The body.
+    public var body: ByteBuffer
+
+    /// Makes a request.
+    public init(_ method: Method, _ path: String, fields: Fields = [:], body: ByteBuffer = ByteBuffer()) {
+        self.method = method
+        self.path = path
+        self.fields = fields
+        self.body = body
+    }
+
+    /// Makes a request with a body of bytes.
+    public init(_ method: Method, _ path: String, fields: Fields = [:], body: [UInt8]) {
+        var buffer = ByteBuffer(capacity: body.count)
+        buffer.append(body)
+        self.init(method, path, fields: fields, body: buffer)
+    }
+}

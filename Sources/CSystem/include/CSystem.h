@@ -51,6 +51,11 @@ uint64_t csystem_monotonic_ns(void);
 
 /// Raises the soft limit of open descriptors to the hard one, and returns it.
 int64_t csystem_raise_descriptor_limit(void);
+/// Starts the program `arguments[0]`, looked up in PATH, in `directory` and in a session of its own, with default signal
+/// dispositions and an empty mask; `input` and `output` become its standard streams, errors go to `output` too.
+/// Returns its process id.
+int csystem_spawn(char *const arguments[], char *const environment[], const char *directory, int input, int output);
+
 /// The calling process gets SIGTERM when its parent ends (Linux).
 int csystem_die_with_parent(void);
 

@@ -1,0 +1,39 @@
+import FoundationEssentials
+import Glibc
+
+/// The directory of the PostgreSQL server programs, which Debian keeps out of PATH.
+struct PostgresPrograms: Sendable {
+    private let directory: String
+
+    /// Finds them where pg_config says, else the newest of Debian's, else in PATH; of the major version `version`, if there is one.
+    static func find(version: String?) throws(DevelopmentClusterError) -> PostgresPrograms {
+        try find(version: version, in: candidates())
+    }
+
+    /// The first of `directories` that holds the programs.
+    static func find(version: String?, in directories: [String]) throws(DevelopmentClusterError) -> PostgresPrograms {
+        let found = directories.map(PostgresPrograms.init(directory:)).first { programs in
+            ["initdb", "pg_ctl", "postgres"].allSatisfy { access(programs.path($0), X_OK) == 0 }
+                && (version == nil || programs.version == version)
+        }
+        guard let found else { throw .notInstalled(version: version) }
+        return found
+    }
+
+    func path(_ program: String) -> String { directory + "/" + program }
+
+    /// The major version: `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)` says 15.
+    private var version: String? {
+        let words = Command([path("postgres"), "-V"]).run().output.split(separator: " ")
+        return words.count > 2 ? words[2].split(whereSeparator: { !$0.isNumber }).first.map(String.init) : nil
+    }
+
+    private static func candidates() -> [String] {
+        let configured = Command(["pg_config", "--bindir"]).run().output.split(separator: "\n").map(String.init)
+        let debian = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: debian)) ?? []
+        let newestFirst = versions.sorted { Double($0) ?? 0 > Double($1) ?? 0 }
+        let search = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return configured + newestFirst.map { "\(debian)/\($0)/bin" } + search.split(separator: ":").map(String.init)
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import ChatterdServer
+
+@Suite(.serialized) struct DevelopmentClusterTests {
+    @Test func aClusterKeepsItsRowsBetweenRuns() throws {
+        let place = try Place()
+        let first = try place.start()
+        #expect(try place.ask(first, "CREATE TABLE kept AS SELECT 'a row' AS row; SELECT row FROM kept") == "a row")
+        first.stop()
+        #expect(place.postmaster == nil)
+
+        let second = try place.start()
+        defer { second.stop() }
+        #expect(try place.ask(second, "SELECT row FROM kept") == "a row")
+        #expect(try place.ask(second, "SHOW listen_addresses") == "")
+    }
+
+    @Test func twoServersDoNotShareADirectory() throws {
+        let place = try Place()
+        let first = try place.start()
+        defer { first.stop() }
+        let error = #expect(throws: DevelopmentClusterError.self) { try place.start() }
+        #expect(error == .busy(directory: place.path + "/.chatterd", process: getpid()))
+        #expect(error?.description.contains("process \(getpid())") == true)
+        #expect(try place.ask(first, "SELECT 1") == "1")
+    }
+
+    @Test func aClusterLeftRunningByAKilledServerIsTakenOver() throws {
+        let place = try Place()
+        var killed: DevelopmentCluster? = try place.start()
+        let postmaster = try #require(place.postmaster)
+        #expect(killed != nil)
+        killed = nil
+
+        var said: [String] = []
+        let next = try place.start { said.append($0) }
+        defer { next.stop() }
+        #expect(said.contains { $0.contains("still runs (process \(postmaster))") })
+        #expect(place.postmaster == postmaster)
+        #expect(try place.ask(next, "SELECT 1") == "1")
+    }
+
+    @Test func aClusterKilledWithoutWarningStartsAgain() throws {
+        let place = try Place()
+        let first = try place.start()
+        _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
+        kill(try #require(place.postmaster), SIGKILL)
+        first.stop()
+
+        let second = try place.start()
+        defer { second.stop() }
+        #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+    }
+
+    @Test func aProcessNumberThatAnotherProgramGotSinceIsNoPostgreSQL() throws {
+        let place = try Place()
+        try place.start().stop()
+        for file in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
+            try "\(getppid())\n\(place.data)\n1\n5432\n.\n\n".write(
+                toFile: place.data + "/" + file, atomically: false, encoding: .utf8)
+        }
+        let second = try place.start()
+        defer { second.stop() }
+        #expect(try place.ask(second, "SELECT 1") == "1")
+    }
+
+    @Test func anUnfinishedClusterIsMadeAnew() throws {
+        let place = try Place()
+        let left = place.path + "/.chatterd/postgres.partial.1"
+        try FileManager.default.createDirectory(atPath: left + "/base", withIntermediateDirectories: true)
+        let cluster = try place.start()
+        defer { cluster.stop() }
+        #expect(!FileManager.default.fileExists(atPath: left))
+        #expect(try place.ask(cluster, "SELECT 1") == "1")
+    }
+
+    @Test(arguments: [String(repeating: "long ", count: 20), "it's, \"quoted\" $HOME\\"])
+    func anOddPathIsReached(name: String) throws {
+        let place = try Place(name)
+        let cluster = try place.start()
+        #expect(try place.ask(cluster, "SELECT 1") == "1")
+        let host = try #require(cluster.connectionString.firstMatch(of: #/host='(/tmp/chatterd-[^/]*)?/#)).output.1
+        cluster.stop()
+        if let host { #expect(!FileManager.default.fileExists(atPath: String(host))) }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root starts PostgreSQL as another user"))
+    func aDirectoryThatPostgreSQLCannotEnterKeepsItsDatabaseElsewhere() throws {
+        let place = try Place()
+        chmod(place.path, 0o700)
+        var said: [String] = []
+        let first = try place.start { said.append($0) }
+        let elsewhere = try #require(said.joined().firstMatch(of: #/kept in (/var/lib/chatterd-dev/[0-9a-f]+)/#)).output
+            .1
+        defer { try? FileManager.default.removeItem(atPath: String(elsewhere)) }
+        _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
+        first.stop()
+        let second = try place.start()
+        defer { second.stop() }
+        #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+    }
+
+    @Test func programsOfAnotherVersionAreNotUsed() {
+        #expect(throws: DevelopmentClusterError.notInstalled(version: "9.1")) {
+            try PostgresPrograms.find(version: "9.1")
+        }
+        #expect(throws: DevelopmentClusterError.notInstalled(version: nil)) {
+            try PostgresPrograms.find(version: nil, in: ["/nowhere"])
+        }
+    }
+}
+
+/// A directory of its own for one test.
+private final class Place {
+    let path: String
+    private let top: String
+
+    init(_ name: String = "place") throws {
+        var template = Array("/tmp/cluster-XXXXXX".utf8CString)
+        let made = mkdtemp(&template) != nil
+        try #require(made)
+        top = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        chmod(top, 0o755)
+        path = top + "/" + name
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: top) }
+
+    var data: String { path + "/.chatterd/postgres" }
+
+    var postmaster: Int32? {
+        (try? String(contentsOfFile: data + "/postmaster.pid", encoding: .utf8))?
+            .split(separator: "\n").first.flatMap { Int32($0) }
+    }
+
+    func start(log: (String) -> Void = { _ in }) throws -> DevelopmentCluster {
+        try DevelopmentCluster.start(in: path, log: log)
+    }
+
+    func ask(_ cluster: DevelopmentCluster, _ statement: String) throws -> String {
+        let psql = try PostgresPrograms.find(version: nil).path("psql")
+        let result = Command([psql, cluster.connectionString, "-XqAt", "-c", statement]).run()
+        try #require(result.succeeded, "\(result.output)")
+        return result.output.split(separator: "\n").joined(separator: "\n")
+    }
+}

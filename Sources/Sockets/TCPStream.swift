@@ -12,7 +12,9 @@ public protocol TCPStreamDelegate: AnyObject {
     func streamReachedEnd(_ stream: TCPStream)
     /// The turn's output is about to be sent: the last moment to complete it.
     func streamWillFlush(_ stream: TCPStream)
-    /// All output is with the system, after there had been more than it would take.
+    /// The system took less than there was to send; `streamDrained` follows once it has taken the rest.
+    func streamBlocked(_ stream: TCPStream)
+    /// All output is with the system, after `streamBlocked`, `shutdownWriting` or `reportDrained`.
     func streamDrained(_ stream: TCPStream)
     /// The stream broke; it is closed already, and says nothing more.
     func stream(_ stream: TCPStream, failed error: SocketError)
@@ -23,6 +25,8 @@ extension TCPStreamDelegate {
     public func streamConnected(_ stream: TCPStream) {}
     /// Does nothing.
     public func streamWillFlush(_ stream: TCPStream) {}
+    /// Does nothing.
+    public func streamBlocked(_ stream: TCPStream) {}
     /// Does nothing.
     public func streamDrained(_ stream: TCPStream) {}
 }
@@ -53,6 +57,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     private var isWaitingToRead = false
     private var isWaitingToFlush = false
     private var isBlocked = false
+    private var reportsDrained = false
     private var shutsDownWhenDrained = false
     private var output: ByteBuffer?
 
@@ -166,6 +171,9 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     /// The bytes that the system has not taken yet.
     public var unsentCount: Int { output?.count ?? 0 }
 
+    /// The bytes that the system has taken since the stream began.
+    public private(set) var sentCount = 0
+
     /// Lets `body` append to the output, which is sent at the end of the turn.
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {
@@ -181,10 +189,18 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         write { $0.append(bytes) }
     }
 
-    /// Ends this side's direction once all output is sent.
-    public func shutdownWriting() {
-        shutsDownWhenDrained = true
+    /// Has the delegate hear `streamDrained` once the output so far is sent, at the end of this turn at the earliest.
+    public func reportDrained() {
+        guard !isClosed else { return }
+        reportsDrained = true
         flushSoon()
+    }
+
+    /// Ends this side's direction once all output is sent, and then tells `streamDrained`.
+    public func shutdownWriting() {
+        guard !isClosed else { return }
+        shutsDownWhenDrained = true
+        reportDrained()
     }
 
     private func flushSoon() {
@@ -195,9 +211,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     /// Sends what can be sent; the shard calls it at the end of the turn.
     func flush() {
-        isWaitingToFlush = false
-        guard !isClosed, !isConnecting else { return }
+        guard !isClosed, !isConnecting else {
+            isWaitingToFlush = false
+            return
+        }
         delegate?.streamWillFlush(self)
+        // Only now, as what the delegate adds is part of this flush.
+        isWaitingToFlush = false
+        guard !isClosed else { return }
         // Taken out, so that appending and sending never copy it.
         guard var buffer = output.take() else {
             finishFlush()
@@ -207,6 +228,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             let sent = buffer.bytes.withUnsafeBufferPointer { send($0) }
             if sent >= 0 {
                 buffer.removeFirst(sent)
+                sentCount += sent
             } else if sent == -Int(EAGAIN) {
                 isWritable = false
             } else {
@@ -219,7 +241,10 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             finishFlush()
         } else {
             output = consume buffer
-            isBlocked = true
+            if !isBlocked {
+                isBlocked = true
+                delegate?.streamBlocked(self)
+            }
         }
     }
 
@@ -232,8 +257,9 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             shutsDownWhenDrained = false
             Glibc.shutdown(descriptor, Int32(SHUT_WR))
         }
-        if isBlocked {
+        if isBlocked || reportsDrained {
             isBlocked = false
+            reportsDrained = false
             delegate?.streamDrained(self)
         }
     }
@@ -280,6 +306,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         }
         if !readiness.isDisjoint(with: [.peerClosed, .hangUp, .failed]) {
             peerHasClosed = true
+        }
+        // A reset that no read will find: nobody reads at present, or the peer's end has been read already.
+        if readiness.contains(.failed), reachedEnd || isReadingPaused {
+            let error = csystem_socket_error(descriptor)
+            if error != 0 {
+                fail(SocketError(errno: -Int(error), "connection to \(peer)"))
+                return
+            }
         }
         if readiness.contains(.writable), !isWritable {
             isWritable = true

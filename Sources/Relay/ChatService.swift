@@ -7,18 +7,21 @@ public final class ChatService: @unchecked Sendable {
     let limits: RelayLimits
     let board: TurnBoard
     let scheduler: Scheduler
+    private let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
     private var replies: [ObjectIdentifier: Reply] = [:]
 
     /// Makes the service of a shard; the board is the same for all shards of the process.
     public init(
-        store: any ConversationStore, models: ModelDirectory, limits: RelayLimits, board: TurnBoard, scheduler: Scheduler
+        store: any ConversationStore, models: ModelDirectory, limits: RelayLimits, board: TurnBoard, scheduler: Scheduler,
+        makeID: @escaping @Sendable () -> ReplyID
     ) {
         self.store = store
         self.models = models
         self.limits = limits
         self.board = board
         self.scheduler = scheduler
+        self.makeID = makeID
     }
 
     /// Commits a prompt, and gives the reply that is to be run.
@@ -32,7 +35,7 @@ public final class ChatService: @unchecked Sendable {
         do throws(RelayError) {
             let (turn, history) = try await store.openTurn(appID: request.appID, prompts: request.messages)
             board.open(turn)
-            let reply = Reply(turn: turn, request: request, history: history, service: self)
+            let reply = Reply(id: makeID(), turn: turn, request: request, history: history, service: self)
             replies[ObjectIdentifier(reply)] = reply
             return reply
         } catch {

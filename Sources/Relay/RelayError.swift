@@ -10,6 +10,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case storeUnavailable
         /// A limit on running or waiting replies is reached.
         case overloaded
+        /// The conversation is longer than what may be replayed.
+        case historyTooLarge
         /// The server is being stopped.
         case shuttingDown
         /// The answer came, but could not be stored.
@@ -31,6 +33,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .invalidRequest: "invalid_request"
             case .storeUnavailable: "store_unavailable"
             case .overloaded: "overloaded"
+            case .historyTooLarge: "history_too_large"
             case .shuttingDown: "shutting_down"
             case .replyNotStored: "reply_not_stored"
             case .conversationReplaced: "conversation_replaced"
@@ -44,7 +47,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Whether the same request may succeed if it is sent again.
         public var isRetryable: Bool {
             switch self {
-            case .invalidRequest, .conversationReplaced: false
+            case .invalidRequest, .historyTooLarge, .conversationReplaced: false
             case .model(let code): code.isRetryable
             default: true
             }
@@ -53,7 +56,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Every code there is.
         public static var all: [Code] {
             [
-                .invalidRequest, .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .conversationReplaced,
+                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored, .conversationReplaced,
                 .interrupted, .cancelled, .internal,
             ] + ModelError.Code.allCases.map(Code.model)
         }

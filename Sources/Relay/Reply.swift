@@ -15,6 +15,8 @@ public protocol ReplyReader: AnyObject {
 /// It gathers what the model says while it hands every line on, so that what was streamed is what is stored. It goes on without
 /// a reader for the grace that the limits give.
 public final class Reply: GenerationConsumer, @unchecked Sendable {
+    /// Its name.
+    public let id: ReplyID
     /// The turn that this reply closes.
     public let turn: Turn
     /// The model that was asked for.
@@ -51,7 +53,8 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
     private var pauseAlarm: (any Alarm)?
     private var graceAlarm: (any Alarm)?
 
-    init(turn: Turn, request: ChatRequest, history: TurnHistory, service: ChatService) {
+    init(id: ReplyID, turn: Turn, request: ChatRequest, history: TurnHistory, service: ChatService) {
+        self.id = id
         self.turn = turn
         self.request = request
         self.history = history
@@ -146,14 +149,18 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             history.unfinished.removeAll { known.contains($0) }
         }
         if let cancellation { throw cancellation }
+        guard !history.isTooLarge else {
+            throw RelayError(
+                .historyTooLarge, "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
+        }
         return history.messages
     }
 
     private func waitForEnd(of earlier: Turn) async throws(RelayError) {
         while true {
             if let cancellation { throw cancellation }
-            let isOpenHere = service.board.whenClosed(earlier) { [scheduler = service.scheduler, weak self] in
-                scheduler.run { self?.wake() }
+            let isOpenHere = service.board.whenClosed(earlier) { [self, scheduler = service.scheduler] in
+                scheduler.run { self.wake() }
             }
             if isOpenHere {
                 // The board wakes it; the poll is for a conversation that was replaced meanwhile.
@@ -187,7 +194,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             extras.append("]")
         }
         let reply = StoredReply(
-            model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state)
+            id: id, model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state)
         let deadline = service.scheduler.now() &+ UInt64(patience.components.seconds) * 1_000_000_000
         var delay = Duration.milliseconds(50)
         while true {

@@ -21,11 +21,14 @@ public struct TurnHistory: Sendable {
     public var messages: EncodedMessages
     /// Earlier turns that no reply has closed yet, oldest first.
     public var unfinished: [Int64]
+    /// Whether the messages are over the limit; they are cut short then, and must not be sent.
+    public var isTooLarge: Bool
 
     /// Makes a history.
-    public init(messages: EncodedMessages, unfinished: [Int64]) {
+    public init(messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false) {
         self.messages = messages
         self.unfinished = unfinished
+        self.isTooLarge = isTooLarge
     }
 }
 
@@ -43,6 +46,8 @@ public enum ReplyState: String, Sendable, CaseIterable {
 
 /// A reply as it is stored.
 public struct StoredReply: Sendable {
+    /// Its name: by it the store knows the same reply again.
+    public var id: ReplyID
     /// The model that was asked for.
     public var model: String
     /// The text, byte for byte as it was streamed.
@@ -55,7 +60,10 @@ public struct StoredReply: Sendable {
     public var state: ReplyState
 
     /// Makes a reply.
-    public init(model: String, text: [UInt8], thinking: [UInt8], extras: [UInt8], state: ReplyState) {
+    public init(
+        id: ReplyID, model: String, text: [UInt8], thinking: [UInt8], extras: [UInt8], state: ReplyState
+    ) {
+        self.id = id
         self.model = model
         self.text = text
         self.thinking = thinking

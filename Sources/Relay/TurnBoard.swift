@@ -11,6 +11,11 @@ public final class TurnBoard: Sendable {
         var conversations: [String: Conversation] = [:]
         var promised: [String: Int] = [:]
         var count = 0
+
+        mutating func endPromise(_ appID: String) {
+            guard let left = promised[appID] else { return }
+            promised[appID] = left > 1 ? left - 1 : nil
+        }
     }
 
     private let state = Lock(State())
@@ -91,12 +96,5 @@ public final class TurnBoard: Sendable {
             state.conversations[turn.appID]?.waiters[turn.number, default: []].append(wake)
             return true
         }
-    }
-}
-
-extension TurnBoard.State {
-    fileprivate mutating func endPromise(_ appID: String) {
-        guard let left = promised[appID] else { return }
-        promised[appID] = left > 1 ? left - 1 : nil
     }
 }

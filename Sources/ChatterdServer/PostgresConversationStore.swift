@@ -1,0 +1,127 @@
+import Bytes
+import LanguageModels
+import Postgres
+import Relay
+
+/// The conversations in the table `chatts`. Confined to its shard.
+final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
+    /// How often a batch is tried that lost against another one on the same conversation.
+    private static let attempts = 10
+
+    private let pool: PostgresPool
+    private let lease: ProcessLease
+    private let historyLimit: Int
+
+    init(pool: PostgresPool, lease: ProcessLease, historyLimit: Int) {
+        self.pool = pool
+        self.lease = lease
+        self.historyLimit = historyLimit
+    }
+
+    func openTurn(appID: String, prompts: [ModelMessage]) async throws(RelayError) -> (Turn, TurnHistory) {
+        let now = pool.shard.now
+        let renewal = lease.renewal(at: now)
+        let results = try await run(
+            (renewal.map { [$0] } ?? []) + [
+                Query(
+                    ConversationStatements.openTurn, .text(appID), .textArray(prompts.map(\.role)),
+                    .textArray(prompts.map(\.content)), .textArray(prompts.map { $0.extras ?? "" }), lease.parameter),
+                Query(ConversationStatements.history, .text(appID)),
+            ])
+        if renewal != nil {
+            lease.renewed(at: now)
+        }
+        guard let rows = results.last, let number = results.dropLast().last?.int(0, 0) else {
+            throw RelayError(.internal, "The prompt could not be stored.", detail: "openTurn returned no row")
+        }
+        let turn = Turn(appID: appID, number: Int64(number))
+        return (turn, TurnHistory(rows: rows, turn: turn, limit: historyLimit))
+    }
+
+    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
+        let results = try await run(
+            [
+                Query(
+                    ConversationStatements.settleTurn, .text(turn.appID), .int8(turn.number), lease.parameter,
+                    .boolean(isAbandoned)),
+                Query(ConversationStatements.isSettled, .text(turn.appID), .int8(turn.number)),
+            ], otherwise: .replyNotStored)
+        return results.last?.bool(0, 0) ?? false
+    }
+
+    func history(of turn: Turn) async throws(RelayError) -> TurnHistory {
+        let results = try await run([Query(ConversationStatements.history, .text(turn.appID))])
+        guard let rows = results.first else {
+            throw RelayError(.internal, "The conversation could not be read.", detail: "history returned nothing")
+        }
+        return TurnHistory(rows: rows, turn: turn, limit: historyLimit)
+    }
+
+    func closeTurn(_ turn: Turn, with reply: StoredReply) async throws(RelayError) {
+        let id = Parameter.uuid(high: reply.id.high, low: reply.id.low)
+        let stored = try await run(
+            [
+                Query(
+                    ConversationStatements.closeTurn, .text(turn.appID), .int8(turn.number), .utf8(reply.text), id,
+                    .text(reply.model), .utf8(reply.extras), .utf8(reply.thinking), .text(reply.state.rawValue))
+            ], otherwise: .replyNotStored)
+        if stored.first?.affectedRows == 1 { return }
+        let found = try await run([Query(ConversationStatements.isClosedBy, .text(turn.appID), .int8(turn.number), id)])
+        guard let row = found.first, row.rowCount == 1 else {
+            throw RelayError(
+                .conversationReplaced, "The conversation was replaced while the answer was being made.")
+        }
+        // An earlier try whose confirmation was lost has stored it.
+        if row.bool(0, 0) == true { return }
+        throw RelayError(
+            .interrupted, "The answer took so long to be stored that the turn was given up. Ask again.",
+            detail: "another process has closed the turn")
+    }
+
+    func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
+        _ = try await run([
+            Query(
+                ConversationStatements.replace, .text(appID), .textArray(messages.map(\.role)),
+                .textArray(messages.map(\.content)), .textArray(messages.map { $0.extras ?? "" }))
+        ])
+    }
+
+    private func run(
+        _ queries: [Query], otherwise code: RelayError.Code = .internal
+    ) async throws(RelayError) -> [QueryResult] {
+        try await pool.runForRelay(queries, attempts: Self.attempts, otherwise: code)
+    }
+}
+
+extension PostgresPool {
+    /// Runs a batch, again when it lost a race for a place; what the store's absence explains becomes `storeUnavailable`.
+    func runForRelay(
+        _ queries: [Query], attempts: Int, otherwise code: RelayError.Code = .internal
+    ) async throws(RelayError) -> [QueryResult] {
+        var left = attempts
+        while true {
+            left -= 1
+            do throws(PostgresError) {
+                return try await run(queries)
+            } catch where error.code == .uniqueViolation && left > 0 {
+                continue
+            } catch {
+                throw RelayError(error, otherwise: code)
+            }
+        }
+    }
+}
+
+extension RelayError {
+    /// The error of a store, without its words: those are for the log.
+    init(_ error: PostgresError, otherwise code: Code) {
+        if error.isStoreAway {
+            self.init(
+                .storeUnavailable, "The database cannot be reached. Try again in a moment.", detail: error.description)
+        } else if code == .replyNotStored {
+            self.init(code, "The answer could not be stored.", detail: error.description)
+        } else {
+            self.init(code, "The database refused to store this.", detail: error.description)
+        }
+    }
+}

@@ -12,6 +12,7 @@ extension JSONReader {
     }
 
     /// Whether a string says the same as `text`, escapes resolved.
+    @inlinable
     @inline(__always)
     public func matches(_ string: JSONString, _ text: StaticString) -> Bool {
         if string.hasEscapes {

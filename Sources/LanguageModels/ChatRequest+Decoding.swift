@@ -1,0 +1,132 @@
+import Bytes
+
+extension ChatRequest {
+    /// Decodes the body of a request to `/llmchat`, or to `/llmprep`, which needs no model.
+    ///
+    /// Members of our own are checked strictly; null counts as absent. Those for the model server are kept as they came.
+    public init(decoding body: Span<UInt8>, requiringModel: Bool = true) throws(ChatRequestError) {
+        if let offset = UTF8Repair.firstInvalid(in: body) {
+            throw .notUTF8(at: offset)
+        }
+        let members: ChatRequestMembers
+        do {
+            members = try ChatRequestMembers(of: body)
+        } catch {
+            throw error.code == .wrongType ? .notAnObject : .notJSON(error)
+        }
+        appID = try Self.appID(members.appID, in: body)
+        model = try Self.model(members.model, in: body, isRequired: requiringModel)
+        messages = try Self.messages(members.messages, in: body)
+        stream = true
+        if let range = members.stream {
+            stream = try ChatRequestField("stream", body.extracting(range)).boolean()
+        }
+        passThrough = try Self.passThrough(members.others, in: body)
+    }
+
+    private static func appID(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> String {
+        guard let range else { throw .missing("appID") }
+        let field = ChatRequestField("appID", body.extracting(range))
+        let appID = try field.string(upTo: maximumAppIDLength)
+        // Two names that differ only in what cannot be stored would become one.
+        let hasControls = appID.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        guard !hasControls, !field.hasUnstorableEscapes else {
+            throw ChatRequestError(
+                problem: .forbiddenCharacter, field: "appID", message: "appID must not contain control characters.")
+        }
+        return appID
+    }
+
+    private static func model(
+        _ range: Range<Int>?, in body: Span<UInt8>, isRequired: Bool
+    ) throws(ChatRequestError) -> String {
+        guard let range else {
+            if isRequired { throw .missing("model") }
+            return ""
+        }
+        let model = try ChatRequestField("model", body.extracting(range)).string()
+        if isRequired, model.isEmpty { throw .empty("model") }
+        return model
+    }
+
+    private static func messages(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> [ModelMessage]
+    {
+        guard let range else { throw .missing("messages") }
+        try ChatRequestField("messages", body.extracting(range)).require(.array, "an array")
+        var elements: [Range<Int>] = []
+        do {
+            var reader = JSONReader(body, at: range.lowerBound)
+            try reader.beginArray()
+            while elements.count <= maximumMessages, try reader.nextElement() {
+                elements.append(try reader.skipValue())
+            }
+        } catch {
+            throw .notJSON(error)
+        }
+        if elements.isEmpty { throw .empty("messages") }
+        guard elements.count <= maximumMessages else { throw .tooMany("messages", limit: maximumMessages) }
+        var messages: [ModelMessage] = []
+        messages.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            messages.append(try ModelMessage(decoding: body.extracting(element), named: "messages[\(index)]"))
+        }
+        return messages
+    }
+
+    private static func passThrough(
+        _ members: [(key: JSONString, value: Range<Int>)], in body: Span<UInt8>
+    ) throws(ChatRequestError) -> [RawMember] {
+        guard members.count <= maximumPassThrough else {
+            throw ChatRequestError(
+                problem: .tooMany, field: nil,
+                message: "The body has more than \(maximumPassThrough) members for the model.")
+        }
+        var result: [RawMember] = []
+        for (key, value) in members {
+            let member = RawMember(
+                key: String(decodingJSON: body.extracting(key.range)),
+                value: ChatRequestField("", body.extracting(value)).json)
+            // Of two alike the last counts.
+            result.removeAll { $0.key == member.key }
+            result.append(member)
+        }
+        return result
+    }
+}
+
+/// Where the members of a request stand in its body; null counts as absent, and of two alike the last counts.
+private struct ChatRequestMembers {
+    var appID: Range<Int>?
+    var model: Range<Int>?
+    var messages: Range<Int>?
+    var stream: Range<Int>?
+    var others: [(key: JSONString, value: Range<Int>)] = []
+
+    init(of body: Span<UInt8>) throws(JSONError) {
+        var reader = JSONReader(body)
+        guard try reader.kind() == .object else {
+            // Broken text is a graver fault than the wrong type.
+            try reader.skipValue()
+            try reader.finish()
+            throw JSONError(.wrongType, at: 0)
+        }
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let isNull = try reader.kind() == .null
+            let range = try reader.skipValue()
+            let value = isNull ? nil : range
+            if reader.matches(key, "appID") {
+                appID = value
+            } else if reader.matches(key, "model") {
+                model = value
+            } else if reader.matches(key, "messages") {
+                messages = value
+            } else if reader.matches(key, "stream") {
+                stream = value
+            } else if let value, others.count <= ChatRequest.maximumPassThrough {
+                others.append((key, value))
+            }
+        }
+        try reader.finish()
+    }
+}

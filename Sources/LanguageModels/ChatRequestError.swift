@@ -1,0 +1,98 @@
+import Bytes
+
+/// Why the body of a chat request is not accepted.
+public struct ChatRequestError: Error, Equatable, Sendable {
+    /// The kind of fault.
+    public let problem: Problem
+
+    /// The member at fault, such as `messages[2].role`; nil if it is the body as a whole.
+    public let field: String?
+
+    /// A sentence for the client. It quotes nothing of the body but type names and numbers.
+    public let message: String
+
+    /// Makes an error.
+    public init(problem: Problem, field: String?, message: String) {
+        self.problem = problem
+        self.field = field
+        self.message = message
+    }
+
+    /// The kinds of faults.
+    public enum Problem: String, Sendable, CaseIterable {
+        /// The body is not a JSON text.
+        case notJSON
+        /// The body is not UTF-8.
+        case notUTF8
+        /// A member is absent or null.
+        case missing
+        /// A value is of another type than asked for.
+        case wrongType
+        /// A string or an array is empty.
+        case empty
+        /// A string has more characters than allowed.
+        case tooLong
+        /// An array or object has more members than allowed.
+        case tooMany
+        /// A string holds characters that it must not hold.
+        case forbiddenCharacter
+    }
+}
+
+extension ChatRequestError: CustomStringConvertible {
+    /// The sentence for the client.
+    public var description: String { message }
+}
+
+extension ChatRequestError {
+    static func notJSON(_ error: JSONError) -> ChatRequestError {
+        ChatRequestError(problem: .notJSON, field: nil, message: "The body is not JSON: \(error).")
+    }
+
+    static func notUTF8(at offset: Int) -> ChatRequestError {
+        ChatRequestError(problem: .notUTF8, field: nil, message: "The body is not UTF-8: see byte \(offset).")
+    }
+
+    static let notAnObject = ChatRequestError(
+        problem: .wrongType, field: nil, message: "The body must be a JSON object.")
+
+    static func tooMany(_ field: String, limit: Int) -> ChatRequestError {
+        ChatRequestError(
+            problem: .tooMany, field: field, message: "\(field) has more than \(limit) elements.")
+    }
+
+    static func missing(_ field: String) -> ChatRequestError {
+        ChatRequestError(problem: .missing, field: field, message: "\(field) is missing.")
+    }
+
+    static func empty(_ field: String) -> ChatRequestError {
+        ChatRequestError(problem: .empty, field: field, message: "\(field) must not be empty.")
+    }
+
+    static func tooLong(_ field: String, count: Int, limit: Int) -> ChatRequestError {
+        ChatRequestError(
+            problem: .tooLong, field: field,
+            message: "\(field) has \(count) characters; at most \(limit) are allowed.")
+    }
+
+    static func wrongType(
+        _ field: String, wanted: String, found: JSONKind, isElement: Bool = false
+    ) -> ChatRequestError {
+        ChatRequestError(
+            problem: .wrongType, field: field,
+            message: "\(field) must be \(wanted), \(isElement ? "without" : "not") \(found.noun).")
+    }
+}
+
+extension JSONKind {
+    fileprivate var noun: String {
+        switch self {
+        case .object: "an object"
+        case .array: "an array"
+        case .string: "a string"
+        case .number: "a number"
+        case .boolean: "a boolean"
+        case .null: "null"
+        }
+    }
+}

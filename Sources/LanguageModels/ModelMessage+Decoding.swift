@@ -1,0 +1,103 @@
+import Bytes
+
+extension ModelMessage {
+    /// Decodes one element of `messages`, called `name` in sentences about it.
+    init(decoding text: Span<UInt8>, named name: String) throws(ChatRequestError) {
+        try ChatRequestField(name, text).require(.object, "an object")
+        let members: MessageMembers
+        do {
+            members = try MessageMembers(of: text)
+        } catch {
+            throw .notJSON(error)
+        }
+        guard let range = members.role else { throw .missing("\(name).role") }
+        role = try ChatRequestField("\(name).role", text.extracting(range)).string(upTo: ChatRequest.maximumRoleLength)
+        content = try Self.content(members, in: text, named: "\(name).content")
+        extras = try Self.extras(members, in: text, named: name)
+    }
+
+    private static func content(
+        _ members: MessageMembers, in text: Span<UInt8>, named name: String
+    ) throws(ChatRequestError) -> String {
+        guard let range = members.content else {
+            // Calls and pictures speak for themselves.
+            guard members.extras.contains(where: { $0.key == .toolCalls || $0.key == .images }) else {
+                throw .missing(name)
+            }
+            return ""
+        }
+        if text[range.lowerBound] == UInt8(ascii: "[") {
+            throw ChatRequestError(
+                problem: .wrongType, field: name,
+                message: "\(name) must be a string; an array of parts is not understood.")
+        }
+        return try ChatRequestField(name, text.extracting(range)).string()
+    }
+
+    /// What the model server would refuse must not get into a conversation, where each later turn would repeat it.
+    private static func extras(
+        _ members: MessageMembers, in text: Span<UInt8>, named name: String
+    ) throws(ChatRequestError) -> String? {
+        var buffer = ByteBuffer()
+        for (key, range) in members.extras {
+            let field = ChatRequestField("\(name).\(key.name)", text.extracting(range))
+            switch key {
+            case .thinking, .toolName, .toolCallID: try field.require(.string, "a string")
+            case .toolCalls: try field.requireArray(of: .object, "objects")
+            case .images: try field.requireArray(of: .string, "strings")
+            }
+            if !buffer.isEmpty { buffer.append(UInt8(ascii: ",")) }
+            buffer.append(UInt8(ascii: "\""))
+            buffer.append(key.name)
+            buffer.append("\":")
+            buffer.append(field.json)
+        }
+        return buffer.isEmpty ? nil : buffer.string
+    }
+}
+
+/// Where the members of a message stand; null counts as absent, and of two alike the last counts.
+private struct MessageMembers {
+    var role: Range<Int>?
+    var content: Range<Int>?
+    var extras: [(key: Extra, value: Range<Int>)] = []
+
+    init(of text: Span<UInt8>) throws(JSONError) {
+        var reader = JSONReader(text)
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let isNull = try reader.kind() == .null
+            let range = try reader.skipValue()
+            let value = isNull ? nil : range
+            if reader.matches(key, "role") {
+                role = value
+            } else if reader.matches(key, "content") {
+                content = value
+            } else {
+                for extra in Extra.allCases where reader.matches(key, extra.name) {
+                    extras.removeAll { $0.key == extra }
+                    if let value { extras.append((extra, value)) }
+                }
+            }
+        }
+    }
+
+    /// The members that are kept beside role and content; the model server ignores any other.
+    enum Extra: CaseIterable {
+        case thinking
+        case toolCalls
+        case toolName
+        case toolCallID
+        case images
+
+        var name: StaticString {
+            switch self {
+            case .thinking: "thinking"
+            case .toolCalls: "tool_calls"
+            case .toolName: "tool_name"
+            case .toolCallID: "tool_call_id"
+            case .images: "images"
+            }
+        }
+    }
+}

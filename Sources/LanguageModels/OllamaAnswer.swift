@@ -1,0 +1,118 @@
+import Bytes
+
+/// Writes answers in the shape of Ollama's `/api/chat` for models that speak otherwise, and for errors.
+///
+/// No line end is written. Times are in nanoseconds since 1970.
+public struct OllamaAnswer: Sendable {
+    /// `{"model":"…","created_at":"`, the same in all lines.
+    private let opening: [UInt8]
+
+    /// Prepares the lines of an answer of `model`.
+    public init(model: String) {
+        var buffer = ByteBuffer()
+        buffer.append("{\"model\":")
+        buffer.append(jsonString: model)
+        buffer.append(",\"created_at\":\"")
+        opening = buffer.array
+    }
+
+    /// Appends a line with a piece of the answer, which is UTF-8.
+    public func append(content: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"")
+        buffer.append(jsonEscaping: content)
+        buffer.append("\"},\"done\":false}")
+    }
+
+    /// Appends a line with a piece of the answer that is the inside of a JSON string already.
+    public func append(escapedContent: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"")
+        buffer.append(escapedContent)
+        buffer.append("\"},\"done\":false}")
+    }
+
+    /// Appends a line with a piece of the model's reasoning that is the inside of a JSON string already.
+    public func append(escapedThinking: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\",\"thinking\":\"")
+        buffer.append(escapedThinking)
+        buffer.append("\"},\"done\":false}")
+    }
+
+    /// Appends a line with tool calls, which are a JSON array already.
+    public func append(toolCalls: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\",\"tool_calls\":")
+        buffer.append(toolCalls)
+        buffer.append("},\"done\":false}")
+    }
+
+    /// Appends the last line.
+    public func appendEnd(
+        reason: String, promptTokens: Int?, answerTokens: Int?, at nanoseconds: Int64, to buffer: inout ByteBuffer
+    ) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\"")
+        appendEnding(reason, promptTokens, answerTokens, to: &buffer)
+    }
+
+    /// Appends a whole answer as one object, for requests without streaming.
+    ///
+    /// `thinking` and `toolCalls`, a JSON array, are left out when nil or empty.
+    public func append(
+        whole content: Span<UInt8>, thinking: String? = nil, toolCalls: [UInt8]? = nil, reason: String,
+        promptTokens: Int?, answerTokens: Int?, at nanoseconds: Int64, to buffer: inout ByteBuffer
+    ) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":")
+        buffer.append(jsonString: content)
+        if let thinking, !thinking.isEmpty {
+            buffer.append(",\"thinking\":")
+            buffer.append(jsonString: thinking)
+        }
+        if let toolCalls, !toolCalls.isEmpty {
+            buffer.append(",\"tool_calls\":")
+            buffer.append(toolCalls)
+        }
+        appendEnding(reason, promptTokens, answerTokens, to: &buffer)
+    }
+
+    /// Appends the data of an `error` event, which clients of both generations can read.
+    public func appendError(
+        _ text: String, code: String, isRetryable: Bool, at nanoseconds: Int64, to buffer: inout ByteBuffer
+    ) {
+        buffer.append("{\"error\":")
+        buffer.append(jsonString: text)
+        buffer.append(",\"code\":")
+        buffer.append(jsonString: code)
+        buffer.append(isRetryable ? ",\"retryable\":true," : ",\"retryable\":false,")
+        buffer.append(opening.span.extracting(1..<opening.count))
+        buffer.append(rfc3339: nanoseconds)
+        buffer.append("\",\"message\":{\"role\":\"assistant\",\"content\":")
+        buffer.append(jsonString: text)
+        buffer.append("},\"done\":true}")
+    }
+
+    private func appendOpening(at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        buffer.append(opening)
+        buffer.append(rfc3339: nanoseconds)
+        buffer.append("\",\"message\":{\"role\":\"assistant\",")
+    }
+
+    private func appendEnding(
+        _ reason: String, _ promptTokens: Int?, _ answerTokens: Int?, to buffer: inout ByteBuffer
+    ) {
+        buffer.append("},\"done\":true,\"done_reason\":")
+        buffer.append(jsonString: reason)
+        if let promptTokens {
+            buffer.append(",\"prompt_eval_count\":")
+            buffer.append(decimal: promptTokens)
+        }
+        if let answerTokens {
+            buffer.append(",\"eval_count\":")
+            buffer.append(decimal: answerTokens)
+        }
+        buffer.append(UInt8(ascii: "}"))
+    }
+}

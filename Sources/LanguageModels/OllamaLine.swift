@@ -1,0 +1,155 @@
+import Bytes
+
+/// What one line of Ollama's `/api/chat` answer says, as places in the line.
+///
+/// Made by one walk over the line that checks all of it. Keys may come in any order; of two alike the last counts.
+public struct OllamaLine: Sendable, Equatable {
+    /// The object, without white space around it.
+    public private(set) var object = 0..<0
+
+    /// What the model server complains about; the answer has failed then, whatever else the line says.
+    public private(set) var error: OllamaLineError?
+
+    /// Whether this is the last line of the answer.
+    public private(set) var isDone = false
+
+    /// `message`, braces included.
+    public private(set) var message: Range<Int>?
+
+    /// `message.content`.
+    public private(set) var content: JSONString?
+
+    /// `message.thinking`.
+    public private(set) var thinking: JSONString?
+
+    /// `message.tool_calls`, brackets included; nil if there are none.
+    public private(set) var toolCalls: Range<Int>?
+
+    /// Why the model stopped: `stop`, `length`, `load`, `unload`.
+    public private(set) var doneReason: JSONString?
+
+    /// The tokens of the prompt that were evaluated; absent when all of them came from a cache.
+    public private(set) var promptTokens: Int?
+
+    /// The tokens of the answer.
+    public private(set) var answerTokens: Int?
+
+    /// What clients of the first generation need and the line does not have.
+    public private(set) var missing = OllamaLineMembers.all
+
+    /// Whether the line must be rewritten before it can be stored and sent: see `ByteBuffer.append(repairingJSON:)`.
+    public private(set) var needsRepair = false
+
+    /// Reads a line, which may have white space around it.
+    public init(_ line: Span<UInt8>) throws(JSONError) {
+        var reader = JSONReader(line)
+        guard try reader.kind() == .object else { throw JSONError(.wrongType, at: reader.position) }
+        let start = reader.position
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            try readMember(key, from: &reader)
+        }
+        object = start..<reader.position
+        needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(line)
+        try reader.finish()
+    }
+
+    private mutating func readMember(_ key: JSONString, from reader: inout JSONReader) throws(JSONError) {
+        if reader.matches(key, "message") {
+            try readMessage(from: &reader)
+        } else if reader.matches(key, "model") {
+            note(.model, if: try reader.string(orSkip: ()) != nil)
+        } else if reader.matches(key, "created_at") {
+            note(.createdAt, if: try reader.string(orSkip: ()) != nil)
+        } else if reader.matches(key, "done") {
+            isDone = try reader.kind() == .boolean ? reader.boolean() : reader.skipped(false)
+        } else if reader.matches(key, "done_reason") {
+            doneReason = try reader.string(orSkip: ())
+        } else if reader.matches(key, "prompt_eval_count") {
+            promptTokens = try reader.kind() == .number ? reader.integer() : reader.skipped(nil)
+        } else if reader.matches(key, "eval_count") {
+            answerTokens = try reader.kind() == .number ? reader.integer() : reader.skipped(nil)
+        } else if reader.matches(key, "error") {
+            error = try OllamaLineError(from: &reader)
+        } else {
+            try reader.skipValue()
+        }
+    }
+
+    private mutating func readMessage(from reader: inout JSONReader) throws(JSONError) {
+        // Of two messages the last counts, with all it has.
+        (message, content, thinking, toolCalls) = (nil, nil, nil, nil)
+        missing.formUnion([.message, .role, .content])
+        guard try reader.kind() == .object else { return try reader.skipped(()) }
+        let start = reader.position
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            if reader.matches(key, "content") {
+                // Old clients decode null as they do text.
+                let isNull = try reader.kind() == .null
+                content = try reader.string(orSkip: ())
+                note(.content, if: content != nil || isNull)
+            } else if reader.matches(key, "role") {
+                note(.role, if: try reader.string(orSkip: ()) != nil)
+            } else if reader.matches(key, "thinking") {
+                thinking = try reader.string(orSkip: ())
+            } else if reader.matches(key, "tool_calls") {
+                let isArray = try reader.kind() == .array
+                let calls = try reader.skipValue()
+                toolCalls = isArray && calls.count > 2 ? calls : nil
+            } else {
+                try reader.skipValue()
+            }
+        }
+        message = start..<reader.position
+        missing.remove(.message)
+    }
+
+    private mutating func note(_ member: OllamaLineMembers, if isPresent: Bool) {
+        if isPresent {
+            missing.remove(member)
+        } else {
+            missing.insert(member)
+        }
+    }
+}
+
+/// The members of a line without which clients of the first generation fail.
+public struct OllamaLineMembers: OptionSet, Sendable {
+    /// One bit a member.
+    public let rawValue: UInt8
+
+    /// Makes a set of its bits.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// `model`, a string.
+    public static let model = OllamaLineMembers(rawValue: 1)
+    /// `created_at`, a string.
+    public static let createdAt = OllamaLineMembers(rawValue: 2)
+    /// `message`, an object.
+    public static let message = OllamaLineMembers(rawValue: 4)
+    /// `message.role`, a string.
+    public static let role = OllamaLineMembers(rawValue: 8)
+    /// `message.content`, a string or null.
+    public static let content = OllamaLineMembers(rawValue: 16)
+    /// All of them.
+    public static let all: OllamaLineMembers = [.model, .createdAt, .message, .role, .content]
+}
+
+extension JSONReader {
+    /// Passes a string, or a value of any other type without looking at it.
+    @inline(__always)
+    fileprivate mutating func string(orSkip: Void) throws(JSONError) -> JSONString? {
+        if try kind() == .string { return try string() }
+        try skipValue()
+        return nil
+    }
+
+    /// Passes a value, and returns what stands for it.
+    fileprivate mutating func skipped<Value>(_ value: Value) throws(JSONError) -> Value {
+        try skipValue()
+        return value
+    }
+}

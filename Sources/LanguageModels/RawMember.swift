@@ -1,0 +1,14 @@
+/// A member of a JSON object that is handed on as it came.
+public struct RawMember: Sendable, Equatable {
+    /// The name, decoded.
+    public let key: String
+
+    /// The value as JSON text.
+    public let value: [UInt8]
+
+    /// Makes a member; `value` must be JSON.
+    public init(key: String, value: [UInt8]) {
+        self.key = key
+        self.value = value
+    }
+}

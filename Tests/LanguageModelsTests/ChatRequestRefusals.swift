@@ -1,0 +1,114 @@
+import LanguageModels
+import Testing
+
+/// A body that is not accepted, and what is said about it.
+struct ChatRequestRefusal: Sendable, CustomTestStringConvertible {
+    let body: String
+    let problem: ChatRequestError.Problem
+    let field: String?
+    let message: String
+
+    init(_ body: String, _ problem: ChatRequestError.Problem, _ field: String?, _ message: String) {
+        self.body = body
+        self.problem = problem
+        self.field = field
+        self.message = message
+    }
+
+    var testDescription: String { message }
+}
+
+extension String {
+    /// A body in order, but for what is given.
+    static func request(
+        appID: String = #""a""#, model: String = #""m""#, messages: String = #"[{"role":"user","content":"Hi"}]"#,
+        adding members: String = ""
+    ) -> String {
+        #"{"appID":\#(appID),"model":\#(model),"messages":\#(messages)\#(members)}"#
+    }
+
+    fileprivate static func message(_ message: String) -> String {
+        request(messages: #"[{"role":"user","content":"x"},\#(message)]"#)
+    }
+}
+
+let chatRequestRefusals: [ChatRequestRefusal] = [
+    .init("", .notJSON, nil, "The body is not JSON: the text ends inside a value at byte 0."),
+    .init("{\"appID\":\"a\"", .notJSON, nil, "The body is not JSON: the text ends inside a value at byte 12."),
+    .init("appID=a", .notJSON, nil, "The body is not JSON: unexpected character at byte 0."),
+    .init("[1,]", .notJSON, nil, "The body is not JSON: unexpected character at byte 3."),
+    .init("{} {}", .notJSON, nil, "The body is not JSON: more text after the value at byte 3."),
+    .init(
+        String(repeating: "[", count: 65), .notJSON, nil, "The body is not JSON: nested too deeply at byte 64."),
+    .init("[]", .wrongType, nil, "The body must be a JSON object."),
+    .init("null", .wrongType, nil, "The body must be a JSON object."),
+    .init("{}", .missing, "appID", "appID is missing."),
+    .init(.request(appID: "null"), .missing, "appID", "appID is missing."),
+    .init(.request(appID: "7"), .wrongType, "appID", "appID must be a string, not a number."),
+    .init(.request(appID: "[]"), .wrongType, "appID", "appID must be a string, not an array."),
+    .init(.request(appID: #""""#), .empty, "appID", "appID must not be empty."),
+    .init(
+        .request(appID: "\"\(String(repeating: "é", count: 156))\""), .tooLong, "appID",
+        "appID has 156 characters; at most 155 are allowed."),
+    .init(.request(appID: #""a\u0000""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(.request(appID: #""a\ud800""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(.request(appID: #""a\n""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(.request(appID: #""\u007f""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(.request(appID: #""\u0085""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(#"{"appID":"a","messages":[]}"#, .missing, "model", "model is missing."),
+    .init(.request(model: "null"), .missing, "model", "model is missing."),
+    .init(.request(model: #""""#), .empty, "model", "model must not be empty."),
+    .init(.request(model: "{}"), .wrongType, "model", "model must be a string, not an object."),
+    .init(#"{"appID":"a","model":"m"}"#, .missing, "messages", "messages is missing."),
+    .init(.request(messages: "null"), .missing, "messages", "messages is missing."),
+    .init(.request(messages: "[]"), .empty, "messages", "messages must not be empty."),
+    .init(.request(messages: "{}"), .wrongType, "messages", "messages must be an array, not an object."),
+    .init(.request(messages: #""Hi""#), .wrongType, "messages", "messages must be an array, not a string."),
+    .init(.message("null"), .wrongType, "messages[1]", "messages[1] must be an object, not null."),
+    .init(.message(#""Hi""#), .wrongType, "messages[1]", "messages[1] must be an object, not a string."),
+    .init(.message(#"{"content":"x"}"#), .missing, "messages[1].role", "messages[1].role is missing."),
+    .init(.message(#"{"role":null,"content":"x"}"#), .missing, "messages[1].role", "messages[1].role is missing."),
+    .init(
+        .message(#"{"role":1,"content":"x"}"#), .wrongType, "messages[1].role",
+        "messages[1].role must be a string, not a number."),
+    .init(.message(#"{"role":"","content":"x"}"#), .empty, "messages[1].role", "messages[1].role must not be empty."),
+    .init(
+        .message(#"{"role":"\#(String(repeating: "r", count: 33))","content":"x"}"#), .tooLong, "messages[1].role",
+        "messages[1].role has 33 characters; at most 32 are allowed."),
+    .init(.message(#"{"role":"user"}"#), .missing, "messages[1].content", "messages[1].content is missing."),
+    .init(
+        .message(#"{"role":"user","content":null}"#), .missing, "messages[1].content",
+        "messages[1].content is missing."),
+    .init(
+        .message(#"{"role":"user","images":null}"#), .missing, "messages[1].content", "messages[1].content is missing."),
+    .init(
+        .message(#"{"role":"user","content":[{"type":"text","text":"x"}]}"#), .wrongType, "messages[1].content",
+        "messages[1].content must be a string; an array of parts is not understood."),
+    .init(
+        .message(#"{"role":"user","content":{}}"#), .wrongType, "messages[1].content",
+        "messages[1].content must be a string, not an object."),
+    .init(
+        .message(#"{"role":"user","content":true}"#), .wrongType, "messages[1].content",
+        "messages[1].content must be a string, not a boolean."),
+    .init(
+        .message(#"{"role":"user","content":"x","images":"aGk="}"#), .wrongType, "messages[1].images",
+        "messages[1].images must be an array, not a string."),
+    .init(
+        .message(#"{"role":"user","content":"x","images":[{"url":"x"}]}"#), .wrongType, "messages[1].images",
+        "messages[1].images must be an array of strings, without an object."),
+    .init(
+        .message(#"{"role":"assistant","content":"x","tool_calls":{}}"#), .wrongType, "messages[1].tool_calls",
+        "messages[1].tool_calls must be an array, not an object."),
+    .init(
+        .message(#"{"role":"assistant","content":"x","tool_calls":[{},"f"]}"#), .wrongType, "messages[1].tool_calls",
+        "messages[1].tool_calls must be an array of objects, without a string."),
+    .init(
+        .message(#"{"role":"tool","content":"x","tool_name":1}"#), .wrongType, "messages[1].tool_name",
+        "messages[1].tool_name must be a string, not a number."),
+    .init(
+        .message(#"{"role":"assistant","content":"x","thinking":true}"#), .wrongType, "messages[1].thinking",
+        "messages[1].thinking must be a string, not a boolean."),
+    .init(
+        .request(adding: #","stream":"no""#), .wrongType, "stream", "stream must be true or false, not a string."),
+    .init(.request(adding: #","stream":0"#), .wrongType, "stream", "stream must be true or false, not a number."),
+]

@@ -1,0 +1,167 @@
+import Bytes
+import LanguageModels
+import Testing
+
+struct ChatRequestTests {
+    @Test func theRequestOfEveryClientIsDecoded() throws {
+        let request = try ChatRequest(
+            json:
+                #"{"appID":"edu.umich.reactive","model":"tinyllama","messages":[{"role":"user","content":"Hi\n\u00e9"}],"stream":true}"#
+        )
+        #expect(
+            request
+                == ChatRequest(
+                    appID: "edu.umich.reactive", model: "tinyllama",
+                    messages: [ModelMessage(role: "user", content: "Hi\né")]))
+    }
+
+    @Test(arguments: [
+        ("", true), (#","stream":true"#, true), (#","stream":false"#, false), (#","stream":null"#, true),
+        (#","stream":true,"stream":false"#, false),
+    ])
+    func streamingIsTheDefault(_ member: String, _ expected: Bool) throws {
+        #expect(try ChatRequest(json: .request(adding: member)).stream == expected)
+    }
+
+    @Test func membersForTheModelAreKeptAsTheyCame() throws {
+        let request = try ChatRequest(
+            json: .request(
+                adding:
+                    #","options":{"temperature": 0.50 , "stop":["\u003c"]},"format":null,"think":"high","keep_alive":-1,"new\u0065r":[1,  2],"tools":[],"think":false"#
+            ))
+        #expect(
+            request.passThrough.map { $0.key + "=" + String(decoding: $0.value, as: UTF8.self) } == [
+                #"options={"temperature": 0.50 , "stop":["\u003c"]}"#, "keep_alive=-1", "newer=[1,  2]", "tools=[]",
+                "think=false",
+            ])
+    }
+
+    @Test func whatCannotBeStoredIsReplacedEverywhere() throws {
+        let request = try ChatRequest(
+            json:
+                #"{"appID":"a","model":"m","messages":[{"role":"user","content":"a\u0000b\ud800c","thinking":"\u0000","tool_calls":[{"\u0000":1}]}],"options":{"stop":"\udc00"}}"#
+        )
+        #expect(
+            request.messages == [
+                ModelMessage(
+                    role: "user", content: "a\u{FFFD}b\u{FFFD}c",
+                    extras: #""thinking":"\ufffd","tool_calls":[{"\ufffd":1}]"#)
+            ])
+        #expect(request.passThrough == [RawMember(key: "options", value: Array(#"{"stop":"\ufffd"}"#.utf8))])
+    }
+
+    @Test func furtherMembersOfAMessageAreKept() throws {
+        let request = try ChatRequest(
+            json: .request(
+                messages:
+                    #"[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"a": 1}}}],"thinking":null,"name":"x"},{"tool_name":"f","content":"7","role":"tool","tool_call_id":"c1"},{"role":"user","content":null,"images":["aGk="]}]"#
+            ))
+        #expect(
+            request.messages == [
+                ModelMessage(
+                    role: "assistant", content: "",
+                    extras: #""tool_calls":[{"function":{"name":"f","arguments":{"a": 1}}}]"#),
+                ModelMessage(role: "tool", content: "7", extras: #""tool_name":"f","tool_call_id":"c1""#),
+                ModelMessage(role: "user", content: "", extras: #""images":["aGk="]"#),
+            ])
+    }
+
+    @Test func emptyContentIsContent() throws {
+        let request = try ChatRequest(json: .request(messages: #"[{"role":"user","content":""}]"#))
+        #expect(request.messages == [ModelMessage(role: "user", content: "")])
+    }
+
+    @Test func theModelMayBeLeftOutWhereTheCallerSaysSo() throws {
+        let texts = [
+            #"{"appID":"a","messages":[{"role":"system","content":"x"}]}"#,
+            #"{"appID":"a","model":null,"messages":[{"role":"system","content":"x"}]}"#,
+            #"{"appID":"a","model":"","messages":[{"role":"system","content":"x"}]}"#,
+        ]
+        for text in texts {
+            #expect(try ChatRequest(json: text, requiringModel: false).model == "")
+            #expect(throws: ChatRequestError.self) { try ChatRequest(json: text) }
+        }
+    }
+
+    @Test func aNameOfTheGreatestLengthIsAccepted() throws {
+        let name = String(repeating: "é", count: 155)
+        #expect(try ChatRequest(json: .request(appID: "\"\(name)\"")).appID == name)
+        let role = String(repeating: "r", count: 32)
+        let request = try ChatRequest(json: .request(messages: #"[{"role":"\#(role)","content":""}]"#))
+        #expect(request.messages.first?.role == role)
+    }
+
+    @Test(arguments: chatRequestRefusals)
+    func aBodyOutOfShapeIsRefusedWithASentence(_ refusal: ChatRequestRefusal) {
+        #expect(throws: ChatRequestError(problem: refusal.problem, field: refusal.field, message: refusal.message)) {
+            try ChatRequest(json: refusal.body)
+        }
+    }
+
+    @Test func bytesThatAreNotUTF8AreRefused() {
+        let body = Array("{\"appID\":\"".utf8) + [0xFF] + Array("\"}".utf8)
+        #expect(throws: ChatRequestError(problem: .notUTF8, field: nil, message: "The body is not UTF-8: see byte 10."))
+        {
+            try ChatRequest(decoding: body.span)
+        }
+    }
+
+    @Test func countsAreLimited() {
+        let messages = Array(repeating: #"{"role":"u","content":""}"#, count: 16_385).joined(separator: ",")
+        #expect(
+            throws: ChatRequestError(
+                problem: .tooMany, field: "messages", message: "messages has more than 16384 elements.")
+        ) {
+            try ChatRequest(json: .request(messages: "[\(messages)]"))
+        }
+        let members = (0..<65).map { ",\"k\($0)\":0" }.joined()
+        #expect(
+            throws: ChatRequestError(
+                problem: .tooMany, field: nil, message: "The body has more than 64 members for the model.")
+        ) {
+            try ChatRequest(json: .request(adding: members))
+        }
+    }
+
+    @Test func noPartOfABodyIsAccepted() {
+        let body = Array(String.request(adding: #","options":{"a":[1]}"#).utf8)
+        for end in 0..<body.count {
+            let part = Array(body[..<end])
+            #expect(throws: ChatRequestError.self) { try ChatRequest(decoding: part.span) }
+        }
+    }
+
+    @Test(arguments: 1...10)
+    func aDecodedRequestSurvivesTheWayToTheModel(_ seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        for _ in 0..<50 {
+            let messages = (0..<Int.random(in: 1...4, using: &random)).map { _ in
+                ModelMessage(role: "user", content: random.text(upTo: 30).replacingNUL)
+            }
+            let passThrough = [
+                RawMember(key: "options", value: Array(random.json(depth: 2).utf8)),
+                RawMember(key: "appID", value: Array("\"a\"".utf8)),
+            ]
+            var writer = OllamaChatRequest(model: "m")
+            for message in messages { writer.append(message) }
+            let body = writer.finish(stream: false, passThrough: passThrough)
+            let request = try ChatRequest(decoding: body.bytes)
+            #expect(request.messages == messages)
+            #expect(request.stream == false)
+            #expect(request.passThrough == passThrough.filter { $0.key == "options" && $0.value != Array("null".utf8) })
+        }
+    }
+}
+
+extension ChatRequest {
+    fileprivate init(json: String, requiringModel: Bool = true) throws {
+        let body = Array(json.utf8)
+        self = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
+    }
+}
+
+extension String {
+    fileprivate var replacingNUL: String {
+        String(String.UnicodeScalarView(unicodeScalars.map { $0.value == 0 ? "\u{FFFD}" : $0 }))
+    }
+}

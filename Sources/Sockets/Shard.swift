@@ -50,6 +50,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     private var unflushed: [TCPStream] = []
     private var flushing: [TCPStream] = []
     private var eager: [TCPStream] = []
+    private var reading: [TCPStream] = []
     private var pool: [ByteBuffer] = []
     let readBuffer: UnsafeMutableBufferPointer<UInt8>
 
@@ -182,11 +183,11 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     private func settle() {
         repeat {
             if !eager.isEmpty {
-                let streams = eager
-                eager.removeAll(keepingCapacity: true)
-                for stream in streams {
+                swap(&eager, &reading)
+                for stream in reading {
                     stream.continueReading()
                 }
+                reading.removeAll(keepingCapacity: true)
             }
             runJobs()
             swap(&unflushed, &flushing)

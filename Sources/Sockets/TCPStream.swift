@@ -232,7 +232,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             } else if sent == -Int(EAGAIN) {
                 isWritable = false
             } else {
-                fail(SocketError(errno: sent, "send to \(peer)"))
+                failSending(SocketError(errno: sent, "send to \(peer)"))
                 return
             }
         }
@@ -283,6 +283,18 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         guard !isClosed else { return }
         _ = csystem_set_reset_on_close(descriptor)
         close()
+    }
+
+    /// Hands on what the peer said before it broke the connection off: it may say why.
+    private func failSending(_ error: SocketError) {
+        while !isClosed, !isReadingPaused, !reachedEnd {
+            let count = receive(into: shard.readBuffer)
+            guard count > 0 else { break }
+            delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)
+        }
+        if !isClosed {
+            fail(error)
+        }
     }
 
     private func fail(_ error: SocketError) {

@@ -1,0 +1,140 @@
+import HTTP
+import HTTPClient
+import TestSupport
+import Testing
+
+@Suite struct FlowTests {
+    @Test func cancelClosesTheServersConnection() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk("token\n")])])
+            let recorder = try ClientHarness().start(to: upstream.url)
+            try recorder.wait("tokens came") { $0.pieces > 10 }
+            recorder.cancel()
+            try upstream.waitForClose(of: upstream.requests[0])
+            let before = recorder.state.withLock { $0 }
+            ClientHarness.onShard {}
+            let after = recorder.state.withLock { $0 }
+            #expect(before.pieces == after.pieces)
+            #expect(!after.isOver)
+        }
+    }
+
+    @Test func cancelBeforeTheResponseClosesToo() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream([.stall])
+            let recorder = try ClientHarness().start(to: upstream.url)
+            let request = try upstream.waitForRequests(1)[0]
+            recorder.cancel()
+            try upstream.waitForClose(of: request)
+            #expect(recorder.state.withLock { !$0.isOver })
+        }
+    }
+
+    @Test func cancelWhileConnectingIsSilent() async throws {
+        try await blocking {
+            let port = try BoundPort.hanging()
+            var limits = HTTPClientLimits()
+            limits.connect = .milliseconds(50)
+            let client = ClientHarness(limits)
+            let cancelled = try client.start(to: port.url)
+            cancelled.cancel()
+            // The other one's limit passes: the first would have spoken by then.
+            #expect(try client.ask(of: port.url).errors.map(\.code) == [.connectTimedOut])
+            #expect(cancelled.state.withLock { !$0.isOver })
+        }
+    }
+
+    @Test func cancelFromWithinTheBodyStopsAtOnce() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(.lines(["a", "b", "c"]))
+            let recorder = try ClientHarness().start(to: upstream.url, Recorder { $0.cancel() })
+            try upstream.waitForClose(of: try upstream.waitForRequests(1)[0])
+            ClientHarness.onShard {}
+            let outcome = recorder.state.withLock { $0 }
+            #expect(outcome.text == "a")
+            #expect(!outcome.isOver)
+        }
+    }
+
+    @Test func aPausedExchangeHoldsTheServerBack() async throws {
+        try await blocking {
+            let length = 64 * 1024 * 1024
+            let sent = Gate()
+            let piece = UpstreamStep.send([UInt8](repeating: 1, count: 1024 * 1024))
+            let upstream = try ScriptedUpstream(
+                [.head(200, [("Content-Length", String(length))])]
+                    + [UpstreamStep](repeating: piece, count: 64) + [.open(sent)])
+            // Paused from within: the second time, all that was read has come.
+            let paused = Gate()
+            let recorder = Recorder { exchange in
+                if !paused.isOpen {
+                    exchange.pause()
+                    paused.open()
+                }
+            }
+            _ = try ClientHarness().start(to: upstream.url, recorder)
+            #expect(paused.wait())
+            ClientHarness.onShard {}
+            let held = recorder.state.withLock { $0.body.count }
+            ClientHarness.onShard {}
+            #expect(recorder.state.withLock { $0.body.count } == held)
+            #expect(held < length)
+            #expect(!sent.isOpen)
+            ClientHarness.onShard { recorder.exchange?.resume() }
+            let outcome = try recorder.outcome()
+            #expect(outcome.body.count == length)
+            #expect(outcome.ends == 1)
+        }
+    }
+
+    @Test func pauseAndResumeAtEveryPieceLosesNothing() async throws {
+        try await blocking {
+            let lines = (0..<2000).map { "line \($0)\n" }
+            let upstream = try ScriptedUpstream(.lines(lines, inChunksOf: 7))
+            let recorder = Recorder { exchange in
+                exchange.pause()
+                exchange.resume()
+            }
+            let outcome = try ClientHarness().start(to: upstream.url, recorder).outcome()
+            #expect(outcome.text == lines.joined())
+        }
+    }
+
+    @Test func aConnectionPausedAtItsEndServesTheNextRequest() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(.plain(200, "x"))
+            let client = ClientHarness()
+            let recorder = try client.start(to: upstream.url, Recorder { $0.pause() })
+            #expect(try recorder.outcome().ends == 1)
+            #expect(try client.ask(of: upstream.url).text == "x")
+            #expect(upstream.connectionCount == 1)
+        }
+    }
+
+    @Test func anAnswerBeforeTheRequestIsReadEndsTheExchange() async throws {
+        try await blocking {
+            // The server refuses by the head alone and closes, with most of the body unread.
+            let server = try EarlyServer(answer: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+            let body = [UInt8](repeating: 0, count: 32 * 1024 * 1024)
+            let outcome = try ClientHarness().ask(OutgoingRequest(.post, "/", body: body), of: server.url)
+            #expect(outcome.head?.status == .contentTooLarge)
+            #expect(outcome.text == "no")
+            #expect(outcome.ends == 1)
+        }
+    }
+
+    @Test func manyExchangesRunAtOnce() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream { request in
+                .lines(["\(request.number)\n", String(decoding: request.body, as: UTF8.self)])
+            }
+            let client = ClientHarness()
+            let running = try (0..<200).map { number in
+                try client.start(OutgoingRequest(.post, "/", body: Array("q\(number)".utf8)), to: upstream.url)
+            }
+            for (number, recorder) in running.enumerated() {
+                #expect(try recorder.outcome().text.hasSuffix("\nq\(number)"))
+            }
+        }
+    }
+}

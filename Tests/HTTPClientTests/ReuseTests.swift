@@ -1,0 +1,165 @@
+import HTTP
+import HTTPClient
+import TestSupport
+import Testing
+
+@Suite struct ReuseTests {
+    @Test(arguments: [
+        [UpstreamStep].plain(200, "hello"), .answer(["a", "b"]), .plain(500, "no"), [.head(204, [])],
+        [.send("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx")],
+    ])
+    func aCompleteResponseLeavesTheConnectionForTheNext(script: [UpstreamStep]) async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(script)
+            let client = ClientHarness()
+            for _ in 0..<5 {
+                #expect(try client.ask(of: upstream.url).ends == 1)
+            }
+            #expect(upstream.connectionCount == 1)
+            #expect(upstream.requests.count == 5)
+        }
+    }
+
+    @Test(arguments: [
+        [UpstreamStep].plain(200, "hello", fields: [("Connection", "close")]),
+        [.send("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx")],
+        // More than the response: it would be taken for the next one's head.
+        [.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny")],
+    ])
+    func aConnectionThatCannotBeTrustedIsNotReused(script: [UpstreamStep]) async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(script)
+            let client = ClientHarness()
+            for _ in 0..<2 {
+                #expect(try client.ask(of: upstream.url).ends == 1)
+            }
+            #expect(upstream.connectionCount == 2)
+            try upstream.waitForClose(of: upstream.requests[0])
+        }
+    }
+
+    @Test func theConnectionUsedLastIsTakenFirst() async throws {
+        try await blocking {
+            let gates = [Gate(), Gate()]
+            let upstream = try ScriptedUpstream { request in
+                (request.number < 2 ? [.wait(for: gates[request.number])] : []) + .plain(200, "x")
+            }
+            let client = ClientHarness()
+            var running: [Recorder] = []
+            for number in 0..<2 {
+                running.append(try client.start(to: upstream.url))
+                try upstream.waitForRequests(number + 1)
+            }
+            for (recorder, gate) in zip(running, gates) {
+                gate.open()
+                #expect(try recorder.outcome().ends == 1)
+            }
+            #expect(try client.ask(of: upstream.url).ends == 1)
+            #expect(upstream.requests[2].connection == upstream.requests[1].connection)
+        }
+    }
+
+    @Test func aConnectionThatTheServerClosesIsForgottenAtOnce() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream([UpstreamStep].plain(200, "x") + [.close])
+            let client = ClientHarness()
+            #expect(try client.ask(of: upstream.url).ends == 1)
+            try upstream.waitForClose(of: upstream.requests[0])
+            #expect(try client.ask(of: upstream.url).ends == 1)
+            #expect(upstream.requests.count == 2)
+            #expect(upstream.connectionCount == 2)
+        }
+    }
+
+    @Test(arguments: [UpstreamStep.close, .reset])
+    func aStaleConnectionIsReplacedOnce(end: UpstreamStep) async throws {
+        try await blocking {
+            // The server takes the second request and closes without a word: the connection was stale for it.
+            let upstream = try ScriptedUpstream(.plain(200, "x"), [end], .plain(200, "y"))
+            let client = ClientHarness()
+            #expect(try client.ask(of: upstream.url).text == "x")
+            #expect(try client.ask(of: upstream.url).text == "y")
+            #expect(upstream.requests.map(\.connection) == [0, 0, 1])
+        }
+    }
+
+    @Test func aSecondConnectionThatFailsIsNotReplaced() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(.plain(200, "x"), [.close])
+            let client = ClientHarness()
+            #expect(try client.ask(of: upstream.url).text == "x")
+            #expect(try client.ask(of: upstream.url).errors.map(\.code) == [.reset])
+            #expect(upstream.requests.map(\.connection) == [0, 0, 1])
+        }
+    }
+
+    @Test func aResponseThatHadBegunIsNotAskedForAgain() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(.plain(200, "x"), [.send("H"), .close])
+            let client = ClientHarness()
+            #expect(try client.ask(of: upstream.url).text == "x")
+            #expect(try client.ask(of: upstream.url).errors.map(\.code) == [.reset])
+            #expect(upstream.requests.count == 2)
+        }
+    }
+
+    @Test func idleConnectionsAreBoundedInNumberAndTime() async throws {
+        try await blocking {
+            let gate = Gate()
+            let upstream = try ScriptedUpstream([.wait(for: gate)] + .plain(200, "x"))
+            var limits = HTTPClientLimits()
+            limits.idleConnections = 1
+            limits.idleTime = .milliseconds(50)
+            let client = ClientHarness(limits)
+            let running = try (0..<3).map { _ in try client.start(to: upstream.url) }
+            try upstream.waitForRequests(3)
+            gate.open()
+            for recorder in running {
+                #expect(try recorder.outcome().ends == 1)
+            }
+            for request in upstream.requests {
+                try upstream.waitForClose(of: request)
+            }
+        }
+    }
+
+    @Test func theNextRequestMayBeStartedWhenTheLastHasJustEnded() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(.plain(200, "x"))
+            let client = ClientHarness()
+            let chain = Chain(client.client, try Origin(parsing: upstream.url), count: 20)
+            ClientHarness.onShard { chain.next() }
+            #expect(chain.done.wait())
+            #expect(upstream.requests.count == 20)
+            #expect(upstream.connectionCount == 1)
+        }
+    }
+
+    /// Starts the next exchange from within the end of the last.
+    private final class Chain: ExchangeDelegate, @unchecked Sendable {
+        let done = Gate()
+        private let client: HTTPClient
+        private let origin: Origin
+        private var left: Int
+
+        init(_ client: HTTPClient, _ origin: Origin, count: Int) {
+            self.client = client
+            self.origin = origin
+            left = count
+        }
+
+        func next() {
+            guard left > 0 else {
+                done.open()
+                return
+            }
+            left -= 1
+            _ = client.start(.ask, to: origin, delegate: self)
+        }
+
+        func exchange(_ exchange: Exchange, received head: ResponseHead) {}
+        func exchange(_ exchange: Exchange, received body: Span<UInt8>) {}
+        func exchangeEnded(_ exchange: Exchange) { next() }
+        func exchange(_ exchange: Exchange, failed error: HTTPClientError) { done.open() }
+    }
+}

@@ -119,7 +119,7 @@ public struct EventDecoder: Sendable {
 
     private mutating func set(_ line: Span<UInt8>, name: Range<Int>, value: Range<Int>) throws(HTTPError) {
         if line.equals("data", in: name) {
-            guard value.count <= limits.data - buffer.count - 1 else { throw HTTPError(.eventTooLarge) }
+            guard value.count + (hasData ? 1 : 0) <= limits.data - buffer.count else { throw HTTPError(.eventTooLarge) }
             if hasData {
                 buffer.append(Grammar.lineFeed)
             }

@@ -1,0 +1,97 @@
+import Bytes
+import HTTP
+import Testing
+
+@Suite struct BodyDecoderTests {
+    @Test func dataIsARangeOfTheBytesGiven() throws {
+        var decoder = try BodyDecoder(framing: .chunked)
+        let bytes = latin1("3\r\nabc\r\n0\r\n\r\nrest")
+        var index = 0
+        #expect(try decoder.next(bytes.span, from: &index) == .data(3..<6))
+        #expect(index == 6)
+        #expect(try decoder.next(bytes.span, from: &index) == .end)
+        #expect(index == 13)
+        #expect(decoder.isComplete)
+    }
+
+    @Test func aLengthIsCompleteWithItsLastByte() throws {
+        var decoder = try BodyDecoder(framing: .length(2))
+        #expect(!decoder.isComplete)
+        var index = 0
+        #expect(try decoder.next([1, 2, 3].span, from: &index) == .data(0..<2))
+        #expect(decoder.isComplete)
+        #expect(try decoder.next([1, 2, 3].span, from: &index) == .end)
+        #expect(index == 2)
+    }
+
+    @Test(arguments: [BodyFraming.none, .length(0)]) func noBodyIsCompleteAtOnce(_ framing: BodyFraming) throws {
+        var decoder = try BodyDecoder(framing: framing)
+        #expect(decoder.isComplete)
+        var index = 0
+        #expect(try decoder.next([1].span, from: &index) == .end)
+        #expect(index == 0)
+        try decoder.endOfInput()
+    }
+
+    @Test func aStatedLengthOverTheLimitIsRefusedAtOnce() {
+        var limits = BodyLimits()
+        limits.body = 4
+        #expect(throws: HTTPError(.bodyTooLarge)) { try BodyDecoder(framing: .length(5), limits: limits) }
+    }
+
+    @Test func aBodyUntilCloseHasALimit() throws {
+        var limits = BodyLimits()
+        limits.body = 4
+        var decoder = try BodyDecoder(framing: .untilClose, limits: limits)
+        var index = 0
+        #expect(try decoder.next([1, 2, 3, 4].span, from: &index) == .data(0..<4))
+        #expect(try decoder.next([1, 2, 3, 4].span, from: &index) == .more)
+        index = 0
+        #expect(throws: HTTPError(.bodyTooLarge)) { try decoder.next([5].span, from: &index) }
+    }
+
+    @Test func theEndOfTheConnectionEndsABodyUntilClose() throws {
+        var decoder = try BodyDecoder(framing: .untilClose)
+        #expect(!decoder.isComplete)
+        try decoder.endOfInput()
+        #expect(decoder.isComplete)
+    }
+
+    @Test(arguments: [BodyFraming.length(3), .chunked]) func theEndOfTheConnectionCutsABody(
+        _ framing: BodyFraming
+    ) throws {
+        var decoder = try BodyDecoder(framing: framing)
+        #expect(throws: HTTPError(.truncated)) { try decoder.endOfInput() }
+    }
+
+    @Test func whatWasFramedIsReadBackHoweverItIsCut() throws {
+        var generator = SeededGenerator(seed: 2)
+        for _ in 0..<50 {
+            var buffer = ByteBuffer()
+            var data: [UInt8] = []
+            for _ in 0..<Int.random(in: 0...8, using: &generator) {
+                let piece = (0..<Int.random(in: 0...40, using: &generator)).map { _ in
+                    UInt8.random(in: 0...255, using: &generator)
+                }
+                let chunk = ChunkFraming.begin(in: &buffer)
+                buffer.append(piece)
+                ChunkFraming.end(chunk, in: &buffer)
+                data += piece
+            }
+            ChunkFraming.appendLast(to: &buffer)
+
+            var decoder = try BodyDecoder(framing: .chunked)
+            var decoded: [UInt8] = []
+            for piece in generator.pieces(of: buffer.array, upTo: 12) {
+                let piece = Array(piece)
+                var index = 0
+                while case .data(let range) = try decoder.next(piece.span, from: &index) {
+                    decoded += piece[range]
+                }
+                #expect(index == piece.count)
+            }
+            #expect(decoder.isComplete)
+            #expect(decoded == data)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Bytes
+import HTTP
+import Testing
+
+@Suite struct EventEncoderTests {
+    private func encode(_ data: String, id: EventID? = nil, name: EventName? = nil) -> String {
+        var buffer = ByteBuffer()
+        let bytes = Array(data.utf8)
+        EventEncoder.append(id: id, name: name, data: bytes.span, to: &buffer)
+        return buffer.string
+    }
+
+    @Test(arguments: [
+        ("hello", "data: hello\n\n"), ("", "data: \n\n"), (" x", "data:  x\n\n"), ("a:b", "data: a:b\n\n"),
+        ("a\nb", "data: a\ndata: b\n\n"), ("a\rb", "data: a\ndata: b\n\n"), ("a\r\nb", "data: a\ndata: b\n\n"),
+        ("a\n\rb", "data: a\ndata: \ndata: b\n\n"), ("a\n", "data: a\ndata: \n\n"), ("\r\n", "data: \ndata: \n\n"),
+        ("a\r", "data: a\ndata: \n\n"), ("\u{2028}", "data: \u{2028}\n\n"), ("\u{85}\u{0B}", "data: \u{85}\u{0B}\n\n"),
+        (
+            "0123456\r789\n012345678901234567890\r\n",
+            "data: 0123456\ndata: 789\ndata: 012345678901234567890\ndata: \n\n"
+        ),
+    ]) func dataIsSplitAtItsLineEnds(_ data: String, _ expected: String) {
+        #expect(encode(data) == expected)
+    }
+
+    @Test func idAndNameStandBeforeTheData() throws {
+        let name = try #require(EventName("tick"))
+        #expect(encode("x", id: EventID("a b"), name: name) == "id: a b\nevent: tick\ndata: x\n\n")
+        #expect(encode("x", name: .error) == "event: error\ndata: x\n\n")
+    }
+
+    @Test func aNumberIsAnID() {
+        var buffer = ByteBuffer()
+        let data = [UInt8(ascii: "x")]
+        EventEncoder.append(id: 1234, data: data.span, to: &buffer)
+        EventEncoder.append(id: 0, name: .error, data: data.span.extracting(0..<0), to: &buffer)
+        #expect(buffer.string == "id: 1234\ndata: x\n\nid: 0\nevent: error\ndata: \n\n")
+        #expect(EventID(17).text == "17")
+    }
+
+    @Test func aCommentStaysOnOneLineAndHasAColon() {
+        var buffer = ByteBuffer()
+        EventEncoder.append(comment: "keep\r\nalive\0", to: &buffer)
+        EventEncoder.append(comment: "", to: &buffer)
+        #expect(buffer.string == ": keep  alive \n\n: \n\n")
+    }
+
+    @Test func theTimeToWaitIsWritten() {
+        var buffer = ByteBuffer()
+        EventEncoder.append(retry: 1500, to: &buffer)
+        #expect(buffer.string == "retry: 1500\n\n")
+    }
+
+    @Test(arguments: ["a\nb", "a\r", "\0"]) func aNameOrIDOfTwoLinesCannotBeMade(_ text: String) {
+        #expect(EventName(text) == nil)
+        #expect(EventID(text) == nil)
+    }
+
+    @Test func aNameIsNotEmptyWhereAnIDMayBe() {
+        #expect(EventName("") == nil)
+        #expect(EventID("")?.text == "")
+    }
+}

@@ -50,18 +50,18 @@ public struct OllamaAnswer: Sendable {
 
     /// Appends the last line.
     public func appendEnd(
-        reason: String, promptTokens: Int?, answerTokens: Int?, at nanoseconds: Int64, to buffer: inout ByteBuffer
+        at nanoseconds: Int64, doneReason: String, promptTokens: Int?, answerTokens: Int?, to buffer: inout ByteBuffer
     ) {
         appendOpening(at: nanoseconds, to: &buffer)
         buffer.append("\"content\":\"\"")
-        appendEnding(reason, promptTokens, answerTokens, to: &buffer)
+        appendEnding(doneReason, promptTokens, answerTokens, to: &buffer)
     }
 
     /// Appends a whole answer as one object, for requests without streaming.
     ///
     /// `thinking` and `toolCalls`, a JSON array, are left out when nil or empty.
     public func append(
-        whole content: Span<UInt8>, thinking: String? = nil, toolCalls: [UInt8]? = nil, reason: String,
+        whole content: Span<UInt8>, thinking: String? = nil, toolCalls: [UInt8]? = nil, doneReason: String,
         promptTokens: Int?, answerTokens: Int?, at nanoseconds: Int64, to buffer: inout ByteBuffer
     ) {
         appendOpening(at: nanoseconds, to: &buffer)
@@ -75,7 +75,7 @@ public struct OllamaAnswer: Sendable {
             buffer.append(",\"tool_calls\":")
             buffer.append(toolCalls)
         }
-        appendEnding(reason, promptTokens, answerTokens, to: &buffer)
+        appendEnding(doneReason, promptTokens, answerTokens, to: &buffer)
     }
 
     /// Appends the data of an `error` event, which clients of both generations can read.

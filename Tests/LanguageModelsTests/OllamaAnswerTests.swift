@@ -35,10 +35,10 @@ struct OllamaAnswerTests {
 
     @Test func theLastLineHasTheReasonAndTheCountsThatAreKnown() {
         var buffer = ByteBuffer()
-        answer.appendEnd(reason: "stop", promptTokens: 18, answerTokens: nil, at: time, to: &buffer)
+        answer.appendEnd(at: time, doneReason: "stop", promptTokens: 18, answerTokens: nil, to: &buffer)
         #expect(buffer.string == opening + #"""},"done":true,"done_reason":"stop","prompt_eval_count":18}"#)
         buffer.removeAll()
-        answer.appendEnd(reason: "length", promptTokens: nil, answerTokens: 7, at: time, to: &buffer)
+        answer.appendEnd(at: time, doneReason: "length", promptTokens: nil, answerTokens: 7, to: &buffer)
         #expect(buffer.string == opening + #"""},"done":true,"done_reason":"length","eval_count":7}"#)
     }
 
@@ -46,7 +46,7 @@ struct OllamaAnswerTests {
         var buffer = ByteBuffer()
         let text = Array("Hi".utf8)
         answer.append(
-            whole: text.span, thinking: "hm", toolCalls: Array("[{}]".utf8), reason: "stop", promptTokens: 1,
+            whole: text.span, thinking: "hm", toolCalls: Array("[{}]".utf8), doneReason: "stop", promptTokens: 1,
             answerTokens: 2, at: time, to: &buffer)
         #expect(
             buffer.string == opening
@@ -71,7 +71,7 @@ struct OllamaAnswerTests {
         answer.append(content: text.span, at: time, to: &buffer)
         lines.append(buffer)
         buffer.removeAll()
-        answer.appendEnd(reason: "stop", promptTokens: 1, answerTokens: 2, at: time, to: &buffer)
+        answer.appendEnd(at: time, doneReason: "stop", promptTokens: 1, answerTokens: 2, to: &buffer)
         lines.append(buffer)
         buffer.removeAll()
         answer.appendError("x", code: "internal", isRetryable: false, at: time, to: &buffer)

@@ -1,0 +1,178 @@
+import Dispatch
+import Glibc
+import Sockets
+
+/// One step of the schema.
+public struct Migration: Sendable {
+    /// Its place in the order, and its key in the table of what was applied: `0001_conversations`.
+    public let name: String
+    /// One or more SQL statements; they run in one transaction, and hold no `BEGIN` or `COMMIT`.
+    public let sql: String
+
+    /// Makes a migration.
+    public init(name: String, sql: String) {
+        self.name = name
+        self.sql = sql
+    }
+}
+
+/// Brings a database to the schema that the program knows.
+///
+/// Each migration runs in a transaction of its own and is recorded in `chatterd_migrations` with its SHA-256. A lock of the
+/// database lets one migrator work at a time: any number of processes may start at once.
+public struct Migrator: Sendable {
+    /// The key of the advisory lock: "chatterd" in ASCII.
+    private static let lockKey: Int64 = 0x6368_6174_7465_7264
+
+    private let target: ConnectionTarget
+    private let migrations: [Migration]
+    private let log: @Sendable (String) -> Void
+
+    /// Makes a migrator; the order of the migrations is that of their names.
+    public init(
+        _ migrations: [Migration], target: ConnectionTarget, log: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.migrations = migrations.sorted { $0.name < $1.name }
+        self.target = target
+        self.log = log
+    }
+
+    /// Waits for the database, then applies what it lacks; returns the names of what was applied.
+    ///
+    /// - Parameter patience: How long to wait for the server to come up, and for another migrator to finish.
+    /// - Throws: `connectionFailed` when the patience ends, `migrationChanged`, `databaseTooNew`, `readOnly`, `timedOut` when
+    ///   another migrator takes too long, and what a migration itself is refused for.
+    public func run(patience: Duration) async throws(PostgresError) -> [String] {
+        // A thread of its own: every call blocks.
+        let queue = DispatchQueue(label: "chatterd.postgres.migrate")
+        let outcome = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(
+                    returning: Result { () throws(PostgresError) in
+                        let connection = try connect(patience: patience)
+                        return try migrate(connection, patience: patience)
+                    })
+            }
+        }
+        return try outcome.get()
+    }
+
+    private func connect(patience: Duration) throws(PostgresError) -> BlockingConnection {
+        let end = ContinuousClock.now + patience
+        var backoff = Backoff()
+        var reported: PostgresError?
+        while true {
+            do {
+                return try BlockingConnection(target)
+            } catch {
+                let pause = backoff.next()
+                guard ContinuousClock.now + pause < end else {
+                    throw PostgresError(
+                        .connectionFailed, "no connection to \(target) within \(patience): \(error.message)",
+                        isSafeToRetry: true)
+                }
+                if error != reported {
+                    log("waiting for PostgreSQL at \(target): \(error.message)")
+                    reported = error
+                }
+                usleep(UInt32(pause.nanoseconds / 1_000))
+            }
+        }
+    }
+
+    private func migrate(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) -> [String] {
+        let milliseconds = max(1, patience.nanoseconds / 1_000_000)
+        _ = try connection.query("SELECT set_config('lock_timeout', $1, false)", (.text, .text(String(milliseconds))))
+        do {
+            _ = try connection.query("SELECT pg_advisory_lock($1)", (.int8, .int8(Self.lockKey)))
+        } catch  where error.sqlState == "55P03" {
+            throw PostgresError(
+                .timedOut, "another process has been migrating this database for more than \(patience)",
+                sqlState: error.sqlState, isSafeToRetry: true)
+        }
+        // The lock goes with the connection, which ends when this function does.
+        try connection.execute("RESET lock_timeout; SET statement_timeout = 0")
+        let applied = try appliedMigrations(connection)
+        try check(applied, connection)
+        var names: [String] = []
+        for migration in migrations where applied[migration.name] == nil {
+            try apply(migration, connection)
+            log("applied migration \(migration.name)")
+            names.append(migration.name)
+        }
+        return names
+    }
+
+    /// The checksums of what was applied, by name; makes the table at the first start.
+    private func appliedMigrations(_ connection: BlockingConnection) throws(PostgresError) -> [String: String] {
+        let table = try connection.query("SELECT to_regclass('chatterd_migrations') IS NOT NULL")
+        if table.bool(0, 0) != true {
+            try connection.execute(
+                """
+                CREATE TABLE chatterd_migrations (
+                    name text PRIMARY KEY,
+                    checksum text NOT NULL,
+                    applied_at timestamptz NOT NULL DEFAULT now()
+                )
+                """)
+        }
+        let rows = try connection.query("SELECT name, checksum FROM chatterd_migrations ORDER BY name")
+        var applied: [String: String] = [:]
+        for row in 0..<rows.rowCount {
+            applied[rows.string(row, 0) ?? ""] = rows.string(row, 1) ?? ""
+        }
+        return applied
+    }
+
+    /// Refuses a database that is not on the way to this program's schema.
+    private func check(_ applied: [String: String], _ connection: BlockingConnection) throws(PostgresError) {
+        let known = Set(migrations.map(\.name))
+        let unknown = applied.keys.filter { !known.contains($0) }.sorted()
+        guard unknown.isEmpty else {
+            throw PostgresError(
+                .databaseTooNew,
+                """
+                the database has migrations that this program does not know: \(unknown.joined(separator: ", ")); \
+                start a newer chatterd, or use another database
+                """)
+        }
+        for migration in migrations {
+            guard let recorded = applied[migration.name] else { continue }
+            guard try checksum(of: migration, connection) == recorded else {
+                throw PostgresError(
+                    .migrationChanged,
+                    """
+                    migration \(migration.name) was changed after it was applied to this database; \
+                    restore its text and put the change into a new migration
+                    """)
+            }
+        }
+    }
+
+    /// SHA-256 in hexadecimal digits; the server computes it.
+    private func checksum(of migration: Migration, _ connection: BlockingConnection) throws(PostgresError) -> String {
+        let result = try connection.query(
+            "SELECT encode(sha256($1), 'hex')", (.bytes, .bytes(Array(migration.sql.utf8))))
+        return result.string(0, 0) ?? ""
+    }
+
+    private func apply(_ migration: Migration, _ connection: BlockingConnection) throws(PostgresError) {
+        let checksum = try checksum(of: migration, connection)
+        do throws(PostgresError) {
+            try connection.execute("BEGIN")
+            try connection.execute(migration.sql)
+            guard connection.isInTransaction else {
+                throw PostgresError(.other, "it ends its own transaction: leave out BEGIN, COMMIT and ROLLBACK")
+            }
+            _ = try connection.query(
+                "INSERT INTO chatterd_migrations (name, checksum) VALUES ($1, $2)",
+                (.text, .text(migration.name)), (.text, .text(checksum)))
+            try connection.execute("COMMIT")
+        } catch {
+            // The connection ends with the failure, and with it the transaction.
+            throw PostgresError(
+                error.code, "migration \(migration.name): \(error.message)", sqlState: error.sqlState,
+                constraint: error.constraint)
+        }
+    }
+}

@@ -1,0 +1,316 @@
+import CPostgres
+import Glibc
+import Sockets
+
+/// One connection in pipeline mode. Confined to its shard.
+///
+/// Batches are sent as they come, each closed by a Sync: an error skips the rest of its batch and no other. The server answers in
+/// order, so the batch that is being answered is always the first.
+final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
+    private let pool: PostgresPool
+    private let shard: Shard
+    /// libpq's connection; nothing once it is closed.
+    private var handle: OpaquePointer?
+    private let descriptor: Int32
+    private let isEncrypted: Bool
+    private var registration: Registration?
+    /// Batches that were sent; those before `first` are answered.
+    private var batches: [Batch] = []
+    private var first = 0
+    /// By the statements' numbers: whether this connection has prepared them.
+    private var prepared: [Bool] = []
+    private var buffer = ParameterBuffer()
+    /// Output waits for the socket to take more.
+    private var isBlocked = false
+    private var isReading = false
+    private var readsAgain = false
+    /// No new batches: it is closed as soon as the last one is answered.
+    private(set) var isRetired = false
+    private lazy var timer = DeadlineTimer(on: shard) { [weak self] in self?.timeLimitPassed() }
+
+    /// Takes over a connection that stands.
+    ///
+    /// - Throws: `connectionFailed`.
+    init(_ connection: BlockingConnection, pool: PostgresPool) throws(PostgresError) {
+        self.pool = pool
+        shard = pool.shard
+        guard let handle = connection.release() else {
+            throw PostgresError(.connectionFailed, "the connection is closed", isSafeToRetry: true)
+        }
+        self.handle = handle
+        descriptor = PQsocket(handle)
+        isEncrypted = PQsslInUse(handle) == 1
+        guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
+            close()
+            throw PostgresError(.connectionFailed, "pipeline mode was refused", isSafeToRetry: true)
+        }
+        let context = Unmanaged.passUnretained(pool).toOpaque()
+        PQsetNoticeReceiver(handle, { PostgresConnection.forward(notice: $1, to: $0) }, context)
+        do {
+            registration = try shard.register(descriptor, handler: self)
+        } catch {
+            close()
+            throw PostgresError(.connectionFailed, error.message, isSafeToRetry: true)
+        }
+    }
+
+    deinit {
+        PQfinish(handle)
+    }
+
+    /// How many batches are on their way.
+    var load: Int { batches.count - first }
+
+    // MARK: - Sending
+
+    /// Sends a batch; its outcome, good or bad, reaches the batch.
+    func send(_ batch: Batch) {
+        guard let handle else {
+            batch.fail(PostgresError(.connectionLost, "the connection is closed", isSafeToRetry: true))
+            return
+        }
+        guard write(batch, to: handle) else {
+            // Without its Sync the server rolls back what it got of the batch.
+            let error = PostgresError(.connectionLost, lastMessage, isSafeToRetry: true)
+            batch.fail(error)
+            lose(error)
+            return
+        }
+        batch.deadline = shard.now &+ pool.configuration.timeLimit.nanoseconds
+        batches.append(batch)
+        if load == 1 {
+            timer.set(at: batch.deadline)
+        }
+        flush()
+    }
+
+    private func write(_ batch: Batch, to handle: OpaquePointer) -> Bool {
+        for query in batch.queries {
+            let statement = query.statement
+            guard !isPrepared(statement) else { continue }
+            let types = statement.types
+            guard PQsendPrepare(handle, statement.name, statement.sql, Int32(types.count), types) == 1 else {
+                return false
+            }
+            setPrepared(statement, true)
+            batch.preparing.append(statement)
+        }
+        for query in batch.queries {
+            let statement = query.statement
+            let sent = buffer.withEncoded(query.parameters) { values, lengths, formats in
+                PQsendQueryPrepared(
+                    handle, statement.name, Int32(query.parameters.count), values, lengths, formats,
+                    statement.returnsBinary ? 1 : 0)
+            }
+            guard sent == 1 else { return false }
+        }
+        // Writes to the socket too.
+        return PQpipelineSync(handle) == 1
+    }
+
+    private func isPrepared(_ statement: Statement) -> Bool {
+        statement.id < prepared.count && prepared[statement.id]
+    }
+
+    private func setPrepared(_ statement: Statement, _ value: Bool) {
+        while prepared.count <= statement.id {
+            prepared.append(false)
+        }
+        prepared[statement.id] = value
+    }
+
+    private func flush() {
+        guard let handle else { return }
+        switch PQflush(handle) {
+        case 0:
+            isBlocked = false
+        case 1:
+            isBlocked = true
+            // While it could not write, libpq may have read: no event will tell of that.
+            read()
+        default:
+            lose(PostgresError(.connectionLost, lastMessage))
+        }
+    }
+
+    // MARK: - Receiving
+
+    /// Called by the shard.
+    func becameReady(_ readiness: Readiness) {
+        if isBlocked {
+            flush()
+        }
+        if isEncrypted || !readiness.isDisjoint(with: [.readable, .peerClosed, .hangUp, .failed]) {
+            read()
+        }
+    }
+
+    /// Takes all that has come: what is left unread is not reported again.
+    private func read() {
+        guard !isReading else {
+            readsAgain = true
+            return
+        }
+        isReading = true
+        repeat {
+            readsAgain = false
+            guard let handle else { break }
+            let isAlive = PQconsumeInput(handle) == 1
+            takeResults()
+            if !isAlive {
+                lose(PostgresError(.connectionLost, lastMessage))
+            }
+        } while readsAgain || hasUnreadInput
+        isReading = false
+        pool.connectionProgressed(self)
+    }
+
+    private var hasUnreadInput: Bool {
+        guard let handle else { return false }
+        if isEncrypted, cpostgres_pending_bytes(handle) > 0 { return true }
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
+    private func takeResults() {
+        // Between the answers of two queries libpq returns nothing, once.
+        var pauses = 0
+        while let handle, PQisBusy(handle) == 0, load > 0 {
+            guard let result = PQgetResult(handle) else {
+                pauses += 1
+                guard pauses < 3 else {
+                    lose(PostgresError(.connectionLost, "the server's answers do not match the queries"))
+                    return
+                }
+                continue
+            }
+            pauses = 0
+            take(result, for: batches[first])
+        }
+    }
+
+    private func take(_ result: OpaquePointer, for batch: Batch) {
+        switch PQresultStatus(result) {
+        case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+            if batch.preparedCount < batch.preparing.count {
+                batch.preparedCount += 1
+                PQclear(result)
+            } else {
+                batch.append(QueryResult(result))
+            }
+        case PGRES_PIPELINE_SYNC:
+            PQclear(result)
+            finishFirst()
+        case PGRES_PIPELINE_ABORTED:
+            PQclear(result)
+        case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_NONFATAL_ERROR:
+            if batch.error == nil {
+                fail(batch, with: result)
+            }
+            PQclear(result)
+        default:
+            PQclear(result)
+            lose(PostgresError(.other, "COPY is not supported here"))
+        }
+    }
+
+    private func fail(_ batch: Batch, with result: OpaquePointer) {
+        var error = PostgresError(result: result)
+        if error.sqlState != nil, error.code == .connectionLost, !batch.hasAllResults {
+            // The server went away before the commit.
+            error = error.safeToRetry()
+        }
+        batch.error = error
+        for statement in batch.preparing[batch.preparedCount...] {
+            setPrepared(statement, false)
+        }
+        let function = PQresultErrorField(result, Int32(cpostgres_function)).map { String(cString: $0) }
+        switch error.sqlState {
+        case "26000":
+            // The batch before was to prepare the statement, and failed.
+            if batch.results.count < batch.queries.count {
+                setPrepared(batch.queries[batch.results.count].statement, false)
+            }
+        case "0A000" where function == "RevalidateCachedQuery", "42P05":
+            // The tables have changed under a prepared statement, or somebody else's statements are here.
+            isRetired = true
+        case "25006":
+            // After a failover the next connection may find the new primary.
+            isRetired = true
+            return
+        default:
+            return
+        }
+        if !batch.isSecondAttempt {
+            batch.isSecondAttempt = true
+            batch.isToBeRepeated = true
+            batch.error = error.safeToRetry()
+        }
+    }
+
+    private func finishFirst() {
+        let batch = batches[first]
+        first += 1
+        if first == batches.count {
+            batches.removeAll(keepingCapacity: true)
+            first = 0
+            timer.cancel()
+        } else {
+            if first > 64, first > batches.count / 2 {
+                batches.removeSubrange(..<first)
+                first = 0
+            }
+            timer.set(at: batches[first].deadline)
+        }
+        pool.finished(batch)
+    }
+
+    // MARK: - Ends
+
+    private var lastMessage: String {
+        handle.flatMap { PQerrorMessage($0) }.map { PostgresError.firstLine($0) } ?? "the connection is closed"
+    }
+
+    private func timeLimitPassed() {
+        guard load > 0 else { return }
+        guard batches[first].deadline <= shard.now else {
+            timer.set(at: batches[first].deadline)
+            return
+        }
+        lose(PostgresError(.connectionLost, "the server did not answer in time"))
+    }
+
+    /// Closes, and fails what is on its way.
+    private func lose(_ error: PostgresError) {
+        guard handle != nil else { return }
+        let lost = batches[first...]
+        batches = []
+        first = 0
+        close()
+        pool.ended(self, error)
+        for batch in lost {
+            if batch.error == nil {
+                batch.error =
+                    batch.deadline <= shard.now
+                    ? PostgresError(.timedOut, "no answer within \(pool.configuration.timeLimit)") : error
+            }
+            pool.finished(batch)
+        }
+    }
+
+    /// Closes; nothing may be on its way.
+    func close() {
+        timer.cancel()
+        if let registration = registration.take() {
+            shard.unregister(registration)
+        }
+        PQfinish(handle.take())
+    }
+
+    private static func forward(notice: OpaquePointer?, to context: UnsafeMutableRawPointer?) {
+        guard let notice, let context else { return }
+        let pool = Unmanaged<PostgresPool>.fromOpaque(context).takeUnretainedValue()
+        guard let message = PQresultErrorField(notice, Int32(cpostgres_message)) else { return }
+        pool.configuration.log("postgres: \(PostgresError.firstLine(message))")
+    }
+}

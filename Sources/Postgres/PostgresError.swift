@@ -1,0 +1,135 @@
+import CPostgres
+
+/// What went wrong between here and PostgreSQL.
+///
+/// The message is for the log, never for clients. It holds the server's sentence without its DETAIL, which quotes stored data.
+public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The closed set of failures that a caller can tell apart.
+    public enum Code: String, Sendable, CaseIterable {
+        /// The connection string cannot be read.
+        case invalidConfiguration
+        /// No connection to the server could be made.
+        case connectionFailed
+        /// The connection broke while the batch was on its way: whether it was done is unknown, unless `isSafeToRetry`.
+        case connectionLost
+        /// The time limit passed.
+        case timedOut
+        /// Too many batches are waiting, or none got its turn in time.
+        case overloaded
+        /// The pool is shutting down.
+        case shuttingDown
+        /// A row with this key exists.
+        case uniqueViolation
+        /// Another constraint does not hold.
+        case constraintViolation
+        /// The server takes no writes: it is a standby, or was set read-only.
+        case readOnly
+        /// Another transaction came in between; the same batch may succeed the next time.
+        case serializationFailure
+        /// Text that PostgreSQL cannot hold: NUL, or not UTF-8.
+        case invalidEncoding
+        /// A table, column, function or type is missing.
+        case undefinedObject
+        /// The role lacks a privilege.
+        case insufficientPrivilege
+        /// The server has no memory, disk or connection left.
+        case insufficientResources
+        /// A migration that was applied has been changed since.
+        case migrationChanged
+        /// The database holds migrations that this program does not know.
+        case databaseTooNew
+        /// Anything else that the server refuses.
+        case other
+    }
+
+    /// The failure, for machines.
+    public let code: Code
+    /// The failure, for the log.
+    public let message: String
+    /// The server's five-letter code, where the server spoke.
+    public let sqlState: String?
+    /// The name of the constraint that does not hold.
+    public let constraint: String?
+    /// Whether the batch has certainly not been done, and may succeed when it is run again.
+    public let isSafeToRetry: Bool
+
+    /// Makes an error.
+    init(
+        _ code: Code, _ message: String, sqlState: String? = nil, constraint: String? = nil,
+        isSafeToRetry: Bool = false
+    ) {
+        self.code = code
+        self.message = message
+        self.sqlState = sqlState
+        self.constraint = constraint
+        self.isSafeToRetry = isSafeToRetry
+    }
+
+    /// The code, the server's code and the message.
+    public var description: String {
+        if let sqlState {
+            "\(code.rawValue) (\(sqlState)): \(message)"
+        } else {
+            "\(code.rawValue): \(message)"
+        }
+    }
+}
+
+extension PostgresError {
+    /// Reads the error fields of a result.
+    init(result: OpaquePointer) {
+        func field(_ letter: Int) -> String? {
+            PQresultErrorField(result, Int32(letter)).map { String(cString: $0) }
+        }
+        let sqlState = field(cpostgres_sqlstate)
+        let code = Code(sqlState: sqlState)
+        var message = field(cpostgres_message) ?? ""
+        if message.isEmpty {
+            // Made by libpq, not by the server: the connection broke.
+            message = PQresultErrorMessage(result).map { Self.firstLine($0) } ?? "no message"
+        }
+        self.init(
+            code, message, sqlState: sqlState, constraint: field(cpostgres_constraint),
+            // A server that reports an error has rolled back; only these may go otherwise the next time.
+            isSafeToRetry: [.serializationFailure, .timedOut, .insufficientResources, .readOnly].contains(code))
+    }
+
+    /// The first line of a message of libpq: the others repeat the statement, or give advice.
+    static func firstLine(_ text: UnsafePointer<CChar>) -> String {
+        let text = String(cString: text)
+        return String(text.prefix { $0 != "\n" })
+    }
+
+    /// The same failure, known to have left nothing behind.
+    func safeToRetry() -> PostgresError {
+        PostgresError(code, message, sqlState: sqlState, constraint: constraint, isSafeToRetry: true)
+    }
+}
+
+extension PostgresError.Code {
+    /// The meaning of an SQLSTATE (PostgreSQL documentation, appendix A).
+    init(sqlState: String?) {
+        switch sqlState {
+        case nil: self = .connectionLost
+        case "23505": self = .uniqueViolation
+        case "25006": self = .readOnly
+        case "40001", "40P01": self = .serializationFailure
+        case "22021", "22P05": self = .invalidEncoding
+        case "42P01", "42703", "42883", "42704", "3F000": self = .undefinedObject
+        case "42501": self = .insufficientPrivilege
+        case "57014", "55P03", "25P03": self = .timedOut
+        case "57P01", "57P02", "57P05": self = .connectionLost
+        case "57P03", "28000", "28P01", "3D000": self = .connectionFailed
+        case .some(let state):
+            if state.hasPrefix("08") {
+                self = .connectionLost
+            } else if state.hasPrefix("23") {
+                self = .constraintViolation
+            } else if state.hasPrefix("53") {
+                self = .insufficientResources
+            } else {
+                self = .other
+            }
+        }
+    }
+}

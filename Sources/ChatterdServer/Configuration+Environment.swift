@@ -1,0 +1,149 @@
+import Glibc
+import LanguageModels
+import Sockets
+
+extension Configuration {
+    /// What a command needs of the database settings.
+    public enum DatabaseNeed: Sendable {
+        /// One must be named.
+        case required
+        /// If none is named, the private cluster is it.
+        case privateClusterIfAbsent
+        /// The command can do without.
+        case optional
+    }
+
+    /// Reads the environment.
+    ///
+    /// - Parameters:
+    ///   - environment: the variables; those that chatterd does not know are left alone unless they begin with `CHATTERD_`.
+    ///   - database: what the command needs.
+    ///   - readFile: reads the files that variables name.
+    /// - Throws: all that is wrong, at once.
+    public init(
+        environment: [String: String], database: DatabaseNeed = .required,
+        readFile: @escaping ConfigurationFile.Read = ConfigurationFile.read
+    ) throws(ConfigurationError) {
+        var reader = SettingReader(environment: environment, readFile: readFile)
+        server = Server(&reader)
+        upstreams = Upstreams(&reader, readFile: readFile)
+        store = Store(&reader, need: database)
+        relay = Relay(&reader)
+        log = Logging(appID: reader.choice(.logAppID).flatMap(Log.AppID.init(rawValue:)) ?? .hash)
+        given = reader.given
+        guard reader.problems.isEmpty else { throw ConfigurationError(reader.problems) }
+    }
+}
+
+extension Configuration.Server {
+    fileprivate init(_ reader: inout SettingReader) {
+        listen = reader.hostAndPort(.listen) ?? HostAndPort(host: "127.0.0.1", port: 0)
+        tls = Configuration.TLS(&reader)
+        shards = reader.number(.shards) ?? max(1, min(256, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+        shutdownLimit = reader.duration(.shutdownLimit)
+        maximumConnections = reader.number(.maximumConnections) ?? 0
+        requestLineLimit = reader.number(.requestLineLimit) ?? 0
+        headLimit = reader.number(.headLimit) ?? 0
+        fieldsLimit = reader.number(.fieldsLimit) ?? 0
+        bodyLimit = reader.number(.bodyLimit) ?? 0
+        headTimeout = reader.duration(.headTimeout)
+        bodyTimeout = reader.duration(.bodyTimeout)
+        bodyMinimumRate = reader.number(.bodyMinimumRate) ?? 0
+        idleTimeout = reader.duration(.idleTimeout)
+        writeTimeout = reader.duration(.writeTimeout)
+        unsentLimit = reader.number(.unsentLimit) ?? 0
+    }
+}
+
+extension Configuration.TLS {
+    fileprivate init?(_ reader: inout SettingReader) {
+        let settings: [Setting] = [.tlsListen, .tlsCertificate, .tlsKey]
+        let missing = settings.filter { !reader.isSet($0) }
+        if !missing.isEmpty, missing.count < settings.count {
+            let names = missing.map(\.name).joined(separator: " and ")
+            reader.report(
+                "HTTPS needs all of CHATTERD_TLS_LISTEN, CHATTERD_TLS_CERT and CHATTERD_TLS_KEY: set \(names)")
+        }
+        let listen = reader.hostAndPort(.tlsListen)
+        let certificate = reader.text(.tlsCertificate)
+        let key = reader.text(.tlsKey)
+        guard let listen, let certificate, let key else { return nil }
+        self.init(listen: listen, certificate: certificate, key: key)
+    }
+}
+
+extension Configuration.Upstreams {
+    fileprivate init(_ reader: inout SettingReader, readFile: ConfigurationFile.Read) {
+        connections = reader.number(.upstreamConnections) ?? 0
+        connectTimeout = reader.duration(.upstreamConnectTimeout)
+        limits = GenerationLimits()
+        limits.firstByte = reader.duration(.upstreamFirstByteTimeout)
+        limits.silence = reader.duration(.upstreamSilenceTimeout)
+        limits.total = reader.duration(.upstreamTotalTimeout)
+        limits.line = reader.number(.upstreamLineLimit) ?? 0
+        limits.answer = reader.number(.answerLimit) ?? 0
+        list = []
+        // Whoever lists model servers has not asked for the Ollama of this machine.
+        if reader.isSet(.ollama) || !reader.isSet(.upstreams), let url = reader.url(.ollama) {
+            list.append(
+                Configuration.Upstream(
+                    name: "ollama", backend: .ollama(url), connectTimeout: connectTimeout, limits: limits))
+        }
+        if let text = reader.text(.upstreams) {
+            let parsed = Configuration.UpstreamList.read(text, defaults: self, readFile: readFile)
+            list += parsed.upstreams
+            for problem in parsed.problems {
+                reader.report("\(Setting.upstreams.name): \(problem)")
+            }
+        }
+        if reader.flag(.echo) {
+            list.append(echo)
+        }
+        var names: Set<String> = []
+        for upstream in list where !names.insert(upstream.name).inserted {
+            reader.report(
+                "\(Setting.upstreams.name): the name \"\(upstream.name)\" is taken twice; OLLAMA_URL takes "
+                    + "\"ollama\" and CHATTERD_ECHO takes \"echo\"")
+        }
+    }
+}
+
+extension Configuration.Store {
+    fileprivate init(_ reader: inout SettingReader, need: Configuration.DatabaseNeed) {
+        connections = reader.number(.storeConnections) ?? 0
+        timeout = reader.duration(.storeTimeout)
+        patience = reader.duration(.storePatience)
+        waiting = reader.number(.storeWaiting) ?? 0
+        startTimeout = reader.duration(.storeStartTimeout)
+        if let conninfo = reader.text(.database) {
+            database = .conninfo(ConfigurationSecret(conninfo))
+            if !Configuration.isConninfo(conninfo) {
+                reader.report(
+                    "DATABASE_URL is neither a URL such as postgresql://user@host:5432/name "
+                        + "nor a conninfo string such as \"host=localhost dbname=name\"")
+            }
+        } else if reader.isAnySet(["PGHOST", "PGHOSTADDR", "PGSERVICE", "PGDATABASE"]) {
+            database = .libpqEnvironment
+        } else if need == .privateClusterIfAbsent {
+            database = .privateCluster
+        } else {
+            database = .notGiven
+            if need == .required, !reader.isSet(.database) {
+                reader.report(
+                    "no database is named: set DATABASE_URL (postgresql://user@host:5432/name) or libpq's PGHOST and "
+                        + "PGDATABASE, or start with `chatterd serve --dev` for a private one")
+            }
+        }
+    }
+}
+
+extension Configuration.Relay {
+    fileprivate init(_ reader: inout SettingReader) {
+        disconnectGrace = reader.duration(.disconnectGrace)
+        keepAlive = reader.duration(.keepAlive)
+        maximumReplies = reader.number(.maximumReplies) ?? 0
+        maximumWaitingTurns = reader.number(.maximumWaitingTurns) ?? 0
+        historyLimit = reader.number(.historyLimit) ?? 0
+        boardLimit = reader.number(.boardLimit) ?? 0
+    }
+}

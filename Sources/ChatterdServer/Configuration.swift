@@ -1,0 +1,146 @@
+import LanguageModels
+import Sockets
+
+/// All that the environment says, checked and turned into values.
+public struct Configuration: Sendable {
+    /// The listeners, and what a client may cost.
+    public var server: Server
+    /// The model servers, and what an answer may cost.
+    public var upstreams: Upstreams
+    /// PostgreSQL.
+    public var store: Store
+    /// Replies and conversations.
+    public var relay: Relay
+    /// What the log shows.
+    public var log: Logging
+    /// The variables that were set, with their values as they may be shown.
+    public var given: [(name: String, shown: String)]
+
+    /// The listeners, and what a client may cost.
+    public struct Server: Sendable, Equatable {
+        /// Where plain HTTP is served.
+        public var listen: HostAndPort
+        /// Where HTTPS is served beside it.
+        public var tls: TLS?
+        /// The number of event loops.
+        public var shards: Int
+        /// How long running replies may go on after SIGTERM.
+        public var shutdownLimit: Duration
+        /// Client connections of the process.
+        public var maximumConnections: Int
+        /// Bytes of the request line.
+        public var requestLineLimit: Int
+        /// Bytes of a request's head.
+        public var headLimit: Int
+        /// Header fields of a request.
+        public var fieldsLimit: Int
+        /// Bytes of a request's body.
+        public var bodyLimit: Int
+        /// The time for a head to be complete.
+        public var headTimeout: Duration
+        /// The time for a body to be complete.
+        public var bodyTimeout: Duration
+        /// Bytes a second below which a body is too slow; 0 allows any pace.
+        public var bodyMinimumRate: Int
+        /// How long a connection without a request is kept.
+        public var idleTimeout: Duration
+        /// How long a client may take nothing of what is sent to it.
+        public var writeTimeout: Duration
+        /// Bytes kept for a slow client before its model server is paused.
+        public var unsentLimit: Int
+    }
+
+    /// HTTPS.
+    public struct TLS: Sendable, Equatable {
+        /// Where it is served.
+        public var listen: HostAndPort
+        /// The path of the certificate chain, PEM.
+        public var certificate: String
+        /// The path of its private key, PEM.
+        public var key: String
+    }
+
+    /// The model servers, and what an answer may cost.
+    public struct Upstreams: Sendable {
+        /// The model servers in order; the first that serves a model is asked.
+        public var list: [Upstream]
+        /// Idle connections kept for each model server and shard.
+        public var connections: Int
+        /// The time to connect, where an entry of the list does not say otherwise.
+        public var connectTimeout: Duration
+        /// The limits of an answer, where an entry of the list does not say otherwise.
+        public var limits: GenerationLimits
+
+        /// The built-in model, for a server whose model servers do not answer.
+        public var echo: Upstream {
+            Upstream(name: "echo", backend: .echo, models: ["echo"], connectTimeout: connectTimeout, limits: limits)
+        }
+    }
+
+    /// PostgreSQL.
+    public struct Store: Sendable, Equatable {
+        /// Which database.
+        public var database: Database
+        /// Connections of each shard.
+        public var connections: Int
+        /// The time for one batch of statements.
+        public var timeout: Duration
+        /// How long a finished answer waits for a store that is away.
+        public var patience: Duration
+        /// Batches that wait for a connection.
+        public var waiting: Int
+        /// How long the start waits for PostgreSQL.
+        public var startTimeout: Duration
+    }
+
+    /// Which database.
+    public enum Database: Sendable, Equatable {
+        /// The one of a libpq URL or conninfo string.
+        case conninfo(ConfigurationSecret)
+        /// The one that libpq's own `PG*` variables name.
+        case libpqEnvironment
+        /// The private cluster of `serve --dev`.
+        case privateCluster
+        /// None: only for the commands that can do without.
+        case notGiven
+    }
+
+    /// Replies and conversations.
+    public struct Relay: Sendable, Equatable {
+        /// How long a reply goes on when nobody reads it.
+        public var disconnectGrace: Duration
+        /// The silence on a stream after which a comment line is sent.
+        public var keepAlive: Duration
+        /// Replies that run at once in the process.
+        public var maximumReplies: Int
+        /// Turns of one conversation that wait for the one before.
+        public var maximumWaitingTurns: Int
+        /// Bytes of a history that is replayed.
+        public var historyLimit: Int
+        /// Rows of the chat board in one answer.
+        public var boardLimit: Int
+    }
+
+    /// What the log shows.
+    public struct Logging: Sendable, Equatable {
+        /// How the appID is shown.
+        public var appID: Log.AppID
+    }
+}
+
+extension Configuration: CustomStringConvertible {
+    /// The variables that were set, a line each; secrets are not shown.
+    public var description: String {
+        given.map { "\($0.name)=\($0.shown)" }.joined(separator: "\n")
+    }
+
+    /// The texts that no log line may show: keys, and the database's conninfo with the password in it.
+    public var secrets: [String] {
+        var secrets = upstreams.list.compactMap { $0.key?.value }
+        if case .conninfo(let secret) = store.database {
+            secrets.append(secret.value)
+            secrets += Self.passwords(in: secret.value)
+        }
+        return secrets
+    }
+}

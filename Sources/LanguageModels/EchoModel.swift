@@ -143,7 +143,7 @@ private final class EchoGeneration: Generation {
             timer?.set(after: interval)
         } else {
             answer.appendEnd(
-                reason: "stop", promptTokens: promptCount, answerTokens: words.count, at: now(), to: &line)
+                at: now(), doneReason: "stop", promptTokens: promptCount, answerTokens: words.count, to: &line)
             say(line, to: consumer)
             self.consumer = nil
             consumer.generationEnded(self, error: nil)

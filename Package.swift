@@ -39,6 +39,7 @@ let package = Package(
                 "Bytes", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
                 "Relay",
             ],
+            resources: [.embedInCode("Migrations")],
             swiftSettings: settings),
         .executableTarget(name: "chatterd", dependencies: ["ChatterdServer"], swiftSettings: settings),
 

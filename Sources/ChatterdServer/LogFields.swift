@@ -8,6 +8,11 @@ extension Log {
             text = literal.description
         }
 
+        /// Takes a word that the caller has found in a closed set.
+        init(known word: String) {
+            text = word
+        }
+
         /// Takes a case of an enumeration.
         public init<Value: RawRepresentable & CaseIterable>(_ value: Value) where Value.RawValue == String {
             text = value.rawValue

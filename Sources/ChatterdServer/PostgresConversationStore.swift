@@ -125,3 +125,15 @@ extension RelayError {
         }
     }
 }
+
+extension PostgresError {
+    /// Whether the store as a whole is away, too slow or read-only: another time the same may succeed.
+    fileprivate var isStoreAway: Bool {
+        switch code {
+        case .connectionFailed, .connectionLost, .timedOut, .overloaded, .shuttingDown, .readOnly, .serializationFailure,
+            .insufficientResources:
+            true
+        default: false
+        }
+    }
+}

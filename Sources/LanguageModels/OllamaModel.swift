@@ -8,7 +8,8 @@ public final class OllamaModel: LanguageModel, @unchecked Sendable {
     private let client: HTTPClient
     private let shard: Shard
     private let origin: Origin
-    private let fields: Fields
+    /// The fields of every request to it.
+    public let fields: Fields
     private let limits: GenerationLimits
     private let now: @Sendable () -> Int64
 

@@ -1,0 +1,142 @@
+import HTTP
+import HTTPServer
+import Postgres
+import Relay
+import Sockets
+
+/// The whole server: what `chatterd serve` runs, and what the tests start on port 0.
+public final class Application: Sendable {
+    private let configuration: Configuration
+    private let log: Log
+    private let services: [ShardServices]
+    private let state: ServerState
+    private let server: Server
+    private let keeper: LeaseKeeper
+
+    /// The addresses that are listened on: plain HTTP first.
+    public var addresses: [SocketAddress] { server.boundAddresses }
+
+    /// The port of plain HTTP.
+    public var port: Int { Int(addresses.first?.port ?? 0) }
+
+    /// Waits for the database, migrates it, listens, and returns.
+    public static func start(_ configuration: Configuration, log: Log) async throws(StartError) -> Application {
+        let target = try ConnectionTarget(configuration.store.database)
+        let migrator = Migrator(Migration.embedded, target: target) { log.event(.info, "migration", .error($0)) }
+        do {
+            _ = try await migrator.run(patience: configuration.store.startTimeout)
+        } catch {
+            throw StartError("The database cannot be used: \(error)")
+        }
+        return try await Application(configuration, target: target, log: log)
+    }
+
+    private init(_ configuration: Configuration, target: ConnectionTarget, log: Log) async throws(StartError) {
+        self.configuration = configuration
+        self.log = log
+        do {
+            let shards = try Shard.makeAll(count: configuration.server.shards)
+            var random = SystemRandomNumberGenerator()
+            let lease = ProcessLease(id: ReplyID(using: &random))
+            let turns = TurnBoard(limits: RelayLimits(configuration))
+            var services: [ShardServices] = []
+            for shard in shards {
+                services.append(
+                    try ShardServices(
+                        shard: shard, configuration: configuration, upstreams: configuration.upstreams.list,
+                        target: target, turns: turns, lease: lease, log: log))
+            }
+            let state = ServerState()
+            var environment = Environment()
+            environment.onExchangeEnd = { log.record($0) }
+            server = Server(
+                shards: shards, limits: Limits(configuration),
+                router: Router(services, state: state, configuration: configuration), environment: environment)
+            let keeper = LeaseKeeper(pool: services[0].pool, lease: lease, turns: turns)
+            for service in services {
+                service.shard.run { service.pool.start() }
+            }
+            shards[0].run { keeper.start() }
+            self.services = services
+            self.state = state
+            self.keeper = keeper
+            guard let address = try await Resolver.resolve(configuration.server.listen).first else {
+                throw StartError("\(configuration.server.listen) has no address.")
+            }
+            try server.listen(on: address)
+        } catch let error as SocketError {
+            throw StartError("The server cannot listen: \(error)")
+        } catch let error as StartError {
+            throw error
+        } catch {
+            throw StartError("The server cannot start: \(error)")
+        }
+    }
+
+    /// Stops taking prompts, lets running replies end within `limit`, ends the others with an error event, and returns when all
+    /// is stored and closed.
+    public func stop(within limit: Duration) async {
+        state.drain()
+        for service in services {
+            service.shard.run { service.chat.stopAccepting() }
+        }
+        let timer = DeadlineTimer(on: services[0].shard) { [services] in
+            for service in services {
+                service.shard.run { service.chat.endReplies() }
+            }
+        }
+        services[0].shard.run { timer.set(after: limit) }
+        // Time for the last events to be stored and sent.
+        await server.shutDown(within: limit + .seconds(5))
+        services[0].shard.run { timer.cancel() }
+        await keeper.end()
+        for service in services {
+            await service.pool.shutDown()
+        }
+        log.flush()
+    }
+
+    /// Cuts everything off; what is not stored is lost.
+    public func abort() {
+        server.abort()
+    }
+}
+
+extension Limits {
+    /// The limits that the configuration gives.
+    init(_ configuration: Configuration) {
+        self.init()
+        let given = configuration.server
+        head.requestLine = given.requestLineLimit
+        head.total = given.headLimit
+        head.fieldCount = given.fieldsLimit
+        body.data = given.bodyLimit
+        headDeadline = given.headTimeout
+        bodyDeadline = given.bodyTimeout
+        bodyRate = given.bodyMinimumRate
+        idle = given.idleTimeout
+        connections = given.maximumConnections
+        writeStall = given.writeTimeout
+        // The upstream is paused at the limit; one more read of it may be on its way.
+        unsentOutput = given.unsentLimit + 4 * configuration.upstreams.limits.line
+    }
+}
+
+extension ConnectionTarget {
+    /// The database that the configuration names.
+    init(_ database: Configuration.Database) throws(StartError) {
+        do throws(PostgresError) {
+            switch database {
+            case .conninfo(let secret): try self.init(secret.value)
+            case .libpqEnvironment: try self.init("")
+            case .privateCluster, .notGiven:
+                throw StartError(
+                    "No database is given: set DATABASE_URL, or start with --dev for a private PostgreSQL.")
+            }
+        } catch let error as StartError {
+            throw error
+        } catch {
+            throw StartError("DATABASE_URL cannot be read: \(error)")
+        }
+    }
+}

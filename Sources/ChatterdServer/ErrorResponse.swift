@@ -1,0 +1,66 @@
+import Bytes
+import HTTP
+import HTTPServer
+import LanguageModels
+import Relay
+
+extension RelayError.Code {
+    /// The status of a response that is nothing but this error.
+    var status: Status {
+        switch self {
+        case .invalidRequest, .historyTooLarge: .unprocessableContent
+        case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
+        case .conversationReplaced: .conflict
+        case .replyNotStored, .internal: .internalServerError
+        case .model(let code):
+            switch code {
+            case .modelNotFound: .notFound
+            case .rejected: .badRequest
+            case .busy: .serviceUnavailable
+            case .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .gatewayTimeout
+            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete: .badGateway
+            }
+        }
+    }
+}
+
+extension Responder {
+    /// Answers with an error as JSON; 503 says when to come back.
+    func refuse(_ error: RelayError) {
+        annotate(Annotation.code, error.code.rawValue)
+        if !error.detail.isEmpty {
+            annotate(Annotation.detail, error.detail)
+        }
+        var body = ByteBuffer()
+        body.append("{\"error\":")
+        body.append(jsonString: error.message)
+        body.append(",\"code\":")
+        body.append(jsonString: error.code.rawValue)
+        body.append("}\n")
+        var fields: Fields = [.contentType: "application/json"]
+        if error.code.status == .serviceUnavailable {
+            fields.set(.retryAfter, FieldValue(1))
+        }
+        respond(error.code.status, fields: fields, body: body)
+    }
+
+    /// Answers 200 with a JSON text.
+    func respond(json: ByteBuffer) {
+        respond(.ok, fields: [.contentType: "application/json"], body: json)
+    }
+
+    /// Answers 200 with `{}`.
+    func respondEmptyObject() {
+        var body = ByteBuffer()
+        body.append("{}")
+        respond(json: body)
+    }
+}
+
+/// What handlers note for the log.
+enum Annotation {
+    static let appID = "app"
+    static let code = "code"
+    /// The operator's part of an error: logged as an event of its own.
+    static let detail = "detail"
+}

@@ -1,0 +1,64 @@
+import Bytes
+import HTTP
+import HTTPServer
+import LanguageModels
+import Relay
+
+/// Turns a reply into the events of `/llmchat`: this is where a line of the model becomes bytes for the client.
+///
+/// Confined to its shard.
+final class EventStreamReader: ReplyReader {
+    private let stream: ResponseStream
+    private let responder: Responder
+    private let unsentLimit: Int
+    private var isHolding = false
+
+    init(_ stream: ResponseStream, responder: Responder, unsentLimit: Int) {
+        self.stream = stream
+        self.responder = responder
+        self.unsentLimit = unsentLimit
+    }
+
+    /// Reads the reply from its start; a client that leaves is reported to it.
+    func follow(_ reply: Reply, keepAlive: Duration) {
+        stream.onClientGone = { [weak reply] in reply?.readerLeft() }
+        stream.onDrained = { [weak self, weak reply] in
+            guard let self, self.isHolding else { return }
+            self.isHolding = false
+            reply?.resume()
+        }
+        stream.onSilence(after: keepAlive) { [weak stream] in
+            // A comment with a colon: the course's clients take any other line for a fault.
+            stream?.write { EventEncoder.append(comment: "keep-alive", to: &$0) }
+        }
+        reply.attach(self)
+    }
+
+    func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {
+        stream.write { EventEncoder.append(id: id, data: line, to: &$0) }
+        if stream.unsentCount > unsentLimit, !isHolding {
+            isHolding = true
+            reply.hold()
+        }
+    }
+
+    func replyEnded(_ reply: Reply, error: RelayError?) {
+        if let error {
+            responder.annotate(Annotation.code, error.code.rawValue)
+            if !error.detail.isEmpty {
+                responder.annotate(Annotation.detail, error.detail)
+            }
+            stream.write { Self.append(error, model: reply.model, to: &$0) }
+        }
+        stream.finish()
+    }
+
+    /// Appends an `error` event that both generations of the course's clients can read.
+    static func append(_ error: RelayError, model: String, to buffer: inout ByteBuffer) {
+        var data = ByteBuffer()
+        OllamaAnswer(model: model).appendError(
+            error.message, code: error.code.rawValue, isRetryable: error.code.isRetryable, at: WallClock.nanoseconds(),
+            to: &data)
+        EventEncoder.append(name: .error, data: data.bytes, to: &buffer)
+    }
+}

@@ -1,0 +1,127 @@
+import Bytes
+import HTTP
+import HTTPClient
+import HTTPServer
+import LanguageModels
+import Relay
+import Sockets
+
+/// `POST /llmprompt`: the request goes to the first model server's `/api/generate` as it is, and the answer comes back as it is.
+struct PromptRoute: Sendable {
+    let services: [ShardServices]
+    let unsentLimit: Int
+
+    @Sendable func answer(_ request: Request, _ responder: Responder) async {
+        guard let generator = services[request].generator else {
+            responder.refuse(
+                RelayError(
+                    .model(.unavailable), "There is no model server of kind ollama to pass this on to.",
+                    detail: "no upstream of kind ollama is configured"))
+            return
+        }
+        let relay = PromptRelay(responder, limits: generator.limits, unsentLimit: unsentLimit)
+        await relay.run(request, with: generator)
+    }
+}
+
+/// The model server that `/llmprompt` is passed on to.
+struct Generator: Sendable {
+    let client: HTTPClient
+    let origin: Origin
+    let fields: Fields
+    let limits: GenerationLimits
+}
+
+/// One `/llmprompt` on its way. Confined to its shard.
+private final class PromptRelay: ExchangeDelegate {
+    private let responder: Responder
+    private let limits: GenerationLimits
+    private let unsentLimit: Int
+    private var stream: ResponseStream?
+    private var timer: DeadlineTimer?
+    private var exchange: Exchange?
+    private var ended: CheckedContinuation<Void, Never>?
+    private var isPaused = false
+
+    init(_ responder: Responder, limits: GenerationLimits, unsentLimit: Int) {
+        self.responder = responder
+        self.limits = limits
+        self.unsentLimit = unsentLimit
+    }
+
+    func run(_ request: Request, with generator: Generator) async {
+        let outgoing = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: request.body)
+        let exchange = generator.client.start(outgoing, to: generator.origin, delegate: self)
+        self.exchange = exchange
+        let timer = DeadlineTimer(on: request.shard) { [weak self] in
+            self?.fail(ModelError(.silenceTimeout, "The model server fell silent."))
+        }
+        timer.set(after: limits.firstByte)
+        self.timer = timer
+        responder.onClientGone = { [weak self] in self?.end() }
+        await withCheckedContinuation { ended = $0 }
+    }
+
+    func exchange(_ exchange: Exchange, received head: ResponseHead) {
+        var fields: Fields = [.cacheControl: "no-cache, no-transform", .xAccelBuffering: "no"]
+        if let type = head.fields[.contentType].flatMap(FieldValue.init(validating:)) {
+            fields.set(.contentType, type)
+        }
+        let stream = responder.stream(head.status, fields: fields)
+        stream.onClientGone = { [weak self] in self?.end() }
+        stream.onDrained = { [weak self] in
+            guard let self, self.isPaused else { return }
+            self.isPaused = false
+            self.timer?.set(after: self.limits.silence)
+            self.exchange?.resume()
+        }
+        self.stream = stream
+        timer?.set(after: limits.silence)
+    }
+
+    func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
+        guard let stream else { return }
+        timer?.set(after: limits.silence)
+        // At most 256 KiB, what one read gives: well below what one write takes.
+        stream.write { $0.append(body) }
+        if stream.unsentCount > unsentLimit, !isPaused {
+            isPaused = true
+            timer?.cancel()
+            exchange.pause()
+        }
+    }
+
+    func exchangeEnded(_ exchange: Exchange) {
+        stream?.finish()
+        end()
+    }
+
+    func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
+        fail(ModelError(error))
+    }
+
+    /// Before the head the failure is a status; after it, a line as Ollama itself writes one.
+    private func fail(_ failure: ModelError) {
+        let error = RelayError(failure)
+        if let stream {
+            responder.annotate(Annotation.code, error.code.rawValue)
+            stream.write {
+                $0.append("\n{\"error\":")
+                $0.append(jsonString: error.message)
+                $0.append("}\n")
+            }
+            stream.finish()
+        } else {
+            responder.refuse(error)
+        }
+        end()
+    }
+
+    private func end() {
+        exchange?.cancel()
+        exchange = nil
+        timer?.cancel()
+        timer = nil
+        ended.take()?.resume()
+    }
+}

@@ -1,0 +1,102 @@
+import HTTP
+import HTTPClient
+import LanguageModels
+import Postgres
+import Relay
+import Sockets
+
+/// All that a shard needs to answer requests without leaving it.
+final class ShardServices: Sendable {
+    let shard: Shard
+    let pool: PostgresPool
+    let client: HTTPClient
+    let chat: ChatService
+    let board: ChatBoard
+    /// Where `/llmprompt` goes, if any upstream can take it.
+    let generator: Generator?
+
+    /// Wires the services of one shard.
+    ///
+    /// - Throws: what the configuration's upstreams lack.
+    init(
+        shard: Shard, configuration: Configuration, upstreams: [Configuration.Upstream], target: ConnectionTarget,
+        turns: TurnBoard, lease: ProcessLease, log: Log
+    ) throws(StartError) {
+        self.shard = shard
+        var store = PostgresConfiguration(target: target)
+        store.connections = configuration.store.connections
+        store.maximumWaiting = configuration.store.waiting
+        store.timeLimit = configuration.store.timeout
+        store.patience = configuration.store.timeout
+        store.log = { log.event(.warning, "database", .error($0)) }
+        pool = PostgresPool(store, on: shard)
+
+        var limits = HTTPClientLimits()
+        limits.idleConnections = configuration.upstreams.connections
+        limits.connect = configuration.upstreams.connectTimeout
+        client = HTTPClient(shard: shard, limits: limits)
+
+        var entries: [ModelDirectory.Entry] = []
+        var generator: Generator?
+        for upstream in upstreams {
+            switch upstream.backend {
+            case .ollama(let url):
+                let origin: Origin
+                do {
+                    origin = try Origin(parsing: url.text)
+                } catch {
+                    throw StartError("The URL of the upstream \(upstream.name) cannot be used: \(error)")
+                }
+                let model = OllamaModel(
+                    client: client, shard: shard, origin: origin, key: upstream.key?.value, limits: upstream.limits,
+                    now: WallClock.nanoseconds)
+                entries.append(ModelDirectory.Entry(name: upstream.name, serves: upstream.models, model: model))
+                generator = generator ?? Generator(
+                    client: client, origin: origin, fields: model.fields, limits: upstream.limits)
+            case .echo:
+                let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
+                entries.append(ModelDirectory.Entry(name: upstream.name, serves: upstream.models, model: model))
+            }
+        }
+        guard let first = entries.first else {
+            throw StartError("There is no upstream: set OLLAMA_URL or CHATTERD_UPSTREAMS, or CHATTERD_ECHO=1.")
+        }
+        self.generator = generator
+
+        chat = ChatService(
+            store: PostgresConversationStore(
+                pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit),
+            models: ModelDirectory(first, Array(entries.dropFirst())),
+            limits: RelayLimits(configuration), board: turns,
+            scheduler: Scheduler(
+                makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) }, now: { shard.now }),
+            makeID: {
+                var generator = SystemRandomNumberGenerator()
+                return ReplyID(using: &generator)
+            })
+        board = ChatBoard(pool: pool, limit: configuration.relay.boardLimit)
+    }
+}
+
+extension DeadlineTimer: Alarm {}
+
+extension RelayLimits {
+    /// The limits that the configuration gives.
+    init(_ configuration: Configuration) {
+        self.init()
+        replies = configuration.relay.maximumReplies
+        waitingTurns = configuration.relay.maximumWaitingTurns
+        disconnectGrace = configuration.relay.disconnectGrace
+        storePatience = configuration.store.patience
+    }
+}
+
+/// Why the server could not be started, in words for whoever started it.
+public struct StartError: Error, Sendable, CustomStringConvertible {
+    /// The words.
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

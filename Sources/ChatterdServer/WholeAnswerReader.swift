@@ -1,0 +1,54 @@
+import Bytes
+import HTTPServer
+import LanguageModels
+import Relay
+
+/// Turns a reply into one JSON object of Ollama's shape, for requests with `"stream":false`. Confined to its shard.
+final class WholeAnswerReader: ReplyReader {
+    private let responder: Responder
+
+    init(_ responder: Responder) {
+        self.responder = responder
+    }
+
+    /// Waits for the end of the reply; a client that leaves is reported to it.
+    func follow(_ reply: Reply) {
+        responder.onClientGone = { [weak reply] in reply?.readerLeft() }
+        reply.attach(self)
+    }
+
+    func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {}
+
+    func replyEnded(_ reply: Reply, error: RelayError?) {
+        if let error {
+            responder.refuse(error)
+        } else if let body = Self.object(of: reply) {
+            responder.respond(json: body)
+        } else {
+            responder.refuse(RelayError(.internal, "The answer is stored, but could not be put together."))
+        }
+    }
+
+    /// The last line of the reply, with the whole text in its message; nothing when the line does not read.
+    private static func object(of reply: Reply) -> ByteBuffer? {
+        guard let last = reply.finalLine?.span, let fields = try? OllamaLine(last), let message = fields.message else {
+            return nil
+        }
+        var body = ByteBuffer(capacity: reply.text.count + last.count + 128)
+        body.append(last.extracting(first: message.lowerBound))
+        body.append("{\"role\":\"assistant\",\"content\":")
+        body.append(jsonString: reply.text.bytes)
+        if !reply.thinking.isEmpty {
+            body.append(",\"thinking\":")
+            body.append(jsonString: reply.thinking.bytes)
+        }
+        if !reply.toolCalls.isEmpty {
+            body.append(",\"tool_calls\":[")
+            body.append(reply.toolCalls.bytes)
+            body.append("]")
+        }
+        body.append("}")
+        body.append(last.extracting(message.upperBound..<last.count))
+        return body
+    }
+}

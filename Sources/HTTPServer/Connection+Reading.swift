@@ -1,0 +1,180 @@
+import Bytes
+import HTTP
+import Sockets
+
+extension Connection {
+    /// Uses what was read, and keeps the rest.
+    func read(_ bytes: Span<UInt8>) {
+        if backlog != nil {
+            hold(bytes)
+            useBacklog()
+        } else {
+            let used = use(bytes)
+            if used < bytes.count {
+                hold(bytes.extracting(used...))
+            }
+        }
+    }
+
+    /// Keeps what was read for later.
+    func hold(_ bytes: Span<UInt8>) {
+        var kept = backlog.take() ?? group.shard.takeBuffer()
+        kept.append(bytes)
+        backlog = consume kept
+    }
+
+    private func useBacklog() {
+        guard var kept = backlog.take() else { return }
+        kept.removeFirst(use(kept.bytes))
+        if kept.isEmpty {
+            group.shard.giveBack(kept)
+        } else {
+            backlog = consume kept
+        }
+    }
+
+    /// The response before is out of the way: looks at what was kept, and reads on when that is used up.
+    func readBacklog() {
+        guard !isReading else { return }
+        useBacklog()
+        guard state.phase == .idle || state.phase == .head else { return }
+        if state.inputHasEnded {
+            perform(state.inputEnded(at: now))
+        } else {
+            tcp?.resumeReading()
+        }
+    }
+
+    /// Parses as far as the bytes and the state go, and returns how many bytes are used.
+    private func use(_ bytes: Span<UInt8>) -> Int {
+        isReading = true
+        defer { isReading = false }
+        var index = 0
+        while true {
+            switch state.phase {
+            case .idle, .head:
+                guard index < bytes.count else { return index }
+                _ = state.received(0, at: now)
+                guard readHead(bytes, from: &index) else { return index }
+            case .body:
+                guard readBody(bytes, from: &index) else { return index }
+            case .responding, .draining:
+                return index
+            case .ending, .lingering, .closed:
+                return bytes.count
+            }
+        }
+    }
+
+    /// Returns whether there is more to do; the head stays unused until it is complete.
+    private func readHead(_ bytes: Span<UInt8>, from index: inout Int) -> Bool {
+        if parser == nil {
+            arrival = now
+        }
+        var parser = parser.take() ?? RequestHeadParser(limits: group.limits.head)
+        do {
+            guard let head = try parser.parse(bytes.extracting(index...)) else {
+                self.parser = parser
+                return false
+            }
+            index += parser.consumed
+            try begin(head, length: parser.consumed, isBodyHere: index < bytes.count)
+        } catch {
+            refuse(Refusal(error))
+        }
+        return true
+    }
+
+    private func begin(_ head: RequestHead, length: Int, isBodyHere: Bool) throws(HTTPError) {
+        let sent = head.fields[.xRequestID]
+        let id = sent.flatMap { RequestID.isSane($0) ? $0 : nil } ?? group.ids.next()
+        let responder = Responder(id: id, head: head, arrival: arrival, connection: self)
+        responder.record.bytesIn = length
+        begin(responder)
+
+        let match = group.router.match(head.method, head.target)
+        responder.setRoute(match)
+        let framing = try BodyFraming.ofRequest(head)
+        let expectsContinue = try head.expectsContinue()
+        let decoder = try BodyDecoder(framing: framing, limits: group.limits.body)
+        if expectsContinue, !isBodyHere, !decoder.isComplete, !match.isHandler {
+            // RFC 9110 10.1.1: the final answer is known, so the body is not asked for, and may still come or not.
+            state.refused()
+            dispatch(head, body: [], match: match, to: responder)
+            return
+        }
+        let action = state.headCompleted(
+            wantsPersistence: head.wantsPersistence, hasBody: !decoder.isComplete, expectsContinue: expectsContinue,
+            isBodyHere: isBodyHere, at: now)
+        if action == .dispatch {
+            dispatch(head, body: [], match: match, to: responder)
+        } else {
+            incoming = IncomingRequest(head: head, match: match, responder: responder, decoder: decoder)
+            perform(action)
+        }
+    }
+
+    /// Returns whether there is more to do.
+    private func readBody(_ bytes: Span<UInt8>, from index: inout Int) -> Bool {
+        guard let incoming else { return false }
+        let before = index
+        defer { incoming.responder.record.bytesIn += index - before }
+        while true {
+            do {
+                switch try incoming.decoder.next(bytes, from: &index) {
+                case .data(let range):
+                    group.bodyBytes += range.count
+                    bytes.extracting(range).withUnsafeBufferPointer { incoming.body.append(contentsOf: $0) }
+                    guard group.bodyBytes <= group.bodyBytesLimit else {
+                        refuse(.noRoom)
+                        return true
+                    }
+                case .more:
+                    return false
+                case .end:
+                    self.incoming = nil
+                    incoming.responder.heldBytes = incoming.body.count
+                    _ = state.requestCompleted()
+                    dispatch(incoming.head, body: incoming.body, match: incoming.match, to: incoming.responder)
+                    return true
+                }
+            } catch {
+                refuse(Refusal(error))
+                return true
+            }
+        }
+    }
+
+    private func dispatch(_ head: RequestHead, body: [UInt8], match: Router.Match, to responder: Responder) {
+        guard let tcp else { return }
+        switch match {
+        case .handler(let handler, _, let parameter):
+            tcp.pauseReading()
+            let request = Request(
+                head: head, body: body, parameter: parameter, id: responder.id, peer: tcp.peer, shard: group.shard,
+                arrival: responder.arrival)
+            Task(executorPreference: group.shard) {
+                await handler(request, responder)
+                responder.handlerReturned()
+            }
+        case .options(let allow, _):
+            responder.respond(.noContent, fields: Responder.allow(allow))
+        case .wrongMethod(let allow, _):
+            responder.refuse(.methodNotAllowed, fields: Responder.allow(allow))
+        case .nothing:
+            responder.refuse(.notFound)
+        }
+    }
+
+    /// Answers what cannot be read any further, and ends the connection.
+    func refuse(_ refusal: Refusal) {
+        if let incoming {
+            self.incoming = nil
+            group.bodyBytes -= incoming.body.count
+        }
+        state.refused()
+        let responder = exchange ?? Responder(id: group.ids.next(), head: nil, arrival: arrival, connection: self)
+        begin(responder)
+        responder.refuse(refusal)
+    }
+}

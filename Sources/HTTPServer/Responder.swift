@@ -1,0 +1,259 @@
+import Bytes
+import HTTP
+import Sockets
+
+/// The way to answer one request, once. Confined to its shard.
+///
+/// A client that ends its direction is still answered in full: it may be reading (RFC 9112 section 9.6). One that was killed
+/// looks the same until something is written to it; then its system answers with a reset, and `onClientGone` is called.
+public final class Responder: @unchecked Sendable {
+    private enum Phase {
+        /// No response has begun.
+        case waiting
+        /// A head is written; its body may be added to.
+        case streaming
+        /// Nothing can be added any more.
+        case ended
+    }
+
+    /// The id of the request, which the response carries too.
+    public let id: String
+    /// The shard of the connection.
+    public let shard: Shard
+    /// Called once if the client goes away, or stops reading for too long, before the response is complete.
+    public var onClientGone: (() -> Void)?
+
+    /// Called when the client has taken all output after a time when it had not.
+    var onDrained: (() -> Void)?
+    /// Called when the stream was silent for the time it asked for.
+    var onSilence: (() -> Void)?
+    var record: ExchangeRecord
+    /// Bytes of the body that count against the limit for all bodies.
+    var heldBytes = 0
+    let arrival: UInt64
+
+    private var connection: Connection?
+    private var phase = Phase.waiting
+    private let version: Version
+    private let isHead: Bool
+    /// What had been written on the connection before this response.
+    private let writtenBefore: Int
+
+    private var isChunked = false
+    private var isBodyLeftOut = false
+    private var chunk: ChunkFraming.Open?
+    private var chunkStart = 0
+
+    init(id: String, head: RequestHead?, arrival: UInt64, connection: Connection) {
+        self.id = id
+        self.arrival = arrival
+        self.connection = connection
+        shard = connection.group.shard
+        version = head?.version ?? .http11
+        isHead = head?.method == .head
+        record = ExchangeRecord(id: id, method: head?.method)
+        writtenBefore = connection.written
+    }
+
+    // MARK: - For handlers
+
+    /// Whether a response can still be made.
+    public var isWaiting: Bool { phase == .waiting && connection != nil }
+
+    /// Notes something for the log; never text of a prompt, and no secrets.
+    public func annotate(_ key: String, _ value: String) {
+        record.annotations.append((key, value))
+    }
+
+    /// Answers with a body that is complete. A second response is left out.
+    ///
+    /// Fields that frame the message are the server's to set: they are left out if given.
+    public func respond(_ status: Status, fields: Fields = [:], body: [UInt8] = []) {
+        respond(status, fields: fields, body: body.span)
+    }
+
+    /// Answers with a body that is complete. A second response is left out.
+    public func respond(_ status: Status, fields: Fields = [:], body: ByteBuffer) {
+        respond(status, fields: fields, body: body.bytes)
+    }
+
+    /// Answers with an error as JSON.
+    public func refuse(_ refusal: Refusal, fields: Fields = [:]) {
+        guard phase == .waiting, let connection else { return }
+        var fields = fields
+        fields.set(.contentType, "application/json")
+        record.outcome = .refused(refusal.code)
+        respond(refusal.status, fields: fields, body: connection.group.environment.errorBody(refusal))
+    }
+
+    /// Begins a response whose body is written bit by bit; one that is asked for a second time is closed from the start.
+    public func stream(_ status: Status, fields: Fields = [:]) -> ResponseStream {
+        shard.preconditionCurrent()
+        guard phase == .waiting, let connection, let tcp = connection.tcp else { return ResponseStream(nil) }
+        phase = .streaming
+        isBodyLeftOut = isHead || status == .noContent || status == .notModified
+        if version == .http11 {
+            isChunked = !isBodyLeftOut
+        } else {
+            connection.state.endsWithResponse()
+        }
+        let framing: ResponseFraming = version == .http11 ? .chunked : .none
+        tcp.write { writeHead(status, fields, framing, on: connection, into: &$0) }
+        return ResponseStream(self)
+    }
+
+    private func respond(_ status: Status, fields: Fields, body: Span<UInt8>) {
+        shard.preconditionCurrent()
+        guard phase == .waiting, let connection, let tcp = connection.tcp else { return }
+        // RFC 9110 8.6: no length where there can be no content.
+        let hasNoContent = status == .noContent || status == .notModified || status.isInformational
+        tcp.write { buffer in
+            writeHead(status, fields, hasNoContent ? .none : .length(body.count), on: connection, into: &buffer)
+            if !isHead, !hasNoContent {
+                buffer.append(body)
+            }
+        }
+        end()
+    }
+
+    private func writeHead(
+        _ status: Status, _ fields: Fields, _ framing: ResponseFraming, on connection: Connection,
+        into buffer: inout ByteBuffer
+    ) {
+        record.status = status
+        record.timeToResponse = .nanoseconds(Int64(clamping: shard.now &- arrival))
+        status.writeLine(to: &buffer)
+        connection.group.appendDate(to: &buffer)
+        buffer.append("x-request-id: ")
+        buffer.append(utf8: id)
+        buffer.append("\r\n")
+        framing.write(fields, to: &buffer)
+        if !connection.state.responseBegan() {
+            buffer.append("connection: close\r\n")
+        } else if version == .http10 {
+            buffer.append("connection: keep-alive\r\n")
+        }
+        buffer.append("\r\n")
+    }
+
+    // MARK: - For the stream
+
+    /// Whether the stream takes output.
+    var isStreaming: Bool { phase == .streaming && connection != nil }
+
+    var unsentCount: Int { connection?.tcp?.unsentCount ?? 0 }
+
+    func append(_ body: (inout ByteBuffer) -> Void) {
+        guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
+        guard !connection.state.isBlocked || tcp.unsentCount <= connection.group.limits.unsentOutput else {
+            connection.cutOff(.clientGone)
+            return
+        }
+        connection.state.wrote(at: shard.now)
+        tcp.write { buffer in
+            if isChunked {
+                openChunk(in: &buffer)
+            }
+            body(&buffer)
+        }
+    }
+
+    @inline(__always)
+    private func openChunk(in buffer: inout ByteBuffer) {
+        if let chunk {
+            // Room is left for one large write before the size that a chunk can have.
+            guard buffer.count - chunkStart > ChunkFraming.maximum / 4 else { return }
+            ChunkFraming.end(chunk, in: &buffer)
+        }
+        chunkStart = buffer.count
+        chunk = ChunkFraming.begin(in: &buffer)
+    }
+
+    /// Completes the chunk of this turn.
+    func closeChunk() {
+        guard let chunk else { return }
+        self.chunk = nil
+        connection?.tcp?.write { ChunkFraming.end(chunk, in: &$0) }
+    }
+
+    /// Asks for `callback` after each time of silence.
+    func setSilence(_ duration: Duration, _ callback: @escaping () -> Void) {
+        guard phase == .streaming, let connection else { return }
+        onSilence = callback
+        connection.state.setSilence(duration.nanoseconds, at: shard.now)
+        connection.setTimer()
+    }
+
+    func finishStream() {
+        shard.preconditionCurrent()
+        guard phase == .streaming, let connection else { return }
+        closeChunk()
+        if isChunked {
+            connection.tcp?.write { ChunkFraming.appendLast(to: &$0) }
+        }
+        end()
+    }
+
+    func abortStream() {
+        shard.preconditionCurrent()
+        guard phase == .streaming, let connection else { return }
+        record.outcome = .aborted
+        guard isChunked else {
+            // Without chunks an orderly end would say that the response is complete.
+            phase = .ended
+            connection.cutOff(.aborted)
+            return
+        }
+        closeChunk()
+        connection.state.endsWithResponse()
+        end()
+    }
+
+    // MARK: - For the connection
+
+    func setRoute(_ match: Router.Match) {
+        switch match {
+        case .handler(_, let pattern, _), .wrongMethod(_, let pattern): record.route = pattern
+        case .options(_, let pattern): record.route = pattern
+        case .nothing: break
+        }
+    }
+
+    static func allow(_ methods: String) -> Fields {
+        guard let value = FieldValue(validating: methods) else { return [:] }
+        return [.allow: value]
+    }
+
+    func handlerReturned() {
+        if phase == .waiting {
+            refuse(.noResponse)
+        }
+    }
+
+    private func end() {
+        phase = .ended
+        connection?.responseEnded()
+    }
+
+    /// The exchange is over: what it holds on to is let go, and whoever waits for the client is told.
+    func finalRecord(_ outcome: ExchangeRecord.Outcome) -> ExchangeRecord {
+        let isLost = phase != .ended
+        let onClientGone = onClientGone
+        if let connection {
+            record.bytesOut = connection.written - writtenBefore
+        }
+        record.total = .nanoseconds(Int64(clamping: shard.now &- arrival))
+        if outcome != .completed, record.outcome == .completed || isLost {
+            record.outcome = outcome
+        }
+        phase = .ended
+        connection = nil
+        self.onClientGone = nil
+        onDrained = nil
+        onSilence = nil
+        if isLost {
+            onClientGone?()
+        }
+        return record
+    }
+}

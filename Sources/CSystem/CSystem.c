@@ -162,3 +162,11 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
 }
 
 int csystem_die_with_parent(void) { return result(prctl(PR_SET_PDEATHSIG, SIGTERM)); }
+
+char *const *csystem_environment(void) { return environ; }
+
+int64_t csystem_descriptor_limit(void) {
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0) return -errno;
+    return l.rlim_max > INT64_MAX ? INT64_MAX : (int64_t)l.rlim_max;
+}

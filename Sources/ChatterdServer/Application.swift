@@ -1,5 +1,6 @@
 import HTTP
 import HTTPServer
+import LanguageModels
 import Postgres
 import Relay
 import Sockets
@@ -107,10 +108,11 @@ extension Limits {
     init(_ configuration: Configuration) {
         self.init()
         let given = configuration.server
-        head.requestLine = given.requestLineLimit
+        head.startLine = given.requestLineLimit
         head.total = given.headLimit
-        head.fieldCount = given.fieldsLimit
-        body.data = given.bodyLimit
+        head.fieldLine = given.headLimit
+        head.fields = given.fieldsLimit
+        body.body = given.bodyLimit
         headDeadline = given.headTimeout
         bodyDeadline = given.bodyTimeout
         bodyRate = given.bodyMinimumRate
@@ -125,16 +127,15 @@ extension Limits {
 extension ConnectionTarget {
     /// The database that the configuration names.
     init(_ database: Configuration.Database) throws(StartError) {
+        let text: String
+        switch database {
+        case .conninfo(let secret): text = secret.value
+        case .libpqEnvironment: text = ""
+        case .privateCluster, .notGiven:
+            throw StartError("No database is given: set DATABASE_URL, or start with --dev for a private PostgreSQL.")
+        }
         do throws(PostgresError) {
-            switch database {
-            case .conninfo(let secret): try self.init(secret.value)
-            case .libpqEnvironment: try self.init("")
-            case .privateCluster, .notGiven:
-                throw StartError(
-                    "No database is given: set DATABASE_URL, or start with --dev for a private PostgreSQL.")
-            }
-        } catch let error as StartError {
-            throw error
+            try self.init(text)
         } catch {
             throw StartError("DATABASE_URL cannot be read: \(error)")
         }

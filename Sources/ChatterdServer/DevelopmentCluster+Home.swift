@@ -18,7 +18,7 @@ struct ClusterHome: Sendable {
         if let home = try existing(here) { return home }
         guard geteuid() == 0 else { return ClusterHome(data: here, version: nil, user: nil) }
         guard let postgres = UserID(name: "postgres") else { throw .noUser }
-        if Command(["test", "-x", top], as: postgres).run().succeeded {
+        if Subprocess(["test", "-x", top], as: postgres).run().succeeded {
             return ClusterHome(data: here, version: nil, user: postgres)
         }
         let elsewhere = "/var/lib/chatterd-dev/" + hash(top)
@@ -81,7 +81,7 @@ struct ClusterHome: Sendable {
     private func run(
         _ step: String, _ arguments: [String], in directory: String, input: String = ""
     ) throws(DevelopmentClusterError) {
-        let result = Command(arguments, as: user, in: directory, input: input).run()
+        let result = Subprocess(arguments, as: user, in: directory, input: input).run()
         // The single-user backend ends with 0 after an error.
         guard result.succeeded, !result.output.contains("ERROR:") else {
             throw .failed(step: step, output: result.output)
@@ -107,8 +107,8 @@ struct ClusterHome: Sendable {
     }
 
     /// Runs pg_ctl in the data directory; relative paths spare the shell that it uses from odd names.
-    func control(_ programs: PostgresPrograms, _ arguments: [String]) -> Command.Result {
-        Command([programs.path("pg_ctl")] + arguments + ["-w", "-s", "-D", "."], as: user, in: data).run()
+    func control(_ programs: PostgresPrograms, _ arguments: [String]) -> Subprocess.Result {
+        Subprocess([programs.path("pg_ctl")] + arguments + ["-w", "-s", "-D", "."], as: user, in: data).run()
     }
 
     /// The process of a PostgreSQL that already serves this directory, awaited if it is starting or stopping.
@@ -136,7 +136,8 @@ struct ClusterHome: Sendable {
     /// Asked as PostgreSQL's own user: in a container root may not look at another user's process.
     private func isPostmaster(_ process: Int32) -> Bool {
         let name = try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)
-        return name == "postgres\n" && Command(["test", "/proc/\(process)/cwd", "-ef", data], as: user).run().succeeded
+        return name == "postgres\n"
+            && Subprocess(["test", "/proc/\(process)/cwd", "-ef", data], as: user).run().succeeded
     }
 
     /// FNV-1a, as hexadecimal digits.

@@ -24,12 +24,12 @@ struct PostgresPrograms: Sendable {
 
     /// The major version: `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)` says 15.
     private var version: String? {
-        let words = Command([path("postgres"), "-V"]).run().output.split(separator: " ")
+        let words = Subprocess([path("postgres"), "-V"]).run().output.split(separator: " ")
         return words.count > 2 ? words[2].split(whereSeparator: { !$0.isNumber }).first.map(String.init) : nil
     }
 
     private static func candidates() -> [String] {
-        let configured = Command(["pg_config", "--bindir"]).run().output.split(separator: "\n").map(String.init)
+        let configured = Subprocess(["pg_config", "--bindir"]).run().output.split(separator: "\n").map(String.init)
         let debian = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: debian)) ?? []
         let newestFirst = versions.sorted { Double($0) ?? 0 > Double($1) ?? 0 }

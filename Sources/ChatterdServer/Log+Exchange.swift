@@ -1,6 +1,7 @@
 import HTTP
 import HTTPServer
 import Relay
+import Sockets
 
 extension Log {
     /// Logs an exchange, and what a handler had to say to the operator.

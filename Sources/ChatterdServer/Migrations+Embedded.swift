@@ -1,10 +1,11 @@
 import Postgres
 
+// The names of the resources are the package manager's: it replaces a leading digit by an underscore.
 extension Migration {
     /// The files of `Migrations/`, as they were when the program was built; a test holds the list against the folder.
     static var embedded: [Migration] {
         [
-            Migration(name: "0001_chatts", sql: String(decoding: PackageResources._0001_chatts_sql, as: UTF8.self))
+            Migration(name: "0001_chatts", sql: String(decoding: PackageResources._001_chatts_sql, as: UTF8.self))
         ]
     }
 }

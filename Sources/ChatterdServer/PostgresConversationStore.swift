@@ -2,6 +2,7 @@ import Bytes
 import LanguageModels
 import Postgres
 import Relay
+import Sockets
 
 /// The conversations in the table `chatts`. Confined to its shard.
 final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
@@ -103,7 +104,7 @@ extension PostgresPool {
             left -= 1
             do throws(PostgresError) {
                 return try await run(queries)
-            } catch where error.code == .uniqueViolation && left > 0 {
+            } catch  where error.code == .uniqueViolation && left > 0 {
                 continue
             } catch {
                 throw RelayError(error, otherwise: code)
@@ -130,7 +131,8 @@ extension PostgresError {
     /// Whether the store as a whole is away, too slow or read-only: another time the same may succeed.
     fileprivate var isStoreAway: Bool {
         switch code {
-        case .connectionFailed, .connectionLost, .timedOut, .overloaded, .shuttingDown, .readOnly, .serializationFailure,
+        case .connectionFailed, .connectionLost, .timedOut, .overloaded, .shuttingDown, .readOnly,
+            .serializationFailure,
             .insufficientResources:
             true
         default: false

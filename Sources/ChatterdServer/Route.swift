@@ -1,5 +1,6 @@
 import HTTP
 import HTTPServer
+import Sockets
 
 /// The paths that the server answers.
 enum Route: String, CaseIterable {

@@ -43,7 +43,7 @@ final class ShardServices: Sendable {
             case .ollama(let url):
                 let origin: Origin
                 do {
-                    origin = try Origin(parsing: url.text)
+                    origin = try Origin(parsing: url.description)
                 } catch {
                     throw StartError("The URL of the upstream \(upstream.name) cannot be used: \(error)")
                 }
@@ -51,8 +51,10 @@ final class ShardServices: Sendable {
                     client: client, shard: shard, origin: origin, key: upstream.key?.value, limits: upstream.limits,
                     now: WallClock.nanoseconds)
                 entries.append(ModelDirectory.Entry(name: upstream.name, serves: upstream.models, model: model))
-                generator = generator ?? Generator(
-                    client: client, origin: origin, fields: model.fields, limits: upstream.limits)
+                generator =
+                    generator
+                    ?? Generator(
+                        client: client, origin: origin, fields: model.fields, limits: upstream.limits)
             case .echo:
                 let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
                 entries.append(ModelDirectory.Entry(name: upstream.name, serves: upstream.models, model: model))

@@ -31,9 +31,9 @@ final class WholeAnswerReader: ReplyReader {
 
     /// The last line of the reply, with the whole text in its message; nothing when the line does not read.
     private static func object(of reply: Reply) -> ByteBuffer? {
-        guard let last = reply.finalLine?.span, let fields = try? OllamaLine(last), let message = fields.message else {
-            return nil
-        }
+        guard let line = reply.finalLine else { return nil }
+        let last = line.span
+        guard let message = (try? OllamaLine(last))?.message else { return nil }
         var body = ByteBuffer(capacity: reply.text.count + last.count + 128)
         body.append(last.extracting(first: message.lowerBound))
         body.append("{\"role\":\"assistant\",\"content\":")
@@ -44,7 +44,8 @@ final class WholeAnswerReader: ReplyReader {
         }
         if !reply.toolCalls.isEmpty {
             body.append(",\"tool_calls\":[")
-            body.append(reply.toolCalls.bytes)
+            let calls = reply.toolCalls
+            body.append(calls.bytes)
             body.append("]")
         }
         body.append("}")

@@ -242,7 +242,8 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     }
 
     private func deliver(_ line: Span<UInt8>, _ fields: OllamaLine) {
-        answerSize += (fields.content?.range.count ?? 0) + (fields.thinking?.range.count ?? 0) + (fields.toolCalls?.count ?? 0)
+        answerSize +=
+            (fields.content?.range.count ?? 0) + (fields.thinking?.range.count ?? 0) + (fields.toolCalls?.count ?? 0)
         guard answerSize <= limits.answer else {
             end(
                 ModelError(
@@ -261,16 +262,20 @@ extension ModelError {
     /// What came is not an answer of Ollama's.
     fileprivate static func malformed(_ reason: String, detail: String = "") -> ModelError {
         ModelError(
-            .malformed, "The model server's answer cannot be read: \(reason).", detail: detail.isEmpty ? reason : detail)
+            .malformed, "The model server's answer cannot be read: \(reason).", detail: detail.isEmpty ? reason : detail
+        )
     }
 
-    /// The error of an exchange that failed.
-    init(_ error: HTTPClientError) {
+    /// Makes the error of an exchange that failed.
+    public init(_ error: HTTPClientError) {
         switch error.code {
         case .connectTimedOut:
-            self.init(.connectTimeout, "The model server cannot be reached: no connection in time.", detail: error.message)
+            self.init(
+                .connectTimeout, "The model server cannot be reached: no connection in time.", detail: error.message)
         case .cut:
-            self.init(.incomplete, "The connection to the model server broke in the middle of its answer.", detail: error.message)
+            self.init(
+                .incomplete, "The connection to the model server broke in the middle of its answer.",
+                detail: error.message)
         case .malformed:
             self.init(.malformed, "The model server's answer cannot be read: it is not HTTP.", detail: error.message)
         case .reset:
@@ -280,7 +285,7 @@ extension ModelError {
         }
     }
 
-    /// The error of an answer with another status than 200; Ollama says `{"error":"text"}`.
+    /// Makes the error of an answer with another status than 200; Ollama says `{"error":"text"}`.
     init(status: Status, body: Span<UInt8>) {
         let said = (try? OllamaLine(body))?.error?.text(in: body)
         let detail = "status \(status.code)\(said.map { ": \($0)" } ?? "")"
@@ -294,7 +299,8 @@ extension ModelError {
             }
         case 300..<400:
             self.init(
-                .malformed, "The model server answered with a redirect, which is not followed: its URL must be corrected.",
+                .malformed,
+                "The model server answered with a redirect, which is not followed: its URL must be corrected.",
                 detail: detail)
         case 429, 503:
             self.init(.busy, said ?? "The model server is too busy. Try again in a moment.", detail: detail)
@@ -303,7 +309,8 @@ extension ModelError {
         case 408, 500...:
             self.init(.failed, said ?? "The model server failed with status \(status.code).", detail: detail)
         default:
-            self.init(.rejected, said ?? "The model server refused the request with status \(status.code).", detail: detail)
+            self.init(
+                .rejected, said ?? "The model server refused the request with status \(status.code).", detail: detail)
         }
     }
 }

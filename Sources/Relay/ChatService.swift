@@ -13,7 +13,8 @@ public final class ChatService: @unchecked Sendable {
 
     /// Makes the service of a shard; the board is the same for all shards of the process.
     public init(
-        store: any ConversationStore, models: ModelDirectory, limits: RelayLimits, board: TurnBoard, scheduler: Scheduler,
+        store: any ConversationStore, models: ModelDirectory, limits: RelayLimits, board: TurnBoard,
+        scheduler: Scheduler,
         makeID: @escaping @Sendable () -> ReplyID
     ) {
         self.store = store

@@ -56,7 +56,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Every code there is.
         public static var all: [Code] {
             [
-                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored, .conversationReplaced,
+                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
+                .conversationReplaced,
                 .interrupted, .cancelled, .internal,
             ] + ModelError.Code.allCases.map(Code.model)
         }

@@ -151,7 +151,8 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         if let cancellation { throw cancellation }
         guard !history.isTooLarge else {
             throw RelayError(
-                .historyTooLarge, "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
+                .historyTooLarge,
+                "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
         }
         return history.messages
     }
@@ -170,7 +171,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             let isAbandoned = service.board.isAbandoned(earlier)
             do throws(RelayError) {
                 if try await service.store.settleTurn(earlier, isAbandoned: isAbandoned) { return }
-            } catch where error.code == .replyNotStored && isAbandoned {
+            } catch  where error.code == .replyNotStored && isAbandoned {
                 // The store refuses even the mark. The turn is dead all the same.
                 return
             }
@@ -200,10 +201,10 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         while true {
             do throws(RelayError) {
                 return try await service.store.closeTurn(turn, with: reply)
-            } catch where error.code == .storeUnavailable && service.scheduler.now() < deadline && !isStopping {
+            } catch  where error.code == .storeUnavailable && service.scheduler.now() < deadline && !isStopping {
                 await pause(atMost: delay)
                 delay = min(delay * 2, .seconds(1))
-            } catch where error.code == .storeUnavailable {
+            } catch  where error.code == .storeUnavailable {
                 throw RelayError(
                     .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
                     detail: error.detail)

@@ -35,12 +35,14 @@ public final class TurnBoard: Sendable {
     func promise(appID: String) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.replies else {
-                throw RelayError(.overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
+                throw RelayError(
+                    .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
             }
             let ahead = (state.conversations[appID]?.open.count ?? 0) + (state.promised[appID] ?? 0)
             guard ahead <= limits.waitingTurns else {
                 throw RelayError(
-                    .overloaded, "\(ahead) prompts of this conversation are waiting already. Try again when they are answered.")
+                    .overloaded,
+                    "\(ahead) prompts of this conversation are waiting already. Try again when they are answered.")
             }
             state.promised[appID, default: 0] += 1
             state.count += 1
@@ -66,7 +68,9 @@ public final class TurnBoard: Sendable {
     /// Takes a turn off the board, and wakes who waits for it.
     func close(_ turn: Turn) {
         let waiters = state.withLock { state in
-            guard state.conversations[turn.appID]?.open.remove(turn.number) != nil else { return [@Sendable () -> Void]() }
+            guard state.conversations[turn.appID]?.open.remove(turn.number) != nil else {
+                return [@Sendable () -> Void]()
+            }
             state.count -= 1
             let waiters = state.conversations[turn.appID]?.waiters.removeValue(forKey: turn.number) ?? []
             if state.conversations[turn.appID]?.open.isEmpty == true {

@@ -58,5 +58,9 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
 
 /// The calling process gets SIGTERM when its parent ends (Linux).
 int csystem_die_with_parent(void);
+/// The environment of the process: strings `NAME=value`, ended by NULL.
+char *const *csystem_environment(void);
+/// The hard limit of open descriptors.
+int64_t csystem_descriptor_limit(void);
 
 #endif

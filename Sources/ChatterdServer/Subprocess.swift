@@ -19,7 +19,7 @@ struct UserID: Sendable {
 }
 
 /// One run of a program to its end, away from the terminal: a session of its own, default signals, a bare environment.
-struct Command {
+struct Subprocess {
     struct Result {
         let succeeded: Bool
         /// What it printed, errors included.

@@ -1,0 +1,125 @@
+import Bytes
+
+extension Doctor {
+    /// Checks that a model server answers, and has the models that it is asked for.
+    static func upstream(_ upstream: Configuration.Upstream) -> [Check] {
+        let subject = "model server \(upstream.name)"
+        switch upstream.backend {
+        case .echo:
+            return [.fine(subject, "built in")]
+        case .ollama(let url) where url.isSecure:
+            switch CommandProbe.connect(to: url.address) {
+            case .success:
+                return [.fine(subject, "\(url) takes connections; TLS and models were not looked at")]
+            case .failure(let failure):
+                return [unreachable(subject, url, failure)]
+            }
+        case .ollama(let url):
+            return ollama(subject, url, upstream)
+        }
+    }
+
+    private static func ollama(
+        _ subject: String, _ url: UpstreamURL, _ upstream: Configuration.Upstream
+    ) -> [Check] {
+        switch CommandProbe.get(url.path + "/api/version", from: url.address, key: upstream.key) {
+        case .failure(let failure):
+            return [unreachable(subject, url, failure)]
+        case .success(let answer) where answer.status == 401 || answer.status == 403:
+            return [
+                .wrong(
+                    subject, "\(url) refuses us with status \(answer.status)",
+                    advice: "give its key in CHATTERD_UPSTREAMS")
+            ]
+        case .success(let answer):
+            guard answer.status == 200, let version = JSONList.strings("version", in: answer.body)?.first else {
+                return [
+                    .wrong(
+                        subject, "\(url) does not answer as an Ollama does (status \(answer.status))",
+                        advice: "check host, port and path")
+                ]
+            }
+            return [
+                .fine(subject, "\(url) is Ollama \(SettingReader.excerpt(version))"), models(subject, url, upstream),
+            ]
+        }
+    }
+
+    private static func models(
+        _ subject: String, _ url: UpstreamURL, _ upstream: Configuration.Upstream
+    ) -> Check {
+        guard
+            case .success(let answer) = CommandProbe.get(url.path + "/api/tags", from: url.address, key: upstream.key),
+            answer.status == 200, let present = JSONList.strings("name", inListOf: "models", in: answer.body)
+        else {
+            return .wrong(subject, "\(url) does not list its models", advice: "see its own log")
+        }
+        guard !present.isEmpty else {
+            return .wrong(subject, "it has no models", advice: "fetch one there, for example: ollama pull tinyllama")
+        }
+        // Ollama takes a name without a tag as the one tagged latest.
+        let missing = upstream.models.filter { !present.contains($0) && !present.contains("\($0):latest") }
+        guard missing.isEmpty else {
+            return .wrong(
+                subject, "it lacks \(missing.joined(separator: ", "))",
+                advice: "fetch there: ollama pull \(missing.joined(separator: ", "))")
+        }
+        let shown = present.prefix(8).map(SettingReader.excerpt).joined(separator: ", ")
+        return .fine(subject, "models: \(shown)\(present.count > 8 ? " and \(present.count - 8) more" : "")")
+    }
+
+    private static func unreachable(_ subject: String, _ url: UpstreamURL, _ failure: CommandProbe.Failure) -> Check {
+        .wrong(
+            subject, "nobody answers at \(url): \(failure.message)",
+            advice: "start it, or correct OLLAMA_URL or CHATTERD_UPSTREAMS")
+    }
+}
+
+/// Picks strings out of small answers.
+private enum JSONList {
+    /// The string member of an object; nil when the text is none, or has no such member.
+    static func strings(_ name: String, in text: [UInt8]) -> [String]? {
+        var reader = JSONReader(text.span)
+        return try? member(name, of: &reader).map { [$0] }
+    }
+
+    /// The string members of the objects of a list; nil when the text holds no such list.
+    static func strings(_ name: String, inListOf list: String, in text: [UInt8]) -> [String]? {
+        var reader = JSONReader(text.span)
+        return try? members(name, inListOf: list, of: &reader)
+    }
+
+    private static func members(
+        _ name: String, inListOf list: String, of reader: inout JSONReader
+    ) throws(JSONError) -> [String]? {
+        var found: [String]?
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            guard String(decodingJSON: reader.bytes.extracting(key.range)) == list, try reader.kind() == .array else {
+                try reader.skipValue()
+                continue
+            }
+            var names: [String] = []
+            try reader.beginArray()
+            while try reader.nextElement() {
+                if let text = try member(name, of: &reader) { names.append(text) }
+            }
+            found = names
+        }
+        return found
+    }
+
+    private static func member(_ name: String, of reader: inout JSONReader) throws(JSONError) -> String? {
+        var found: String?
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            guard String(decodingJSON: reader.bytes.extracting(key.range)) == name, try reader.kind() == .string else {
+                try reader.skipValue()
+                continue
+            }
+            let value = try reader.string()
+            found = String(decodingJSON: reader.bytes.extracting(value.range))
+        }
+        return found
+    }
+}

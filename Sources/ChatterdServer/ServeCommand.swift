@@ -1,0 +1,116 @@
+import CSystem
+import Glibc
+import HTTPClient
+import LanguageModels
+import Postgres
+import Sockets
+
+/// `chatterd serve`: starts everything, waits for a signal, stops everything.
+struct ServeCommand: Sendable {
+    private let configuration: Configuration
+    private let isDevelopment: Bool
+    private let log: Log
+
+    init(_ configuration: Configuration, isDevelopment: Bool) {
+        self.configuration = configuration
+        self.isDevelopment = isDevelopment
+        log = Log(appID: configuration.log.appID, secrets: configuration.secrets)
+    }
+
+    /// Serves until a signal ends it; returns the exit code.
+    func run() async -> Int32 {
+        _ = csystem_raise_descriptor_limit()
+        let signals = Signals([SIGTERM, SIGINT])
+        do throws(ServeFailure) {
+            var configuration = configuration
+            let cluster = try startCluster(&configuration)
+            defer { cluster?.stop() }
+            if isDevelopment {
+                offerEcho(&configuration)
+            }
+            try await serve(configuration, signals)
+            return 0
+        } catch {
+            log.flush()
+            log.announce("chatterd: \(error.description)")
+            return 1
+        }
+    }
+
+    private func serve(_ configuration: Configuration, _ signals: Signals) async throws(ServeFailure) {
+        let application: Application
+        do throws(StartError) {
+            application = try await Application.start(configuration, log: log)
+        } catch {
+            throw ServeFailure(description: error.description)
+        }
+        for address in application.addresses.prefix(1) {
+            log.announce("listening on http://\(address)")
+        }
+        for address in application.addresses.dropFirst() {
+            log.announce("listening on https://\(address)")
+        }
+        if isDevelopment, let address = application.addresses.first {
+            log.announce(Self.invitation(address, model: configuration.upstreams.list.first?.models.first ?? "echo"))
+        }
+        log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
+        var stop: Task<Void, Never>?
+        for await signal in signals.stream {
+            if stop == nil {
+                log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
+                stop = Task.detached {
+                    await application.stop(within: configuration.server.shutdownLimit)
+                    signals.finish()
+                }
+            } else {
+                log.event(.warning, "stopping at once")
+                application.abort()
+                break
+            }
+        }
+        log.event(.info, "stopped")
+        log.flush()
+    }
+
+    private func startCluster(_ configuration: inout Configuration) throws(ServeFailure) -> DevelopmentCluster? {
+        guard configuration.store.database == .privateCluster else { return nil }
+        guard let directory = getcwd(nil, 0) else {
+            throw ServeFailure(description: "The current directory is gone.")
+        }
+        defer { free(directory) }
+        do throws(DevelopmentClusterError) {
+            let cluster = try DevelopmentCluster.start(in: String(cString: directory)) { log.announce($0) }
+            configuration.store.database = .conninfo(ConfigurationSecret(cluster.connectionString))
+            return cluster
+        } catch {
+            throw ServeFailure(description: "\(error)")
+        }
+    }
+
+    /// Adds the built-in model, and says so when no model server answers.
+    private func offerEcho(_ configuration: inout Configuration) {
+        let upstreams = configuration.upstreams.list
+        if !upstreams.contains(where: { $0.backend == .echo }) {
+            configuration.upstreams.list.append(configuration.upstreams.echo)
+        }
+        for upstream in upstreams {
+            guard case .ollama(let url) = upstream.backend else { continue }
+            if case .failure = CommandProbe.get("/api/version", from: url.address) {
+                log.announce("no model server answers at \(url): the built-in model \"echo\" is there to try")
+            }
+        }
+    }
+
+    private static func invitation(_ address: SocketAddress, model: String) -> String {
+        """
+        try it in another terminal:
+          curl -N http://\(address)/llmchat -d '{"appID":"me","model":"\(model)","messages":[{"role":"user","content":"Hello!"}]}'
+          curl -N http://\(address)/llmchat -d '{"appID":"me","model":"\(model)","messages":[{"role":"user","content":"What did I say?"}]}'
+        """
+    }
+}
+
+/// Why serving failed, in words for whoever started it.
+private struct ServeFailure: Error {
+    let description: String
+}

@@ -81,6 +81,11 @@ public struct ByteBuffer: Sendable {
         storage[first...].reverse()
     }
 
+    /// Appends at most `count` bytes that `body` writes: one check for room instead of one for each part.
+    public mutating func append(upTo count: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
+        storage.append(addingCapacity: count, initializingWith: body)
+    }
+
     /// Appends `count` copies of a byte, and returns where they begin, for `overwrite`.
     public mutating func appendGap(_ count: Int, filledWith byte: UInt8 = 0) -> Mark {
         let mark = Mark(offset: storage.count - start)

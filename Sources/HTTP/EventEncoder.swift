@@ -16,6 +16,9 @@ public enum EventEncoder {
 
     /// Appends an event with a number as its id.
     public static func append(id: Int, name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        if name == nil, data.firstLineEnd(from: 0) == nil {
+            return appendLine(id: id, data: data, to: &buffer)
+        }
         buffer.append("id: ")
         buffer.append(decimal: id)
         buffer.append(Grammar.lineFeed)
@@ -37,6 +40,17 @@ public enum EventEncoder {
         buffer.append("retry: ")
         buffer.append(decimal: milliseconds)
         buffer.append("\n\n")
+    }
+
+    /// The path of every token: one line of data, written in one go.
+    private static func appendLine(id: Int, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        buffer.append(upTo: data.count + 33) { output in
+            output.append("id: ")
+            output.append(decimal: id)
+            output.append("\ndata: ")
+            output.append(copying: data)
+            output.append("\n\n")
+        }
     }
 
     private static func appendRest(name: EventName?, data: Span<UInt8>, to buffer: inout ByteBuffer) {

@@ -29,4 +29,26 @@ import Testing
         let cuts = Cuts.everywhere(in: vector.bytes.count)
         #expect(RequestDriver.transcript(of: vector.bytes, cutAt: cuts) == vector.transcript)
     }
+
+    @Test(arguments: 0..<20) func aDamagedRequestIsReadTheSameHoweverItArrives(_ seed: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let telling = Array("\r\n \t:;,=\"\\0159afAF\0\u{7F}/%.?*xH".utf8) + [0x80, 0xFF]
+        for vector in RequestTests.cases where vector.bytes.count < 600 && !vector.bytes.isEmpty {
+            var bytes = vector.bytes + vector.bytes
+            for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                let place = Int.random(in: 0..<bytes.count, using: &generator)
+                let byte = try #require(telling.randomElement(using: &generator))
+                switch Int.random(in: 0..<3, using: &generator) {
+                case 0: bytes[place] = byte
+                case 1: bytes.insert(byte, at: place)
+                default: bytes.remove(at: place)
+                }
+            }
+            let whole = RequestDriver.transcript(of: bytes, cutAt: [])
+            let single = RequestDriver.transcript(of: bytes, cutAt: Cuts.everywhere(in: bytes.count))
+            let cut = RequestDriver.transcript(of: bytes, cutAt: [Int.random(in: 0...bytes.count, using: &generator)])
+            #expect(single == whole, "\(String(decoding: bytes, as: UTF8.self).debugDescription)")
+            #expect(cut == whole, "\(String(decoding: bytes, as: UTF8.self).debugDescription)")
+        }
+    }
 }

@@ -14,7 +14,9 @@ public enum ChunkFraming {
 
     /// Begins a chunk: what is appended from here on is its data.
     public static func begin(in buffer: inout ByteBuffer) -> Open {
-        Open(mark: buffer.appendGap(8, filledWith: UInt8(ascii: "0")))
+        let mark = buffer.endMark
+        buffer.append("000000\r\n")
+        return Open(mark: mark)
     }
 
     /// Ends a chunk of at most `maximum` bytes; one without data is taken back, as it would end the body.
@@ -30,8 +32,6 @@ public enum ChunkFraming {
             let byte = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
             buffer.overwrite(at: chunk.mark, place, with: byte)
         }
-        buffer.overwrite(at: chunk.mark, 6, with: Grammar.carriageReturn)
-        buffer.overwrite(at: chunk.mark, 7, with: Grammar.lineFeed)
         buffer.append("\r\n")
     }
 

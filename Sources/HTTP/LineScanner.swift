@@ -9,7 +9,7 @@ struct LineScanner {
     mutating func next(
         in bytes: Span<UInt8>, lineLimit: Int, tooLong: HTTPError.Code, headLimit: Int
     ) throws(HTTPError) -> Range<Int>? {
-        let bound = min(lineStart + lineLimit, headLimit)
+        let bound = lineStart + min(lineLimit, headLimit - lineStart)
         let end = min(bytes.count, bound)
         var index = looked
         while index < end, Grammar.isTextByte(bytes[index]) {

@@ -220,10 +220,10 @@ final class ClientConnection: TCPStreamDelegate {
     }
 
     private func endBody(brokenBy error: SocketError?) {
-        if error == nil {
+        // A body that runs until the end is complete only when the end is not forged: TLS can tell.
+        if error == nil, !stream.isTruncated {
             do throws(HTTPError) {
                 try decoder?.endOfInput()
-                outlivesResponse = false
                 finish(mayStay: false)
                 return
             } catch {

@@ -52,7 +52,8 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
             timer.set(at: pool.shard.now + left / UInt64(addresses.count - nextAddress))
             nextAddress += 1
             do throws(SocketError) {
-                stream = try TCPStream.connect(to: address, on: pool.shard, delegate: self)
+                stream = try TCPStream.connect(
+                    to: address, on: pool.shard, delegate: self, tls: pool.tls.map { ($0, pool.origin.host) })
                 return
             } catch {
                 lastError = error
@@ -93,6 +94,11 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
 
     func stream(_ stream: TCPStream, failed error: SocketError) {
         self.stream = nil
+        guard error.code != .tls else {
+            // Another address of the name would show the same certificate.
+            fail(error)
+            return
+        }
         lastError = error
         tryNextAddress()
     }

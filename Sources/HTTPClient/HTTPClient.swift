@@ -9,12 +9,16 @@ import Sockets
 public final class HTTPClient: @unchecked Sendable {
     private let shard: Shard
     private let limits: HTTPClientLimits
+    private var tls: TLSContext?
     private var pools: [Origin: OriginPool] = [:]
 
     /// Makes a client; may be called anywhere.
-    public init(shard: Shard, limits: HTTPClientLimits = HTTPClientLimits()) {
+    ///
+    /// A context is needed for https only; clients may share one. Without it one is made that trusts the system's authorities.
+    public init(shard: Shard, limits: HTTPClientLimits = HTTPClientLimits(), tls: TLSContext? = nil) {
         self.shard = shard
         self.limits = limits
+        self.tls = tls
     }
 
     /// Sends a request; its response, or its failure, comes to the delegate after this call has returned.
@@ -22,9 +26,16 @@ public final class HTTPClient: @unchecked Sendable {
         _ request: OutgoingRequest, to origin: Origin, delegate: any ExchangeDelegate
     ) -> Exchange {
         shard.preconditionCurrent()
-        let exchange = Exchange(
-            request, head: Self.head(of: request, to: origin), pool: pool(of: origin), delegate: delegate)
-        exchange.start()
+        let pool = pool(of: origin)
+        let exchange = Exchange(request, head: Self.head(of: request, to: origin), pool: pool, delegate: delegate)
+        do throws(SocketError) {
+            if origin.scheme == .https, pool.tls == nil {
+                pool.tls = try tlsContext()
+            }
+            exchange.start()
+        } catch {
+            exchange.failLater(HTTPClientError(.tls, error.message))
+        }
         return exchange
     }
 
@@ -33,6 +44,15 @@ public final class HTTPClient: @unchecked Sendable {
         for pool in pools.values {
             pool.closeIdle()
         }
+    }
+
+    private func tlsContext() throws(SocketError) -> TLSContext {
+        if let tls {
+            return tls
+        }
+        let context = try TLSContext.client()
+        tls = context
+        return context
     }
 
     private func pool(of origin: Origin) -> OriginPool {

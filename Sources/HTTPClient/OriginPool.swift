@@ -5,6 +5,8 @@ final class OriginPool: @unchecked Sendable {
     let origin: Origin
     let shard: Shard
     let limits: HTTPClientLimits
+    /// What connections to an https origin are made with.
+    var tls: TLSContext?
 
     /// The one used last stands last.
     private var idle: [ClientConnection] = []

@@ -2,35 +2,6 @@ import Bytes
 import CSystem
 import Glibc
 
-/// Whoever uses a stream; all calls come on the stream's shard.
-public protocol TCPStreamDelegate: AnyObject {
-    /// The connection that `connect` began stands.
-    func streamConnected(_ stream: TCPStream)
-    /// Bytes came in; they are lent for the duration of the call.
-    func stream(_ stream: TCPStream, received bytes: Span<UInt8>)
-    /// The peer will send nothing more; writing may go on.
-    func streamReachedEnd(_ stream: TCPStream)
-    /// The turn's output is about to be sent: the last moment to complete it.
-    func streamWillFlush(_ stream: TCPStream)
-    /// The system took less than there was to send; `streamDrained` follows once it has taken the rest.
-    func streamBlocked(_ stream: TCPStream)
-    /// All output is with the system, after `streamBlocked`, `shutdownWriting` or `reportDrained`.
-    func streamDrained(_ stream: TCPStream)
-    /// The stream broke; it is closed already, and says nothing more.
-    func stream(_ stream: TCPStream, failed error: SocketError)
-}
-
-extension TCPStreamDelegate {
-    /// Does nothing.
-    public func streamConnected(_ stream: TCPStream) {}
-    /// Does nothing.
-    public func streamWillFlush(_ stream: TCPStream) {}
-    /// Does nothing.
-    public func streamBlocked(_ stream: TCPStream) {}
-    /// Does nothing.
-    public func streamDrained(_ stream: TCPStream) {}
-}
-
 /// A TCP connection, with or without TLS, on a shard. Confined to its shard.
 ///
 /// Bytes are read as they come, into a buffer that all streams of the shard share, and lent to the delegate. Output gathers in a
@@ -48,6 +19,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     private var descriptor: Int32
     private var registration: Registration?
+    private let isClient: Bool
     private var isConnecting: Bool
     private var isReadable = false
     private var isWritable = true
@@ -60,12 +32,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     private var reportsDrained = false
     private var shutsDownWhenDrained = false
     private var output: ByteBuffer?
+    private var tls: TLSSession?
 
-    private init(descriptor: Int32, peer: SocketAddress, shard: Shard, isConnecting: Bool) {
+    private init(descriptor: Int32, peer: SocketAddress, shard: Shard, isClient: Bool) {
         self.descriptor = descriptor
         self.peer = peer
         self.shard = shard
-        self.isConnecting = isConnecting
+        self.isClient = isClient
+        isConnecting = isClient
     }
 
     deinit {
@@ -74,14 +48,16 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Takes over an accepted descriptor.
+    /// Takes over an accepted descriptor; with a server's context, TLS comes first. The time limit is the caller's.
     ///
-    /// - Throws: `system` when the shard can watch no more.
+    /// - Throws: `system` when the shard can watch no more, `tls` when there is no memory.
     public static func adopt(
-        _ descriptor: Int32, peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate
+        _ descriptor: Int32, peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate,
+        tls: TLSContext? = nil
     ) throws(SocketError) -> TCPStream {
         _ = csystem_set_nodelay(descriptor)
-        let stream = TCPStream(descriptor: descriptor, peer: peer, shard: shard, isConnecting: false)
+        let stream = TCPStream(descriptor: descriptor, peer: peer, shard: shard, isClient: false)
+        stream.tls = try tls?.accept(descriptor)
         stream.delegate = delegate
         stream.registration = try shard.register(descriptor, handler: stream)
         return stream
@@ -89,19 +65,23 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     /// Begins to connect; the delegate hears `streamConnected` or `failed`. The time limit is the caller's.
     ///
+    /// With a client's context, the peer must prove that it is `host`, a name or a numeric address.
+    ///
     /// - Throws: what the system refuses at once.
     public static func connect(
-        to peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate
+        to peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate,
+        tls: (context: TLSContext, host: String)? = nil
     ) throws(SocketError) -> TCPStream {
         let descriptor = csystem_tcp_socket(peer.family)
         guard descriptor >= 0 else { throw SocketError(errno: Int(descriptor), "socket") }
-        let stream = TCPStream(descriptor: descriptor, peer: peer, shard: shard, isConnecting: true)
+        let stream = TCPStream(descriptor: descriptor, peer: peer, shard: shard, isClient: true)
         _ = csystem_set_nodelay(descriptor)
         _ = csystem_set_keepalive(descriptor)
         let status = peer.withSockaddr { csystem_connect(descriptor, $0, $1) }
         guard status == 0 || status == -EINPROGRESS else {
             throw SocketError(errno: Int(status), "connect to \(peer)")
         }
+        stream.tls = try tls.map { (tls) throws(SocketError) in try tls.context.connect(descriptor, to: tls.host) }
         stream.delegate = delegate
         stream.registration = try shard.register(descriptor, handler: stream)
         return stream
@@ -109,6 +89,13 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     /// Whether `close` was called or the stream broke.
     public var isClosed: Bool { descriptor < 0 }
+
+    /// Whether the end of a TLS stream came without the peer's saying so: then what was received may be cut.
+    ///
+    /// TCP alone cannot tell; what has a length or an end mark of its own need not ask.
+    public private(set) var isTruncated = false
+
+    private var isHandshaking: Bool { tls.map { !$0.isEstablished } ?? false }
 
     // MARK: - Reading
 
@@ -147,23 +134,30 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             let count = receive(into: shard.readBuffer)
             switch count {
             case 1...:
-                // Less than asked for, and no end in sight: the next bytes will be reported.
-                isReadable = count == shard.readBuffer.count || peerHasClosed
+                // Less than asked for, and no end in sight: the next bytes will be reported. TLS may hold back more.
+                isReadable = count == shard.readBuffer.count || peerHasClosed || tls != nil
                 delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)
             case 0:
                 isReadable = false
                 reachedEnd = true
+                isTruncated = tls?.isTruncated ?? false
                 delegate?.streamReachedEnd(self)
             case -Int(EAGAIN):
                 isReadable = false
             default:
-                fail(SocketError(errno: count, "receive from \(peer)"))
+                fail(error(count, "receive from \(peer)"))
             }
         }
     }
 
     private func receive(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
-        csystem_recv(descriptor, buffer.baseAddress, buffer.count)
+        guard let tls else { return csystem_recv(descriptor, buffer.baseAddress, buffer.count) }
+        return tls.read(into: buffer)
+    }
+
+    private func error(_ code: Int, _ operation: String) -> SocketError {
+        guard code == TLSSession.failure else { return SocketError(errno: code, operation) }
+        return SocketError(.tls, "\(operation): \(tls?.reason ?? "TLS")")
     }
 
     // MARK: - Writing
@@ -211,7 +205,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     /// Sends what can be sent; the shard calls it at the end of the turn.
     func flush() {
-        guard !isClosed, !isConnecting else {
+        guard !isClosed, !isConnecting, !isHandshaking else {
             isWaitingToFlush = false
             return
         }
@@ -232,7 +226,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             } else if sent == -Int(EAGAIN) {
                 isWritable = false
             } else {
-                failSending(SocketError(errno: sent, "send to \(peer)"))
+                failSending(error(sent, "send to \(peer)"))
                 return
             }
         }
@@ -249,11 +243,16 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     }
 
     private func send(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
-        csystem_send(descriptor, bytes.baseAddress, bytes.count)
+        guard let tls else { return csystem_send(descriptor, bytes.baseAddress, bytes.count) }
+        return tls.write(bytes)
     }
 
     private func finishFlush() {
         if shutsDownWhenDrained {
+            if let tls, tls.shutdown() == -Int(EAGAIN) {
+                isWritable = false
+                return
+            }
             shutsDownWhenDrained = false
             Glibc.shutdown(descriptor, Int32(SHUT_WR))
         }
@@ -269,11 +268,20 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     /// Closes at once; unsent output is lost, and the delegate hears nothing more.
     public func close() {
         guard !isClosed else { return }
+        // Only when nothing is lost, as the peer then takes what it has for complete.
+        if let tls, tls.isEstablished, output == nil {
+            _ = tls.shutdown()
+        }
+        closeDescriptor()
+    }
+
+    private func closeDescriptor() {
         if let registration {
             shard.unregister(registration)
         }
         Glibc.close(descriptor)
         descriptor = -1
+        tls = nil
         output = nil
         delegate = nil
     }
@@ -282,7 +290,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     public func abort() {
         guard !isClosed else { return }
         _ = csystem_set_reset_on_close(descriptor)
-        close()
+        closeDescriptor()
     }
 
     /// Hands on what the peer said before it broke the connection off: it may say why.
@@ -299,22 +307,16 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     private func fail(_ error: SocketError) {
         let delegate = delegate
-        close()
+        closeDescriptor()
         delegate?.stream(self, failed: error)
     }
+
+    // MARK: - Readiness
 
     /// Called by the shard.
     public func becameReady(_ readiness: Readiness) {
         if isConnecting {
-            guard !readiness.isDisjoint(with: [.writable, .failed, .hangUp]) else { return }
-            let error = csystem_socket_error(descriptor)
-            guard error == 0 else {
-                fail(SocketError(errno: -Int(error), "connect to \(peer)"))
-                return
-            }
-            isConnecting = false
-            delegate?.streamConnected(self)
-            flushSoon()
+            guard finishConnecting(readiness) else { return }
         }
         if !readiness.isDisjoint(with: [.peerClosed, .hangUp, .failed]) {
             peerHasClosed = true
@@ -327,15 +329,79 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
                 return
             }
         }
-        if readiness.contains(.writable), !isWritable {
-            isWritable = true
-            if output != nil {
-                flushSoon()
-            }
+        if let tls {
+            becameReady(readiness, tls)
+            return
         }
-        if !readiness.isDisjoint(with: [.readable, .peerClosed, .hangUp, .failed]), !reachedEnd {
+        if readiness.contains(.writable), !isWritable {
+            becameWritable()
+        }
+        if readiness.mayBeRead, !reachedEnd {
             isReadable = true
             read()
         }
     }
+
+    private func becameWritable() {
+        isWritable = true
+        if output != nil || shutsDownWhenDrained {
+            flushSoon()
+        }
+    }
+
+    /// Looks at what became of `connect`; false while that is open, or when it failed.
+    private func finishConnecting(_ readiness: Readiness) -> Bool {
+        guard !readiness.isDisjoint(with: [.writable, .failed, .hangUp]) else { return false }
+        let error = csystem_socket_error(descriptor)
+        guard error == 0 else {
+            fail(SocketError(errno: -Int(error), "connect to \(peer)"))
+            return false
+        }
+        isConnecting = false
+        if tls == nil {
+            delegate?.streamConnected(self)
+            flushSoon()
+        }
+        return true
+    }
+
+    /// The same with TLS, which may want to write in order to read, and the other way round.
+    private func becameReady(_ readiness: Readiness, _ tls: TLSSession) {
+        if readiness.mayBeRead {
+            tls.becameReadable(isLast: peerHasClosed)
+        }
+        if isHandshaking {
+            continueHandshake(tls)
+            return
+        }
+        if readiness.contains(.writable) && !isWritable || readiness.mayBeRead && tls.writeWaitsForPeer {
+            becameWritable()
+        }
+        if readiness.mayBeRead || readiness.contains(.writable) && tls.readWaitsForRoom, !reachedEnd {
+            isReadable = true
+            read()
+        }
+    }
+
+    private func continueHandshake(_ tls: TLSSession) {
+        let result = tls.handshake()
+        guard result == 1 else {
+            if result != -Int(EAGAIN) {
+                fail(SocketError(.tls, "TLS with \(peer): \(tls.reason)"))
+            }
+            return
+        }
+        if isClient {
+            delegate?.streamConnected(self)
+        }
+        flushSoon()
+        // The peer may have sent data with the end of its handshake: then no further edge tells of it.
+        isReadable = true
+        read()
+    }
+}
+
+extension Readiness {
+    /// Whether a read will find bytes, an end or an error.
+    fileprivate var mayBeRead: Bool { !isDisjoint(with: [.readable, .peerClosed, .hangUp, .failed]) }
 }

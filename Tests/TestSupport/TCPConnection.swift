@@ -131,7 +131,7 @@ public final class TCPConnection: Sendable {
         if fd >= 0 { Glibc.close(fd) }
     }
 
-    private var current: Int32 { descriptor.withLock { $0 } }
+    var current: Int32 { descriptor.withLock { $0 } }
 }
 
 func makeSocket() throws -> Int32 {

@@ -1,8 +1,51 @@
-// OpenSSL behind ints and opaque pointers: its macros cannot be imported by Swift.
+// TLS over a non-blocking descriptor, behind ints and opaque pointers: OpenSSL's macros cannot be imported by Swift.
 #ifndef COPENSSL_H
 #define COPENSSL_H
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct copenssl_context;
+struct copenssl_session;
+
+/// What a step of a session gives instead of a count of bytes.
+enum {
+    /// The peer has ended its direction in order (close_notify).
+    COPENSSL_END = 0,
+    COPENSSL_WANTS_READ = -1,
+    COPENSSL_WANTS_WRITE = -2,
+    /// The session is broken: see `copenssl_session_reason` and `copenssl_session_errno`.
+    COPENSSL_FAILED = -3,
+    /// The connection ended without close_notify: what came may be cut.
+    COPENSSL_TRUNCATED = -4
+};
+
+/// A context for servers of the chain and the key of two PEM files; NULL on failure, with the reason in `reason`.
+struct copenssl_context *copenssl_server_context(const char *chain, const char *key, char *reason, size_t capacity);
+/// A context for clients that trusts the system's roots and those of a PEM file, if any; NULL as above.
+struct copenssl_context *copenssl_client_context(const char *authorities, char *reason, size_t capacity);
+void copenssl_context_free(struct copenssl_context *context);
+
+/// A session on a descriptor, which stays the caller's; NULL when there is no memory.
+struct copenssl_session *copenssl_accept(struct copenssl_context *context, int fd);
+/// The same for a client that wants to reach `host`, a name or a numeric address; NULL also when it is neither.
+struct copenssl_session *copenssl_connect(struct copenssl_context *context, int fd, const char *host, int is_numeric);
+void copenssl_session_free(struct copenssl_session *session);
+
+/// The descriptor has become readable; `peer_closed` when no further news of it will come.
+void copenssl_became_readable(struct copenssl_session *session, int peer_closed);
+
+/// 1 when the handshake is done, else one of the codes above.
+int copenssl_handshake(struct copenssl_session *session);
+intptr_t copenssl_read(struct copenssl_session *session, void *buffer, size_t count);
+/// After a code that asks for another try: the same bytes again, at any address, with or without more behind them.
+intptr_t copenssl_write(struct copenssl_session *session, const void *bytes, size_t count);
+/// Sends close_notify; 1 when it is sent, else one of the codes above.
+int copenssl_shutdown(struct copenssl_session *session);
+
+/// Why the last step failed, for people.
+void copenssl_session_reason(struct copenssl_session *session, char *reason, size_t capacity);
+/// The error of the last system call that failed, 0 when none did.
+int copenssl_session_errno(const struct copenssl_session *session);
 
 #endif

@@ -1,0 +1,64 @@
+import Glibc
+
+/// Passes bytes between a peer and a port of 127.0.0.1, one by one, until it is told to cut.
+public final class ByteProxy: Sendable {
+    /// The port to connect to.
+    public let port: Int
+    private let listener: BoundPort
+    private let piece: Int
+    private let pairs = Monitor<[(TCPConnection, TCPConnection)]>([])
+    private let stopped = Gate()
+
+    /// Listens, and connects on to `target`; `piece` bytes go at a time.
+    public init(to target: Int, piece: Int = 1) throws {
+        listener = try BoundPort(backlog: 16)
+        port = listener.port
+        self.piece = piece
+        startThread { [listener, stopped, weak self] in
+            while waitForAny([(listener.descriptor, Int16(POLLIN)), (stopped.descriptor, Int16(POLLIN))], upTo: 3600)
+                == 0
+            {
+                let fd = accept(listener.descriptor, nil, nil)
+                guard fd >= 0 else { continue }
+                // A target that is gone shows itself as a connection that ends at once.
+                guard let server = try? TCPConnection.connect(port: target) else {
+                    close(fd)
+                    continue
+                }
+                self?.join(TCPConnection(adopting: fd), server)
+            }
+        }
+    }
+
+    deinit {
+        stopped.open()
+        cut()
+    }
+
+    /// Ends all connections in both directions, as TCP does: in order, without a word from those above it.
+    public func cut() {
+        pairs.withLock { pairs in
+            for (client, server) in pairs {
+                client.shutDown()
+                server.shutDown()
+            }
+        }
+    }
+
+    private func join(_ client: TCPConnection, _ server: TCPConnection) {
+        pairs.withLock { $0.append((client, server)) }
+        for (from, to) in [(client, server), (server, client)] {
+            startThread { [piece] in
+                while case .bytes(let bytes) = from.receive(atMost: piece, upTo: 600), to.send(bytes) {}
+                to.halfClose()
+            }
+        }
+    }
+}
+
+extension TCPConnection {
+    /// Ends both directions; the descriptor stays until the object goes.
+    func shutDown() {
+        shutdown(current, Int32(SHUT_RDWR))
+    }
+}

@@ -29,7 +29,7 @@ public enum UTF8Repair {
     private static func firstNonASCII(in bytes: Span<UInt8>, from start: Int) -> Int {
         var index = start
         while index &+ 8 <= bytes.count {
-            let word = UInt64(littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let word = bytes.word(at: index)
             let marks = word & 0x8080_8080_8080_8080
             if marks != 0 {
                 return index &+ marks.trailingZeroBitCount >> 3

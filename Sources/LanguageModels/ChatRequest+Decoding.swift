@@ -29,7 +29,7 @@ extension ChatRequest {
         let field = ChatRequestField("appID", body.extracting(range))
         let appID = try field.string(upTo: maximumAppIDLength)
         // Two names that differ only in what cannot be stored would become one.
-        let hasControls = appID.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        let hasControls = appID.unicodeScalars.contains { $0.value < 0x20 || 0x7F...0x9F ~= $0.value }
         guard !hasControls, !field.hasUnstorableEscapes else {
             throw ChatRequestError(
                 problem: .forbiddenCharacter, field: "appID", message: "appID must not contain control characters.")
@@ -68,7 +68,7 @@ extension ChatRequest {
         var messages: [ModelMessage] = []
         messages.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
-            messages.append(try ModelMessage(decoding: body.extracting(element), named: "messages[\(index)]"))
+            messages.append(try ModelMessage(decoding: body.extracting(element), at: index))
         }
         return messages
     }

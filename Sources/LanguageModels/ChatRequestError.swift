@@ -56,31 +56,31 @@ extension ChatRequestError {
     static let notAnObject = ChatRequestError(
         problem: .wrongType, field: nil, message: "The body must be a JSON object.")
 
-    static func tooMany(_ field: String, limit: Int) -> ChatRequestError {
+    static func tooMany(_ field: ChatRequestFieldName, limit: Int) -> ChatRequestError {
         ChatRequestError(
-            problem: .tooMany, field: field, message: "\(field) has more than \(limit) elements.")
+            problem: .tooMany, field: field.words, message: "\(field.words) has more than \(limit) elements.")
     }
 
-    static func missing(_ field: String) -> ChatRequestError {
-        ChatRequestError(problem: .missing, field: field, message: "\(field) is missing.")
+    static func missing(_ field: ChatRequestFieldName) -> ChatRequestError {
+        ChatRequestError(problem: .missing, field: field.words, message: "\(field.words) is missing.")
     }
 
-    static func empty(_ field: String) -> ChatRequestError {
-        ChatRequestError(problem: .empty, field: field, message: "\(field) must not be empty.")
+    static func empty(_ field: ChatRequestFieldName) -> ChatRequestError {
+        ChatRequestError(problem: .empty, field: field.words, message: "\(field.words) must not be empty.")
     }
 
-    static func tooLong(_ field: String, count: Int, limit: Int) -> ChatRequestError {
+    static func tooLong(_ field: ChatRequestFieldName, count: Int, limit: Int) -> ChatRequestError {
         ChatRequestError(
-            problem: .tooLong, field: field,
-            message: "\(field) has \(count) characters; at most \(limit) are allowed.")
+            problem: .tooLong, field: field.words,
+            message: "\(field.words) has \(count) characters; at most \(limit) are allowed.")
     }
 
     static func wrongType(
-        _ field: String, wanted: String, found: JSONKind, isElement: Bool = false
+        _ field: ChatRequestFieldName, wanted: String, found: JSONKind, isElement: Bool = false
     ) -> ChatRequestError {
         ChatRequestError(
-            problem: .wrongType, field: field,
-            message: "\(field) must be \(wanted), \(isElement ? "without" : "not") \(found.noun).")
+            problem: .wrongType, field: field.words,
+            message: "\(field.words) must be \(wanted), \(isElement ? "without" : "not") \(found.noun).")
     }
 }
 

@@ -2,12 +2,12 @@ import Bytes
 
 /// A value in the body of a request, and what it is called in a sentence about it.
 struct ChatRequestField: ~Escapable {
-    private let name: String
+    private let name: ChatRequestFieldName
     private let text: Span<UInt8>
 
     /// Names the value that is all of `text`, which has been read before.
     @_lifetime(copy text)
-    init(_ name: String, _ text: Span<UInt8>) {
+    init(_ name: ChatRequestFieldName, _ text: Span<UInt8>) {
         self.name = name
         self.text = text
     }
@@ -78,5 +78,27 @@ struct ChatRequestField: ~Escapable {
             throw .notJSON(error)
         }
         if let found { throw .wrongType(name, wanted: "an array of \(noun)", found: found, isElement: true) }
+    }
+}
+
+/// What a value is called; put into words only when there is something to say about it.
+struct ChatRequestFieldName: ExpressibleByStringLiteral {
+    private let message: Int?
+    private let member: StaticString
+
+    init(stringLiteral member: StaticString) {
+        message = nil
+        self.member = member
+    }
+
+    /// Names an element of `messages`, or one of its members.
+    init(message: Int, _ member: StaticString = "") {
+        self.message = message
+        self.member = member
+    }
+
+    var words: String {
+        guard let message else { return "\(member)" }
+        return member.utf8CodeUnitCount == 0 ? "messages[\(message)]" : "messages[\(message)].\(member)"
     }
 }

@@ -1,24 +1,26 @@
 import Bytes
 
 extension ModelMessage {
-    /// Decodes one element of `messages`, called `name` in sentences about it.
-    init(decoding text: Span<UInt8>, named name: String) throws(ChatRequestError) {
-        try ChatRequestField(name, text).require(.object, "an object")
+    /// Decodes one element of `messages`.
+    init(decoding text: Span<UInt8>, at index: Int) throws(ChatRequestError) {
+        try ChatRequestField(ChatRequestFieldName(message: index), text).require(.object, "an object")
         let members: MessageMembers
         do {
             members = try MessageMembers(of: text)
         } catch {
             throw .notJSON(error)
         }
-        guard let range = members.role else { throw .missing("\(name).role") }
-        role = try ChatRequestField("\(name).role", text.extracting(range)).string(upTo: ChatRequest.maximumRoleLength)
-        content = try Self.content(members, in: text, named: "\(name).content")
-        extras = try Self.extras(members, in: text, named: name)
+        guard let range = members.role else { throw .missing(ChatRequestFieldName(message: index, "role")) }
+        role = try ChatRequestField(ChatRequestFieldName(message: index, "role"), text.extracting(range))
+            .string(upTo: ChatRequest.maximumRoleLength)
+        content = try Self.content(members, in: text, at: index)
+        extras = try Self.extras(members, in: text, at: index)
     }
 
     private static func content(
-        _ members: MessageMembers, in text: Span<UInt8>, named name: String
+        _ members: MessageMembers, in text: Span<UInt8>, at index: Int
     ) throws(ChatRequestError) -> String {
+        let name = ChatRequestFieldName(message: index, "content")
         guard let range = members.content else {
             // Calls and pictures speak for themselves.
             guard members.extras.contains(where: { $0.key == .toolCalls || $0.key == .images }) else {
@@ -28,19 +30,20 @@ extension ModelMessage {
         }
         if text[range.lowerBound] == UInt8(ascii: "[") {
             throw ChatRequestError(
-                problem: .wrongType, field: name,
-                message: "\(name) must be a string; an array of parts is not understood.")
+                problem: .wrongType, field: name.words,
+                message: "\(name.words) must be a string; an array of parts is not understood.")
         }
         return try ChatRequestField(name, text.extracting(range)).string()
     }
 
     /// What the model server would refuse must not get into a conversation, where each later turn would repeat it.
     private static func extras(
-        _ members: MessageMembers, in text: Span<UInt8>, named name: String
+        _ members: MessageMembers, in text: Span<UInt8>, at index: Int
     ) throws(ChatRequestError) -> String? {
         var buffer = ByteBuffer()
         for (key, range) in members.extras {
-            let field = ChatRequestField("\(name).\(key.name)", text.extracting(range))
+            let field = ChatRequestField(
+                ChatRequestFieldName(message: index, key.name), text.extracting(range))
             switch key {
             case .thinking, .toolName, .toolCallID: try field.require(.string, "a string")
             case .toolCalls: try field.requireArray(of: .object, "objects")

@@ -5,9 +5,9 @@ public struct OllamaChatRequest: Sendable {
     private var body: ByteBuffer
     private var isFirst = true
 
-    /// Starts a body in an empty buffer, whose storage is used.
-    public init(model: String, in buffer: ByteBuffer = ByteBuffer()) {
-        body = buffer
+    /// Starts a body with room for `capacity` bytes of messages and members.
+    public init(model: String, capacity: Int = 0) {
+        body = ByteBuffer(capacity: capacity + 128)
         body.append("{\"model\":")
         body.append(jsonString: model)
         body.append(",\"messages\":[")

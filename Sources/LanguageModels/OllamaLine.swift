@@ -50,8 +50,8 @@ public struct OllamaLine: Sendable, Equatable {
             try readMember(key, from: &reader)
         }
         object = start..<reader.position
-        needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(line)
         try reader.finish()
+        needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(line)
     }
 
     private mutating func readMember(_ key: JSONString, from reader: inout JSONReader) throws(JSONError) {

@@ -36,7 +36,7 @@ public final class OllamaModel: LanguageModel, @unchecked Sendable {
 
     /// Sends the conversation to `/api/chat`.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
-        var body = OllamaChatRequest(model: request.model)
+        var body = OllamaChatRequest(model: request.model, capacity: request.messages.json.count)
         body.append(encodedMessages: request.messages.json.bytes)
         let outgoing = OutgoingRequest(
             .post, "/api/chat", fields: fields, body: body.finish(stream: true, passThrough: request.passThrough))

@@ -28,7 +28,7 @@ extension JSONReader {
         let first = try peek()
         let start = position
         switch first {
-        case UInt8(ascii: "\""): _ = try string()
+        case UInt8(ascii: "\""): _ = try stringHere()
         case UInt8(ascii: "{"), UInt8(ascii: "["): try skipContainer()
         default: try skipScalar(first)
         }
@@ -63,7 +63,7 @@ extension JSONReader {
     @inline(__always)
     private mutating func memberName() throws(JSONError) -> JSONString {
         guard try peek() == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: position) }
-        let name = try string()
+        let name = try stringHere()
         guard try peek() == UInt8(ascii: ":") else { throw JSONError(.unexpectedByte, at: position) }
         position += 1
         return name
@@ -77,7 +77,7 @@ extension JSONReader {
             let first = try peek()
             switch first {
             case UInt8(ascii: "\""):
-                _ = try string()
+                _ = try stringHere()
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 guard depth + open < Self.maximumDepth else { throw JSONError(.tooDeep, at: position) }
                 let isObject = first == UInt8(ascii: "{")

@@ -2,6 +2,18 @@ extension JSONReader {
     /// Passes a string, checking its escapes.
     public mutating func string() throws(JSONError) -> JSONString {
         guard try peek() == UInt8(ascii: "\"") else { throw JSONError(.wrongType, at: position) }
+        return try stringHere()
+    }
+
+    /// Passes a value of any type, and returns it if it is a string.
+    public mutating func stringOrSkip() throws(JSONError) -> JSONString? {
+        if try peek() == UInt8(ascii: "\"") { return try stringHere() }
+        try skipValue()
+        return nil
+    }
+
+    @inline(__always)
+    mutating func stringHere() throws(JSONError) -> JSONString {
         let start = position + 1
         let end = bytes.firstToEscape(from: start)
         if end < bytes.count, bytes[end] == UInt8(ascii: "\"") {

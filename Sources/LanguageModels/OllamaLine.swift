@@ -58,13 +58,13 @@ public struct OllamaLine: Sendable, Equatable {
         if reader.matches(key, "message") {
             try readMessage(from: &reader)
         } else if reader.matches(key, "model") {
-            note(.model, if: try reader.string(orSkip: ()) != nil)
+            note(.model, if: try reader.stringOrSkip() != nil)
         } else if reader.matches(key, "created_at") {
-            note(.createdAt, if: try reader.string(orSkip: ()) != nil)
+            note(.createdAt, if: try reader.stringOrSkip() != nil)
         } else if reader.matches(key, "done") {
             isDone = try reader.kind() == .boolean ? reader.boolean() : reader.skipped(false)
         } else if reader.matches(key, "done_reason") {
-            doneReason = try reader.string(orSkip: ())
+            doneReason = try reader.stringOrSkip()
         } else if reader.matches(key, "prompt_eval_count") {
             promptTokens = try reader.kind() == .number ? reader.integer() : reader.skipped(nil)
         } else if reader.matches(key, "eval_count") {
@@ -87,12 +87,12 @@ public struct OllamaLine: Sendable, Equatable {
             if reader.matches(key, "content") {
                 // Old clients decode null as they do text.
                 let isNull = try reader.kind() == .null
-                content = try reader.string(orSkip: ())
+                content = try reader.stringOrSkip()
                 note(.content, if: content != nil || isNull)
             } else if reader.matches(key, "role") {
-                note(.role, if: try reader.string(orSkip: ()) != nil)
+                note(.role, if: try reader.stringOrSkip() != nil)
             } else if reader.matches(key, "thinking") {
-                thinking = try reader.string(orSkip: ())
+                thinking = try reader.stringOrSkip()
             } else if reader.matches(key, "tool_calls") {
                 let isArray = try reader.kind() == .array
                 let calls = try reader.skipValue()
@@ -139,14 +139,6 @@ public struct OllamaLineMembers: OptionSet, Sendable {
 }
 
 extension JSONReader {
-    /// Passes a string, or a value of any other type without looking at it.
-    @inline(__always)
-    fileprivate mutating func string(orSkip: Void) throws(JSONError) -> JSONString? {
-        if try kind() == .string { return try string() }
-        try skipValue()
-        return nil
-    }
-
     /// Passes a value, and returns what stands for it.
     fileprivate mutating func skipped<Value>(_ value: Value) throws(JSONError) -> Value {
         try skipValue()

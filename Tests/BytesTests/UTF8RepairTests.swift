@@ -1,4 +1,5 @@
 import Bytes
+import TestSupport
 import Testing
 
 struct UTF8RepairTests {
@@ -42,7 +43,7 @@ struct UTF8RepairTests {
 
     @Test(arguments: 1...20)
     func randomBytesAreRepairedAsTheStandardLibraryDoes(_ seed: UInt64) {
-        var random = SeededRandom(seed: seed &+ 3000)
+        var random = SeededGenerator(seed: seed &+ 3000)
         let likely: [UInt8] = [
             0x41, 0x80, 0x9F, 0xA0, 0xBF, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0x8F,
         ]

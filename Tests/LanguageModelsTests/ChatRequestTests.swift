@@ -1,5 +1,6 @@
 import Bytes
 import LanguageModels
+import TestSupport
 import Testing
 
 struct ChatRequestTests {
@@ -133,10 +134,10 @@ struct ChatRequestTests {
 
     @Test(arguments: 1...10)
     func aDecodedRequestSurvivesTheWayToTheModel(_ seed: UInt64) throws {
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0..<50 {
             let messages = (0..<Int.random(in: 1...4, using: &random)).map { _ in
-                ModelMessage(role: "user", content: random.text(upTo: 30).replacingNUL)
+                ModelMessage(role: "user", content: random.text(upTo: 30))
             }
             let passThrough = [
                 RawMember(key: "options", value: Array(random.json(depth: 2).utf8)),
@@ -157,11 +158,5 @@ extension ChatRequest {
     fileprivate init(json: String, requiringModel: Bool = true) throws {
         let body = Array(json.utf8)
         self = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
-    }
-}
-
-extension String {
-    fileprivate var replacingNUL: String {
-        String(String.UnicodeScalarView(unicodeScalars.map { $0.value == 0 ? "\u{FFFD}" : $0 }))
     }
 }

@@ -1,5 +1,6 @@
 import Bytes
 import LanguageModels
+import TestSupport
 import Testing
 
 struct JSONRepairTests {
@@ -19,7 +20,7 @@ struct JSONRepairTests {
 
     @Test(arguments: 1...20)
     func aRepairedLineNeedsNoRepairAndSaysTheSame(_ seed: UInt64) throws {
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let pieces: [[UInt8]] = [
             Array("text ".utf8), Array("é日😀".utf8), Array(#"\n\"\\"#.utf8), Array(#"\u0000"#.utf8),
             Array(#"\ud800"#.utf8),

@@ -1,0 +1,22 @@
+# Builds chatterd with a static Swift library, and leaves the toolchain behind.
+FROM swift:6.3-bookworm AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libpq-dev libssl-dev pkgconf \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY . .
+RUN swift build -c release --static-swift-stdlib --product chatterd \
+    && install -s "$(swift build -c release --static-swift-stdlib --show-bin-path)/chatterd" /usr/local/bin/chatterd
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libpq5 libssl3 libstdc++6 ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --user-group --no-create-home chatterd
+COPY --from=build /usr/local/bin/chatterd /usr/local/bin/chatterd
+USER chatterd
+ENV CHATTERD_LISTEN=0.0.0.0:8080
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["chatterd", "health"]
+ENTRYPOINT ["chatterd"]
+CMD ["serve"]

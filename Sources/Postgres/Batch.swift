@@ -12,10 +12,9 @@ final class Batch: @unchecked Sendable {
     var preparedCount = 0
     /// When to give up, on the monotonic clock in nanoseconds.
     var deadline: UInt64 = 0
-    /// Whether it failed for want of a prepared statement, has left nothing behind, and is to be sent anew.
-    var isToBeRepeated = false
-    /// Whether it was so once: it is not so again.
-    var isSecondAttempt = false
+    /// Whether it failed for a reason of the connection, has left nothing behind, and is to be sent anew.
+    private(set) var isToBeRepeated = false
+    private var wasRepeated = false
 
     init(_ queries: [Query], _ continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>) {
         self.queries = queries
@@ -32,6 +31,12 @@ final class Batch: @unchecked Sendable {
 
     /// Whether every query has its result.
     var hasAllResults: Bool { results.count == queries.count }
+
+    /// Has the pool send it anew, unless it did so before.
+    func repeatOnce() {
+        isToBeRepeated = !wasRepeated
+        wasRepeated = true
+    }
 
     /// Makes it as if it had never been sent.
     func reset() {

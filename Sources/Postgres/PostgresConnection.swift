@@ -13,6 +13,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private var handle: OpaquePointer?
     private let descriptor: Int32
     private let isEncrypted: Bool
+    private let born: UInt64
     private var registration: Registration?
     /// Batches that were sent; those before `first` are answered.
     private var batches: [Batch] = []
@@ -40,6 +41,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         self.handle = handle
         descriptor = PQsocket(handle)
         isEncrypted = PQsslInUse(handle) == 1
+        born = shard.now
         guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
             close()
             throw PostgresError(.connectionFailed, "pipeline mode was refused", isSafeToRetry: true)
@@ -65,15 +67,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
 
     /// Sends a batch; its outcome, good or bad, reaches the batch.
     func send(_ batch: Batch) {
-        guard let handle else {
-            batch.fail(PostgresError(.connectionLost, "the connection is closed", isSafeToRetry: true))
-            return
-        }
-        guard write(batch, to: handle) else {
+        guard let handle, write(batch, to: handle) else {
             // Without its Sync the server rolls back what it got of the batch.
-            let error = PostgresError(.connectionLost, lastMessage, isSafeToRetry: true)
-            batch.fail(error)
-            lose(error)
+            batch.error = PostgresError(.connectionLost, lastMessage, isSafeToRetry: true)
+            lose(PostgresError(.connectionLost, lastMessage))
+            pool.finished(batch)
             return
         }
         batch.deadline = shard.now &+ pool.configuration.timeLimit.nanoseconds
@@ -126,10 +124,13 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             isBlocked = false
         case 1:
             isBlocked = true
-            // While it could not write, libpq may have read: no event will tell of that.
-            read()
         default:
             lose(PostgresError(.connectionLost, lastMessage))
+            return
+        }
+        // While the socket took nothing, libpq may have read: no event will tell of that.
+        if isBlocked || PQisBusy(handle) == 0 {
+            read()
         }
     }
 
@@ -216,8 +217,9 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
 
     private func fail(_ batch: Batch, with result: OpaquePointer) {
         var error = PostgresError(result: result)
-        if error.sqlState != nil, error.code == .connectionLost, !batch.hasAllResults {
-            // The server went away before the commit.
+        let isGone = error.code == .connectionLost && error.sqlState != nil
+        if isGone, !batch.hasAllResults {
+            // The server said farewell before it came to the commit.
             error = error.safeToRetry()
         }
         batch.error = error
@@ -231,20 +233,18 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             if batch.results.count < batch.queries.count {
                 setPrepared(batch.queries[batch.results.count].statement, false)
             }
+            batch.repeatOnce()
         case "0A000" where function == "RevalidateCachedQuery", "42P05":
             // The tables have changed under a prepared statement, or somebody else's statements are here.
             isRetired = true
+            batch.repeatOnce()
         case "25006":
-            // After a failover the next connection may find the new primary.
-            isRetired = true
-            return
+            // After a failover the next connection may find the new primary; once a second is often enough.
+            isRetired = shard.now &- born > 1_000_000_000
         default:
-            return
-        }
-        if !batch.isSecondAttempt {
-            batch.isSecondAttempt = true
-            batch.isToBeRepeated = true
-            batch.error = error.safeToRetry()
+            if isGone, error.isSafeToRetry {
+                batch.repeatOnce()
+            }
         }
     }
 
@@ -272,6 +272,8 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     }
 
     private func timeLimitPassed() {
+        // The answer may have come while this process was held up.
+        read()
         guard load > 0 else { return }
         guard batches[first].deadline <= shard.now else {
             timer.set(at: batches[first].deadline)
@@ -296,6 +298,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             }
             pool.finished(batch)
         }
+        pool.connectionProgressed(self)
     }
 
     /// Closes; nothing may be on its way.

@@ -46,7 +46,11 @@ public final class PostgresPool: @unchecked Sendable {
         guard !queries.isEmpty else { return [] }
         let outcome = await withUnsafeContinuation { continuation in
             let batch = Batch(queries, continuation)
-            onShard { $0.submit(batch) }
+            if shard.isCurrent {
+                submit(batch)
+            } else {
+                shard.run { self.submit(batch) }
+            }
         }
         return try outcome.get()
     }

@@ -1,14 +1,27 @@
 import Postgres
+import TestSupport
 import Testing
 
 @Suite struct PipelineTests {
     private static let createNotes = Statement(
-        "create_notes", sql: "CREATE TABLE notes (id int8 PRIMARY KEY, text text)")
+        "create_notes", sql: "CREATE TABLE notes (id int8 PRIMARY KEY DEFERRABLE INITIALLY IMMEDIATE, text text)")
     private static let insertNote = Statement("insert_note", .int8, .text, sql: "INSERT INTO notes VALUES ($1, $2)")
     private static let countNotes = Statement("count_notes", sql: "SELECT count(*) FROM notes")
-    private static let backend = Statement("backend", sql: "SELECT pg_backend_pid()")
-    private static let preparedNames = Statement(
-        "prepared_names", sql: "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'insert_note.%'")
+    private static let allNotes = Statement("all_notes", sql: "SELECT * FROM notes")
+    private static let deferChecks = Statement("defer_checks", sql: "SET CONSTRAINTS ALL DEFERRED")
+    private static let series = Statement(
+        "series", .int8, sql: "SELECT n, repeat('x', 256) FROM generate_series(1, $1) AS n")
+    private static let prepared = Statement(
+        "prepared",
+        sql: "SELECT count(*), sum(generic_plans) FROM pg_prepared_statements WHERE name LIKE 'count_notes.%'"
+    )
+    private static let forget = Statement("forget", sql: "DEALLOCATE ALL")
+    private static let settings = Statement(
+        "settings",
+        sql: """
+            SELECT current_setting('plan_cache_mode'), current_setting('statement_timeout'),
+                   current_setting('application_name'), current_setting('client_encoding')
+            """)
 
     @Test func aBatchAnswersEachOfItsQueriesInOrder() async throws {
         try await withPool(freshDatabase()) { pool in
@@ -20,6 +33,14 @@ import Testing
             #expect(results.count == 3)
             #expect(results[0].affectedRows == 1)
             #expect(results[2].int(0, 0) == 2)
+        }
+    }
+
+    @Test func anEmptyBatchAsksNothing() async throws {
+        let nowhere = "host=/nowhere"
+        try await withPool(nowhere) { pool in
+            let results = try await pool.run([])
+            #expect(results.isEmpty)
         }
     }
 
@@ -39,7 +60,139 @@ import Testing
             #expect(error.sqlState == "23505")
             #expect(error.constraint == "notes_pkey")
             #expect(!error.isSafeToRetry)
+            // The DETAIL would quote the key.
+            #expect(!error.description.contains("(1)"))
             #expect(try await after[1].int(0, 0) == 2)
+        }
+    }
+
+    @Test func aFailureAtTheCommitFailsTheBatch() async throws {
+        try await withPool(freshDatabase()) {
+            $0.connections = 1
+        } _: { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            async let broken = failure(
+                of: pool, Query(Self.deferChecks), Query(Self.insertNote, .int8(1), .null),
+                Query(Self.insertNote, .int8(1), .null))
+            async let after = pool.run(Query(Self.countNotes))
+            #expect(await broken?.code == .uniqueViolation)
+            #expect(try await after.int(0, 0) == 0)
+        }
+    }
+
+    @Test func aThousandBatchesShareTheConnections() async throws {
+        try await withPool(freshDatabase()) { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for id in 0..<1_000 {
+                    group.addTask {
+                        let results = try await pool.run([
+                            Query(Self.insertNote, .int8(id), .text("note \(id)")), Query(Self.series, .int8(id % 7)),
+                        ])
+                        #expect(results[1].rowCount == id % 7)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await pool.run(Query(Self.countNotes)).int(0, 0) == 1_000)
+            #expect(pool.health.connections <= 4)
+            #expect(pool.health.inFlight == 0)
+        }
+    }
+
+    @Test func batchesBeyondTheLimitAreRefusedAndOthersAreNot() async throws {
+        try await withPool(anyDatabase()) {
+            $0.connections = 1
+            $0.pipelineDepth = 2
+            $0.maximumWaiting = 10
+        } _: { pool in
+            let codes = await withTaskGroup(of: PostgresError.Code?.self) { group in
+                for _ in 0..<25 {
+                    group.addTask { await failure(of: pool, Query(Self.series, .int8(1)))?.code }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(codes.filter { $0 == nil }.count == 10)
+            #expect(codes.filter { $0 == .overloaded }.count == 15)
+        }
+    }
+
+    @Test func aResultOfFiveThousandRowsIsReadInPlace() async throws {
+        try await withPool(anyDatabase()) { pool in
+            let result = try await pool.run(Query(Self.series, .int8(5_000)))
+            #expect(result.rowCount == 5_000)
+            var sum = 0
+            var bytes = 0
+            for row in 0..<result.rowCount {
+                sum += result.int(row, 0) ?? 0
+                bytes += result.bytes(row, 1).count
+            }
+            #expect(sum == 12_502_500)
+            #expect(bytes == 1_280_000)
+        }
+    }
+
+    @Test func aStatementIsPreparedOnceAndPlannedOnce() async throws {
+        try await withPool(freshDatabase()) {
+            $0.connections = 1
+        } _: { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            for _ in 0..<5 {
+                _ = try await pool.run([Query(Self.countNotes), Query(Self.countNotes)])
+            }
+            let row = try await pool.run(Query(Self.prepared))
+            #expect(row.int(0, 0) == 1)
+            #expect(row.int(0, 1) == 10)
+        }
+    }
+
+    @Test func aStatementThatFailedToPrepareIsPreparedAnew() async throws {
+        try await withPool(freshDatabase()) {
+            $0.connections = 1
+        } _: { pool in
+            // Two on their way: the second counts on the first one's preparation.
+            async let first = failure(of: pool, Query(Self.countNotes))
+            async let second = failure(of: pool, Query(Self.countNotes))
+            let errors = await [first, second]
+            #expect(errors.map { $0?.code } == [.undefinedObject, .undefinedObject])
+            _ = try await pool.run([Query(Self.createNotes)])
+            #expect(try await pool.run(Query(Self.countNotes)).int(0, 0) == 0)
+        }
+    }
+
+    @Test func statementsThatTheServerForgotArePreparedAnew() async throws {
+        try await withPool(anyDatabase()) {
+            $0.connections = 1
+        } _: { pool in
+            _ = try await pool.run(Query(Self.series, .int8(1)))
+            _ = try await pool.run(Query(Self.forget))
+            #expect(try await pool.run(Query(Self.series, .int8(3))).rowCount == 3)
+        }
+    }
+
+    @Test func aChangedTableIsNoticedWithoutAFailure() async throws {
+        let database = try freshDatabase()
+        try await withPool(database) { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            _ = try await pool.run(Query(Self.allNotes))
+            try PrivateCluster.shared().psql("ALTER TABLE notes ADD COLUMN more int", database: database)
+            _ = try await pool.run(Query(Self.allNotes))
+            #expect(try await pool.run(Query(Self.countNotes)).int(0, 0) == 0)
+        }
+    }
+
+    @Test func aSessionHasTheSettingsOfThePool() async throws {
+        try await withPool(anyDatabase()) { pool in
+            let row = try await pool.run(Query(Self.settings))
+            #expect((0..<4).map { row.string(0, $0) } == ["force_generic_plan", "9s", "chatterd", "UTF8"])
+        }
+    }
+
+    @Test func theUsersOwnSettingsStay() async throws {
+        let database = try anyDatabase() + " options='-c statement_timeout=7s' application_name=mine"
+        try await withPool(database) { pool in
+            let row = try await pool.run(Query(Self.settings))
+            #expect((0..<3).map { row.string(0, $0) } == ["force_generic_plan", "7s", "mine"])
         }
     }
 }

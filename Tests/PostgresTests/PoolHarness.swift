@@ -24,7 +24,12 @@ func withPool<Value: Sendable>(
     }.value
 }
 
-/// A database of the shared cluster.
+/// A database that tests only ask, and never change.
+func anyDatabase() throws -> String {
+    try PrivateCluster.shared().conninfo(database: "postgres")
+}
+
+/// An empty database of the shared cluster.
 func freshDatabase() throws -> String {
     try PrivateCluster.shared().makeDatabase()
 }

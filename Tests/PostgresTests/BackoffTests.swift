@@ -1,0 +1,16 @@
+import Testing
+
+@testable import Postgres
+
+@Suite struct BackoffTests {
+    @Test func waitsGrowToFiveSecondsAndAreShortenedByHalfAtMost() {
+        var backoff = Backoff()
+        for full in [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000] {
+            let wait = backoff.next()
+            #expect(wait <= .milliseconds(full))
+            #expect(wait >= .milliseconds(full / 2))
+        }
+        backoff.reset()
+        #expect(backoff.next() <= .milliseconds(100))
+    }
+}

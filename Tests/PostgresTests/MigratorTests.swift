@@ -1,0 +1,143 @@
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct MigratorTests {
+    private static let notes = Migration(
+        name: "0001_notes", sql: "CREATE TABLE notes (id int8 PRIMARY KEY); INSERT INTO notes VALUES (1);")
+    private static let more = Migration(name: "0002_more", sql: "ALTER TABLE notes ADD COLUMN text text DEFAULT 'é'")
+
+    private func migrate(
+        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(60)
+    ) async throws -> [String] {
+        try await Migrator(migrations, target: ConnectionTarget(database)).run(patience: patience)
+    }
+
+    /// The failure of a run.
+    private func failure(
+        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(60)
+    ) async throws -> PostgresError {
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await migrate(database, migrations, patience: patience)
+        }
+        return try #require(error)
+    }
+
+    @Test func migrationsAreAppliedOnceInTheOrderOfTheirNames() async throws {
+        let database = try freshDatabase()
+        #expect(try await migrate(database, [Self.more, Self.notes]) == ["0001_notes", "0002_more"])
+        #expect(try await migrate(database, [Self.more, Self.notes]).count == 0)
+        let cluster = try PrivateCluster.shared()
+        #expect(try cluster.psql("SELECT * FROM notes", database: database) == [["1", "é"]])
+        let rows = try cluster.psql(
+            "SELECT name, length(checksum), applied_at <= now() FROM chatterd_migrations ORDER BY 1",
+            database: database)
+        #expect(rows == [["0001_notes", "64", "t"], ["0002_more", "64", "t"]])
+    }
+
+    @Test func aLaterMigrationIsAddedToAnOlderDatabase() async throws {
+        let database = try freshDatabase()
+        #expect(try await migrate(database, [Self.notes]) == ["0001_notes"])
+        #expect(try await migrate(database, [Self.notes, Self.more]) == ["0002_more"])
+    }
+
+    @Test func manyMigratorsAtOnceApplyEachMigrationOnce() async throws {
+        let database = try freshDatabase()
+        let applied = try await withThrowingTaskGroup(of: [String].self) { group in
+            for _ in 0..<4 {
+                group.addTask { try await migrate(database, [Self.notes, Self.more]) }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(applied.sorted() == ["0001_notes", "0002_more"])
+    }
+
+    @Test func aMigrationThatFailsLeavesNothingBehindAndIsNamed() async throws {
+        let database = try freshDatabase()
+        let broken = Migration(name: "0003_broken", sql: "CREATE TABLE half (id int8); SELECT nonsense FROM half;")
+        let error = try await failure(database, [Self.notes, broken])
+        #expect(error.code == .undefinedObject)
+        #expect(error.message.contains("0003_broken"))
+        let rows = try PrivateCluster.shared().psql(
+            "SELECT (SELECT count(*) FROM chatterd_migrations), to_regclass('half')", database: database)
+        #expect(rows == [["1", "<null>"]])
+    }
+
+    @Test func aMigrationMayNotEndItsOwnTransaction() async throws {
+        let database = try freshDatabase()
+        let error = try await failure(database, [Migration(name: "0001_commit", sql: "CREATE TABLE a (); COMMIT;")])
+        #expect(error.message.contains("COMMIT"))
+    }
+
+    @Test func aChangedMigrationIsRefused() async throws {
+        let database = try freshDatabase()
+        _ = try await migrate(database, [Self.notes])
+        let changed = Migration(name: Self.notes.name, sql: Self.notes.sql + " ")
+        let error = try await failure(database, [changed, Self.more])
+        #expect(error.code == .migrationChanged)
+        #expect(error.message.contains("0001_notes"))
+    }
+
+    @Test func aDatabaseOfANewerProgramIsRefused() async throws {
+        let database = try freshDatabase()
+        _ = try await migrate(database, [Self.notes, Self.more])
+        let error = try await failure(database, [Self.notes])
+        #expect(error.code == .databaseTooNew)
+        #expect(error.message.contains("0002_more"))
+    }
+
+    @Test func aReadOnlyDatabaseIsToldApart() async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        _ = try await migrate(database, [Self.notes])
+        try await blocking { try cluster.setReadOnly(true, database: database) }
+        #expect(try await failure(database, [Self.notes, Self.more]).code == .readOnly)
+        // Where nothing is to be done, nothing is written.
+        #expect(try await migrate(database, [Self.notes]).count == 0)
+    }
+
+    @Test func aMigratorWaitsForTheServerToComeUp() async throws {
+        let cluster = try await blocking {
+            let cluster = try PrivateCluster.make()
+            try cluster.stop()
+            return cluster
+        }
+        let lines = LogLines()
+        let migrator = Migrator(
+            [Self.notes], target: try ConnectionTarget(cluster.conninfo(database: "postgres")),
+            log: { lines.append($0) })
+        async let applied = migrator.run(patience: .seconds(60))
+        try await blocking {
+            try eventually("it waits") { lines.all.contains { $0.contains("waiting for PostgreSQL") } }
+            try cluster.start()
+        }
+        #expect(try await applied == ["0001_notes"])
+    }
+
+    @Test func aMigratorGivesUpWhenItsPatienceEnds() async throws {
+        let error = try await failure("host=/nowhere", [Self.notes], patience: .milliseconds(200))
+        #expect(error.code == .connectionFailed)
+    }
+
+    @Test func aMigratorThatHangsIsNotWaitedForWithoutEnd() async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        async let holder = blocking {
+            // The lock of the migrators, held by somebody who does not go on.
+            try cluster.psql(
+                "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(60)", database: database)
+        }
+        try await blocking {
+            try eventually("the lock is held") {
+                try cluster.psql(
+                    "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+                    database: database
+                ).count == 1
+            }
+        }
+        let error = try await failure(database, [Self.notes], patience: .milliseconds(300))
+        #expect(error.code == .timedOut)
+        try await blocking { try cluster.terminateBackends(of: database) }
+        _ = try? await holder
+    }
+}

@@ -1,0 +1,192 @@
+import Glibc
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct OutageTests {
+    private static let one = Statement("one", sql: "SELECT 1")
+    private static let sleep = Statement("sleep", .double, sql: "SELECT pg_sleep($1)")
+    private static let backend = Statement("backend", sql: "SELECT pg_backend_pid()")
+    private static let createNotes = Statement("create_notes", sql: "CREATE TABLE notes (id int8)")
+    private static let insertNote = Statement("insert_note", .int8, sql: "INSERT INTO notes VALUES ($1)")
+
+    /// Waits until a backend of the database sleeps.
+    private func waitForSleeper(_ cluster: PrivateCluster, _ database: String) async throws {
+        try await blocking {
+            try eventually("a backend sleeps") {
+                try cluster.psql(
+                    "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+                    database: database
+                ).count == 1
+            }
+        }
+    }
+
+    /// Asks until the server answers, and returns the failures before.
+    private func failuresUntilItAnswers(_ pool: PostgresPool, _ query: Query) async throws -> [PostgresError] {
+        var failures: [PostgresError] = []
+        while let error = await failure(of: pool, query) {
+            failures.append(error)
+            try await blocking { _ = usleep(10_000) }
+        }
+        return failures
+    }
+
+    @Test func batchesWaitWhileTheServerRestarts() async throws {
+        let cluster = try await blocking { try PrivateCluster.make() }
+        try await withPool(cluster.conninfo(database: "postgres")) {
+            $0.patience = .seconds(60)
+        } _: { pool in
+            _ = try await pool.run(Query(Self.one))
+            try await blocking { try cluster.stop() }
+            async let answer = pool.run(Query(Self.one))
+            try await blocking { try cluster.start() }
+            #expect(try await answer.int(0, 0) == 1)
+            #expect(pool.health.isConnected)
+            #expect(pool.health.lastError == nil)
+        }
+    }
+
+    @Test func anImmediateShutdownFailsWhatIsOnItsWay() async throws {
+        let cluster = try await blocking { try PrivateCluster.make() }
+        let database = cluster.conninfo(database: "postgres")
+        try await withPool(database) { pool in
+            async let error = failure(of: pool, Query(Self.sleep, .double(60)))
+            try await waitForSleeper(cluster, database)
+            try await blocking { try cluster.stop(.immediate) }
+            #expect(await error?.code == .connectionLost)
+            #expect(!pool.health.isConnected)
+            #expect(pool.health.lastError != nil)
+            let refused = try #require(await failure(of: pool, Query(Self.one)))
+            #expect(refused.code == .connectionFailed)
+            #expect(refused.isSafeToRetry)
+            try await blocking { try cluster.start() }
+            let failures = try await failuresUntilItAnswers(pool, Query(Self.one))
+            #expect(failures.allSatisfy { $0.code == .connectionFailed })
+        }
+    }
+
+    @Test func aBatchThatATerminatedBackendHadNotCommittedIsDoneOnceElsewhere() async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        try await withPool(database) {
+            $0.connections = 1
+        } _: { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            async let results = pool.run([Query(Self.insertNote, .int8(1)), Query(Self.sleep, .double(1))])
+            try await waitForSleeper(cluster, database)
+            try await blocking { try cluster.terminateBackends(of: database) }
+            #expect(try await results.count == 2)
+            #expect(try cluster.psql("SELECT * FROM notes", database: database) == [["1"]])
+        }
+    }
+
+    @Test func aBatchIsNotRepeatedTwice() async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        try await withPool(database) { pool in
+            async let error = failure(of: pool, Query(Self.sleep, .double(60)))
+            var last = ""
+            for _ in 0..<2 {
+                last = try await blocking { [last] in
+                    let pid = try eventually("another backend sleeps") {
+                        try cluster.psql(
+                            "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+                            database: database
+                        ).first?.first { $0 != last }
+                    }
+                    try cluster.psql("SELECT pg_terminate_backend(\(pid))", database: database)
+                    return pid
+                }
+            }
+            let lost = try #require(await error)
+            #expect(lost.code == .connectionLost)
+            #expect(lost.sqlState == "57P01")
+            #expect(lost.isSafeToRetry)
+        }
+    }
+
+    @Test func aServerThatHangsCostsNoMoreThanTheTimeLimit() async throws {
+        let cluster = try await blocking { try PrivateCluster.make() }
+        try await withPool(cluster.conninfo(database: "postgres") + " connect_timeout=2") {
+            $0.timeLimit = .seconds(2)
+            $0.connections = 1
+        } _: { pool in
+            _ = try await pool.run(Query(Self.one))
+            try cluster.pause()
+            async let first = failure(of: pool, Query(Self.one))
+            async let second = failure(of: pool, Query(Self.one))
+            let codes = await [first?.code, second?.code]
+            #expect(codes.contains(.timedOut))
+            #expect(codes.allSatisfy { $0 == .timedOut || $0 == .connectionLost })
+            let refused = try #require(await failure(of: pool, Query(Self.one)))
+            #expect(refused.code == .connectionFailed)
+            try cluster.resume()
+            let failures = try await failuresUntilItAnswers(pool, Query(Self.one))
+            #expect(failures.allSatisfy { $0.code == .connectionFailed })
+        }
+    }
+
+    @Test func aStatementThatTakesTooLongIsStoppedByTheServer() async throws {
+        try await withPool(anyDatabase()) {
+            $0.timeLimit = .seconds(4)
+            $0.connections = 1
+        } _: { pool in
+            let before = try await pool.run(Query(Self.backend)).int(0, 0)
+            let error = try #require(await failure(of: pool, Query(Self.sleep, .double(60))))
+            #expect(error.code == .timedOut)
+            #expect(error.sqlState == "57014")
+            #expect(error.isSafeToRetry)
+            #expect(try await pool.run(Query(Self.backend)).int(0, 0) == before)
+        }
+    }
+
+    @Test func nobodyThereIsToldAfterSomePatience() async throws {
+        let lines = LogLines()
+        try await withPool("host=/nowhere password=secret") {
+            $0.patience = .milliseconds(50)
+            $0.log = { lines.append($0) }
+        } _: { pool in
+            for _ in 0..<3 {
+                let error = try #require(await failure(of: pool, Query(Self.one)))
+                #expect(error.code == .connectionFailed)
+                #expect(error.isSafeToRetry)
+            }
+            #expect(!pool.health.isConnected)
+        }
+        #expect(!lines.all.isEmpty)
+        #expect(!lines.all.contains { $0.contains("secret") })
+    }
+
+    @Test func aReadOnlyServerIsToldApart() async throws {
+        let database = try freshDatabase()
+        try PrivateCluster.shared().psql("CREATE TABLE notes (id int8)", database: database)
+        try await withPool(database + " options='-c default_transaction_read_only=on'") { pool in
+            let error = try #require(await failure(of: pool, Query(Self.insertNote, .int8(1))))
+            #expect(error.code == .readOnly)
+            #expect(error.isSafeToRetry)
+            #expect(try await pool.run(Query(Self.one)).int(0, 0) == 1)
+        }
+    }
+
+    @Test func shuttingDownWaitsForWhatIsOnItsWayAndRefusesTheRest() async throws {
+        try await withPool(anyDatabase()) { pool in
+            async let slow = pool.run(Query(Self.sleep, .double(0.2)))
+            _ = try await pool.run(Query(Self.one))
+            await pool.shutDown()
+            #expect(pool.health.inFlight == 0)
+            #expect(pool.health.connections == 0)
+            #expect(try await slow.rowCount == 1)
+            let error = try #require(await failure(of: pool, Query(Self.one)))
+            #expect(error.code == .shuttingDown)
+        }
+    }
+
+    @Test func aPoolMayBeUsedFromOutsideOfItsShard() async throws {
+        try await withPool(anyDatabase()) { pool in
+            pool.start()
+            let value = try await Task.detached { try await pool.run(Query(Self.one)).int(0, 0) }.value
+            #expect(value == 1)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import HTTP
+import HTTPServer
+import TestSupport
+import Testing
+
+/// Broken requests get their status and the end of the connection, however their bytes arrive.
+struct RefusalTests {
+    private static let cases: [(request: String, status: Int, code: String)] = [
+        ("GET / HTTP/1.1\r\n\r\n", 400, "missing_host"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "duplicate_host"),
+        ("GET / HTTP/1.1\nHost: a\r\n\r\n", 400, "bare_line_feed"),
+        ("GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed_request_line"),
+        ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505, "unsupported_version"),
+        ("GET /../etc HTTP/1.1\r\nHost: a\r\n\r\n", 400, "unsafe_path"),
+        ("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501, "connect_refused"),
+        ("GET / HTTP/1.1\r\nHost: a\r\n folded: x\r\n\r\n", 400, "folded_field"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nA : x\r\n\r\n", 400, "malformed_field_name"),
+        ("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", 400, "duplicate_length"),
+        (
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400,
+            "length_and_encoding"
+        ),
+        ("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "unknown_transfer_coding"),
+        ("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", 400, "malformed_chunk_size"),
+        ("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab", 400, "malformed_chunk_end"),
+        ("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n", 413, "body_too_large"),
+        (
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n"
+                + String(repeating: "x", count: 1000) + "\r\n1\r\nx\r\n", 413, "body_too_large"
+        ),
+        ("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: tea\r\n\r\n", 417, "unknown_expectation"),
+        ("GET /" + String(repeating: "x", count: 9000) + " HTTP/1.1\r\n", 414, "request_line_too_long"),
+        ("GET / HTTP/1.1\r\nA: " + String(repeating: "x", count: 17_000) + "\r\n", 431, "field_too_large"),
+    ]
+
+    @Test(arguments: cases.indices)
+    func aBrokenRequestGetsItsStatusAndTheEnd(index: Int) async throws {
+        let (request, status, code) = Self.cases[index]
+        var limits = Limits()
+        limits.body.body = 1000
+        let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
+        try await blocking {
+            let bytes = Array(request.utf8)
+            for size in [bytes.count, (bytes.count + 1) / 2, bytes.count > 2000 ? 100 : 1] {
+                let client = try RawClient(port: test.port)
+                // What follows must not be taken for a request.
+                client.connection.send(bytes, inPiecesOf: size)
+                client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                let exchange = try client.readResponse()
+                #expect(exchange.status == status)
+                #expect(exchange["connection"] == "close")
+                #expect(exchange.json["code"] as? String == code)
+                #expect((exchange.json["error"] as? String)?.isEmpty == false)
+                let (rest, end) = client.readToEnd()
+                #expect(rest.isEmpty)
+                #expect(end == .cut)
+            }
+        }
+        #expect(try test.records(3).allSatisfy { $0.outcome == .refused(code) })
+    }
+
+    @Test func aTruncatedRequestIsToldSo() async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        for request in ["GET / HT", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc"] {
+            let (text, end) = try await blocking { try test.answer(to: request) }
+            #expect(text.hasPrefix("HTTP/1.1 400 "))
+            #expect(text.contains("\"truncated\""))
+            #expect(end == .cut)
+        }
+    }
+
+    @Test func aBodyIsAskedForOnlyWhenItIsWanted() async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        let expecting = [("Expect", "100-continue"), ("Content-Length", "3")]
+        try await blocking {
+            let wanted = try RawClient(port: test.port)
+            wanted.request("POST", "/echo", fields: expecting)
+            #expect(try wanted.readHead().status == 100)
+            wanted.send("abc")
+            #expect(try wanted.readResponse().text == "abc")
+
+            for (path, status) in [("/nowhere", 404), ("/", 405)] {
+                let unwanted = try RawClient(port: test.port)
+                unwanted.request("POST", path, fields: expecting)
+                let exchange = try unwanted.readResponse()
+                #expect(exchange.status == status)
+                #expect(exchange["connection"] == "close")
+                #expect(unwanted.readToEnd().end == .cut)
+            }
+
+            let large = try RawClient(port: test.port)
+            large.request("POST", "/echo", fields: [("Expect", "100-continue"), ("Content-Length", "99999999")])
+            #expect(try large.readResponse().status == 413)
+        }
+    }
+
+    /// Without a lingering close the bytes still under way would answer with a reset, which overtakes the response.
+    @Test func whoSendsALargeBodyGetsToReadWhyItIsRefused() async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            let length = 12 * 1024 * 1024
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n")
+            #expect(client.connection.send([UInt8](repeating: 120, count: length)))
+            let exchange = try client.readResponse()
+            #expect(exchange.status == 413)
+            #expect(exchange.end == .complete)
+        }
+    }
+
+    @Test func bodiesTogetherAreLimited() async throws {
+        var limits = Limits()
+        limits.bodiesTogether = 100
+        let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
+        try await blocking {
+            for _ in 0..<3 {
+                let refused = try RawClient(port: test.port)
+                refused.request("POST", "/echo", body: [UInt8](repeating: 120, count: 101))
+                let exchange = try refused.readResponse()
+                #expect(exchange.status == 503)
+                #expect(exchange.json["code"] as? String == "overloaded")
+                // What was held is let go with its request.
+                let served = try RawClient(port: test.port)
+                for _ in 0..<3 {
+                    served.request("POST", "/echo", body: [UInt8](repeating: 120, count: 100))
+                    #expect(try served.readResponse().body.count == 100)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import HTTP
+import Testing
+
+@testable import HTTPServer
+
+struct RouterTests {
+    private let router: Router = {
+        var router = Router()
+        let nothing: Handler = { _, _ in }
+        router.on(.get, "/", nothing)
+        router.on(.post, "/llmchat", nothing)
+        router.on(.get, "/replies/:id", nothing)
+        router.on(.delete, "/replies/:id", nothing)
+        router.on(.get, "/replies", nothing)
+        return router
+    }()
+
+    private func describe(_ method: HTTP.Method, _ target: String) throws -> String {
+        switch router.match(method, try Target(target, for: method)) {
+        case .handler(_, let pattern, let parameter): "\(pattern) \(parameter ?? "-")"
+        case .options(let allow, _): "options \(allow)"
+        case .wrongMethod(let allow, _): "wrong \(allow)"
+        case .nothing: "nothing"
+        }
+    }
+
+    @Test(arguments: [
+        (HTTP.Method.get, "/", "/ -"),
+        (.head, "/", "/ -"),
+        (.get, "/?a=b", "/ -"),
+        (.get, "http://other/", "/ -"),
+        (.get, "http://other", "/ -"),
+        (.post, "/llmchat", "/llmchat -"),
+        (.post, "/llmchat/", "/llmchat -"),
+        (.post, "/llm%63hat", "/llmchat -"),
+        (.post, "/llmchat//", "nothing"),
+        (.post, "//llmchat", "nothing"),
+        (.post, "/LLMchat", "nothing"),
+        (.get, "/llmchat", "wrong OPTIONS, POST"),
+        (.get, "/replies", "/replies -"),
+        (.get, "/replies/", "/replies -"),
+        (.get, "/replies/12", "/replies/:id 12"),
+        (.head, "/replies/12", "/replies/:id 12"),
+        (.get, "/replies/12/", "/replies/:id 12"),
+        (.get, "/replies/a%20b", "/replies/:id a b"),
+        (.get, "/replies/a%2Fb", "/replies/:id a%2Fb"),
+        (.get, "/replies/1/2", "nothing"),
+        (.put, "/replies/12", "wrong DELETE, GET, HEAD, OPTIONS"),
+        (.options, "/replies/12", "options DELETE, GET, HEAD, OPTIONS"),
+        (.options, "*", "options DELETE, GET, HEAD, OPTIONS, POST"),
+        (.options, "/nowhere", "nothing"),
+    ])
+    func aTargetFindsItsRoute(method: HTTP.Method, target: String, expected: String) throws {
+        #expect(try describe(method, target) == expected)
+    }
+
+    @Test(arguments: [
+        ("abc-123", true), ("4bf92f3577b34da6a3ce929d0e0e4736", true), ("a/b:c=d.e_f+g", true), ("", false),
+        ("a b", false),
+        ("a\"b", false), ("ä", false), (String(repeating: "x", count: 64), true),
+        (String(repeating: "x", count: 65), false),
+    ])
+    func anIdIsTakenOnlyIfItIsSane(id: String, isSane: Bool) {
+        #expect(RequestID.isSane(id) == isSane)
+    }
+
+    @Test func idsDiffer() {
+        var ids = RequestID(seed: 1)
+        let made = (0..<1000).map { _ in ids.next() }
+        #expect(Set(made).count == 1000)
+        #expect(made.allSatisfy { $0.utf8.count == 13 && RequestID.isSane($0) })
+    }
+}

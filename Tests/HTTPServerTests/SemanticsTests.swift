@@ -1,0 +1,206 @@
+import HTTP
+import HTTPServer
+import TestSupport
+import Testing
+
+/// What RFC 9110 asks of every server, seen from the socket.
+struct SemanticsTests {
+    private func makeServer() throws -> TestServer {
+        try TestServer { $0.addUsualRoutes() }
+    }
+
+    @Test(arguments: ["/", "/stream"])
+    func headIsAnsweredAsGetWithoutTheBody(path: String) async throws {
+        let test = try makeServer()
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.send("HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            let head = try client.readHead(of: "HEAD")
+            #expect(head.status == 200)
+            #expect(head["content-type"] == "text/plain")
+            #expect(path == "/stream" || head["content-length"] == "5")
+            #expect(try client.readResponse().text == "hello")
+        }
+    }
+
+    @Test func optionsTellsTheMethods() async throws {
+        let test = try makeServer()
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("OPTIONS", "/echo")
+            let one = try client.readResponse()
+            #expect(one.status == 204)
+            #expect(one["allow"] == "OPTIONS, POST")
+            #expect(one["content-length"] == nil)
+            client.request("OPTIONS", "*")
+            #expect(try client.readResponse()["allow"] == "GET, HEAD, OPTIONS, POST")
+        }
+    }
+
+    @Test func anUnknownPathIsRefusedAndTheConnectionStays() async throws {
+        let test = try makeServer()
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.post("/nowhere", json: "{}")
+            let exchange = try client.readResponse()
+            #expect(exchange.status == 404)
+            #expect(exchange["content-type"] == "application/json")
+            #expect(exchange.json["code"] as? String == "not_found")
+            client.request("GET", "/")
+            #expect(try client.readResponse().status == 200)
+        }
+        let records = try test.records(2)
+        #expect(records[0].route == nil)
+        #expect(records[0].outcome == .refused("not_found"))
+        #expect(records[1].outcome == .completed)
+    }
+
+    @Test func aWrongMethodIsToldTheRightOnes() async throws {
+        let test = try makeServer()
+        let exchange = try await blocking { try RawClient.get(port: test.port, "/echo") }
+        #expect(exchange.status == 405)
+        #expect(exchange["allow"] == "OPTIONS, POST")
+        #expect(exchange.json["code"] as? String == "method_not_allowed")
+    }
+
+    @Test func absoluteFormIsServed() async throws {
+        let test = try makeServer()
+        let (text, _) = try await blocking {
+            try test.answer(to: "GET http://chatterd.test/ HTTP/1.1\r\nHost: other\r\n\r\n")
+        }
+        #expect(text.hasSuffix("\r\n\r\nhello"))
+    }
+
+    @Test func anOldClientIsClosedAfterItsResponse() async throws {
+        let test = try makeServer()
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.send("GET / HTTP/1.0\r\n\r\n")
+            let head = try client.readHead()
+            #expect(head["connection"] == "close")
+            #expect(String(decoding: client.readBody(), as: UTF8.self) == "hello")
+            #expect(client.readToEnd().end == .cut)
+        }
+    }
+
+    @Test func anOldClientIsKeptIfItAsks() async throws {
+        let test = try makeServer()
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            for _ in 0..<2 {
+                client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                #expect(try client.readHead()["connection"] == "keep-alive")
+                #expect(String(decoding: client.readBody(), as: UTF8.self) == "hello")
+            }
+        }
+    }
+
+    @Test func anOldClientGetsAStreamWithoutChunks() async throws {
+        let test = try makeServer()
+        let (text, end) = try await blocking {
+            try test.answer(to: "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        }
+        #expect(!text.contains("transfer-encoding"))
+        #expect(text.hasSuffix("connection: close\r\n\r\none two three"))
+        #expect(end == .cut)
+    }
+
+    @Test func connectionCloseIsHeard() async throws {
+        let test = try makeServer()
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("GET", "/", fields: [("Connection", "close")])
+            let exchange = try client.readResponse()
+            #expect(exchange["connection"] == "close")
+            #expect(client.readToEnd().end == .cut)
+        }
+    }
+
+    @Test func aSaneIdIsEchoedAndAnotherReplaced() async throws {
+        let test = try makeServer()
+        try await blocking {
+            let own = try RawClient.get(port: test.port, "/", fields: [("X-Request-Id", "trace-1")])
+            #expect(own["x-request-id"] == "trace-1")
+            let made = try RawClient.get(port: test.port, "/", fields: [("X-Request-Id", "two words")])
+            #expect(made["x-request-id"]?.utf8.count == 13)
+        }
+        #expect(try test.records(2)[0].id == "trace-1")
+    }
+
+    @Test func bodiesOfBothKindsReachTheHandlerHoweverTheyArrive() async throws {
+        let test = try makeServer()
+        let requests = [
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nhello world",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5;x=y\r\nworld\r\n0\r\n\r\n",
+        ]
+        try await blocking {
+            for size in [1, 2, 7, 1000] {
+                let client = try RawClient(port: test.port)
+                for request in requests + requests {
+                    client.connection.send(Array(request.utf8), inPiecesOf: size)
+                    #expect(try client.readResponse().text == "hello world")
+                }
+            }
+        }
+    }
+
+    @Test func aHandlerThatAnswersNothingIsAnsweredFor() async throws {
+        let test = try TestServer { $0.on(.get, "/") { _, _ in } }
+        let exchange = try await blocking { try RawClient.get(port: test.port, "/") }
+        #expect(exchange.status == 500)
+        #expect(exchange.json["code"] as? String == "internal_error")
+        #expect(try test.records(1)[0].outcome == .refused("internal_error"))
+    }
+
+    @Test func aSecondResponseIsLeftOut() async throws {
+        let test = try TestServer {
+            $0.on(.get, "/") { _, responder in
+                responder.respond(.ok, body: [1])
+                responder.respond(.ok, body: [2])
+                #expect(responder.stream(.ok).isClosed)
+            }
+        }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            for _ in 0..<2 {
+                client.request("GET", "/")
+                #expect(try client.readResponse().body == [1])
+            }
+        }
+    }
+
+    @Test func fieldsThatFrameTheMessageAreTheServers() async throws {
+        let test = try TestServer {
+            $0.on(.get, "/") { _, responder in
+                let fields: Fields = [
+                    .contentLength: "99", .transferEncoding: "chunked", .connection: "close", .date: "x",
+                    .etag: "\"1\"",
+                ]
+                responder.respond(.ok, fields: fields, body: Array("hello".utf8))
+            }
+        }
+        let exchange = try await blocking { try RawClient.get(port: test.port, "/") }
+        #expect(exchange.text == "hello")
+        #expect(exchange["etag"] == "\"1\"")
+        #expect(exchange.head.fields.count == 4)
+    }
+
+    @Test func aRecordTellsWhatHappened() async throws {
+        let test = try TestServer {
+            $0.on(.post, "/replies/:id") { request, responder in
+                responder.annotate("reply", request.parameter ?? "")
+                responder.respond(.created, body: request.body)
+            }
+        }
+        let request = "POST /replies/7 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+        let (text, _) = try await blocking { try test.answer(to: request) }
+        let record = try test.records(1)[0]
+        #expect(record.method == .post)
+        #expect(record.route == "/replies/:id")
+        #expect(record.status == .created)
+        #expect(record.bytesIn == request.utf8.count)
+        #expect(record.bytesOut == text.utf8.count)
+        #expect(record.outcome == .completed)
+        #expect(record.annotations.map { "\($0.key)=\($0.value)" } == ["reply=7"])
+    }
+}

@@ -8,6 +8,7 @@ import TestSupport
 final class TestServer: Sendable {
     let server: Server
     let port: Int
+    let shards: [Shard]
     private let log: Lock<[ExchangeRecord]>
 
     init(shards count: Int = 1, limits: Limits = Limits(), _ route: (inout Router) -> Void) throws {
@@ -18,8 +19,8 @@ final class TestServer: Sendable {
         environment.wallClock = { 784_111_777 }
         environment.seed = { 7 }
         environment.onExchangeEnd = { record in log.withLock { $0.append(record) } }
-        server = Server(
-            shards: try Shard.makeAll(count: count), limits: limits, router: router, environment: environment)
+        shards = try Shard.makeAll(count: count)
+        server = Server(shards: shards, limits: limits, router: router, environment: environment)
         guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: 0) else {
             throw TestFailure("no loopback address")
         }

@@ -1,0 +1,126 @@
+import HTTP
+import HTTPServer
+import TestSupport
+import Testing
+
+/// Many connections, their slots, and the end of them all.
+struct ConnectionCountTests {
+    @Test func whoFindsNoSlotWaitsForOne() async throws {
+        var limits = Limits()
+        limits.connections = 2
+        let test = try TestServer(shards: 2, limits: limits) { $0.addUsualRoutes() }
+        try await blocking {
+            let first = try RawClient(port: test.port)
+            let second = try RawClient(port: test.port)
+            for client in [first, second] {
+                client.request("GET", "/")
+                #expect(try client.readResponse().status == 200)
+            }
+            let third = try RawClient(port: test.port)
+            third.request("GET", "/")
+            #expect(test.server.connectionCount == 2)
+            first.close()
+            #expect(try third.readResponse().status == 200)
+            #expect(test.server.connectionCount == 2)
+        }
+    }
+
+    @Test func aThousandConnectionsAreServedAndForgotten() async throws {
+        let test = try TestServer(shards: 2) { $0.addUsualRoutes() }
+        try await blocking {
+            var clients: [RawClient] = []
+            for _ in 0..<1000 {
+                clients.append(try RawClient(port: test.port))
+            }
+            for _ in 0..<2 {
+                for client in clients {
+                    client.request("GET", "/")
+                }
+                for client in clients {
+                    #expect(try client.readResponse().text == "hello")
+                }
+            }
+            #expect(test.server.connectionCount == 1000)
+            for client in clients {
+                client.close()
+            }
+        }
+        await test.server.waitUntilIdle()
+        #expect(test.server.connectionCount == 0)
+        #expect(test.records.count == 2000)
+    }
+
+    @Test func shutdownClosesWhatIsIdleAndCompletesWhatIsRunning() async throws {
+        let begun = Gate()
+        let mayEnd = Gate()
+        let test = try TestServer(shards: 2) {
+            $0.addUsualRoutes()
+            $0.on(.get, "/slow") { _, responder in
+                begun.open()
+                // A thread of its own waits: the shard must not.
+                _ = try? await blocking { mayEnd.wait() }
+                responder.respond(.ok, body: Array("done".utf8))
+            }
+        }
+        let idle = try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("GET", "/")
+            #expect(try client.readResponse().status == 200)
+            return Confined(client)
+        }
+        let running = try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("GET", "/slow")
+            #expect(begun.wait())
+            return Confined(client)
+        }
+        async let shutdown: Void = test.server.shutDown(within: .seconds(30))
+        try await blocking {
+            #expect(idle.client.readToEnd() == ([], .cut))
+            idle.client.close()
+            // Nobody listens any more.
+            try eventually("connections are refused") { (try? RawClient(port: test.port)) == nil }
+            mayEnd.open()
+            let exchange = try running.client.readResponse()
+            #expect(exchange.text == "done")
+            #expect(exchange["connection"] == "close")
+            running.client.close()
+        }
+        await shutdown
+        #expect(test.server.connectionCount == 0)
+    }
+
+    @Test func shutdownCutsOffWhatOutlastsItsGrace() async throws {
+        let begun = Gate()
+        let test = try TestServer {
+            $0.on(.get, "/") { _, responder in
+                let stream = responder.stream(.ok)
+                stream.onClientGone = { withExtendedLifetime(stream) {} }
+                begun.open()
+            }
+        }
+        let client = try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("GET", "/")
+            #expect(begun.wait())
+            return Confined(client)
+        }
+        await test.server.shutDown(within: .milliseconds(20))
+        try await blocking {
+            let head = try client.client.readHead()
+            #expect(head.status == 200)
+            #expect(client.client.readBody().isEmpty)
+            #expect(client.client.bodyEnd == .reset)
+        }
+        #expect(try test.records(1)[0].outcome == .aborted)
+    }
+}
+
+/// Hands a client from one blocking part of a test to the next.
+private struct Confined: @unchecked Sendable {
+    let client: RawClient
+
+    init(_ client: RawClient) {
+        self.client = client
+    }
+}

@@ -1,0 +1,40 @@
+import Sockets
+import TestSupport
+import Testing
+
+/// A listener whose connections become endpoints.
+final class TestServer: Sendable {
+    let port: Int
+    let listener: Listener
+    private let endpoints: Monitor<[Endpoint]>
+
+    /// Listens on a free port of 127.0.0.1; every piece of input comes to `onBytes`, on the shard.
+    init(
+        on shard: Shard, slots: Int = 100, tls: (@Sendable () -> TLSContext)? = nil,
+        onBytes: (@Sendable (TCPStream, Span<UInt8>) -> Void)? = nil
+    ) throws {
+        let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: 0))
+        let endpoints = Monitor<[Endpoint]>([])
+        self.endpoints = endpoints
+        listener = try Listener(binding: address, on: shard, slots: slots) { descriptor, peer in
+            let endpoint = Endpoint.adopt(descriptor, peer, on: shard, tls: tls?(), onBytes: onBytes)
+            endpoints.withLock { $0.append(endpoint) }
+        }
+        port = Int(listener.address.port)
+        listener.start()
+    }
+
+    /// The connections so far.
+    var count: Int { endpoints.withLock { $0.count } }
+
+    /// Waits for a connection by its number, from 0.
+    func connection(_ number: Int) throws -> Endpoint {
+        let found = endpoints.wait { $0.count > number ? $0[number] : nil }
+        return try #require(found, "connection \(number) never came")
+    }
+
+    /// Sends back what comes.
+    static let echo: @Sendable (TCPStream, Span<UInt8>) -> Void = { stream, bytes in
+        stream.write(bytes)
+    }
+}

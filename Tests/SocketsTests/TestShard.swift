@@ -1,0 +1,20 @@
+import Sockets
+import Synchronization
+
+/// A few shards for all tests: a shard lives as long as the process.
+enum TestShard {
+    private static let all: Result<[Shard], SocketError> = {
+        do throws(SocketError) {
+            return .success(try Shard.makeAll(count: 2))
+        } catch {
+            return .failure(error)
+        }
+    }()
+    private static let next = Atomic(0)
+
+    /// One of them.
+    static func any() throws -> Shard {
+        let shards = try all.get()
+        return shards[next.wrappingAdd(1, ordering: .relaxed).oldValue % shards.count]
+    }
+}

@@ -99,6 +99,9 @@ extension Configuration.Upstreams {
         if reader.flag(.echo) {
             list.append(echo)
         }
+        if list.isEmpty, reader.problems.isEmpty {
+            reader.report("\(Setting.upstreams.name) lists no model server")
+        }
         var names: Set<String> = []
         for upstream in list where !names.insert(upstream.name).inserted {
             reader.report(

@@ -62,7 +62,7 @@ public struct Configuration: Sendable {
 
     /// The model servers, and what an answer may cost.
     public struct Upstreams: Sendable {
-        /// The model servers in order; the first that serves a model is asked.
+        /// The model servers in order, at least one.
         public var list: [Upstream]
         /// Idle connections kept for each model server and shard.
         public var connections: Int

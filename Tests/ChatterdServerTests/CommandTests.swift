@@ -1,0 +1,234 @@
+import Bytes
+import ChatterdServer
+import Dispatch
+import Glibc
+import Testing
+
+/// A runner whose words come back.
+private struct Captured: Sendable {
+    let output = Lock("")
+    let errors = Lock("")
+    let served = Lock<[Configuration]>([])
+
+    func run(_ arguments: String..., environment: [String: String] = [:]) async -> Int32 {
+        let actions = CommandActions(
+            serve: { configuration, _ in
+                served.withLock { $0.append(configuration) }
+                return 0
+            },
+            migrate: { _ in 1 },
+            checkDatabase: { _ in [.fine("PostgreSQL", "17.2"), .wrong("schema", "out of date", advice: "migrate")] })
+        let runner = CommandRunner(
+            environment: environment, actions: actions, output: { text in output.withLock { $0 += text + "\n" } },
+            errors: { text in errors.withLock { $0 += text + "\n" } })
+        return await runner.run(arguments)
+    }
+
+    var outputText: String { output.withLock { $0 } }
+    var errorText: String { errors.withLock { $0 } }
+}
+
+@Suite struct CommandTests {
+    @Test(arguments: [
+        (["serve"], Command.serve(isDevelopment: false)), (["serve", "--dev"], .serve(isDevelopment: true)),
+        (["migrate"], .migrate), (["doctor"], .doctor), (["health"], .health), (["version"], .version),
+        (["--version"], .version), (["help"], .help(.commands)), (["--help"], .help(.commands)),
+        (["-h"], .help(.commands)), (["serve", "--help"], .help(.commands)), (["help", "limits"], .help(.limits)),
+        (["help", "variables"], .help(.variables)),
+    ])
+    func argumentsMakeACommand(_ arguments: [String], command: Command) throws {
+        #expect(try Command(arguments: arguments) == command)
+    }
+
+    @Test(arguments: [
+        [], ["srve"], [""], ["serve", "--prod"], ["serve", "--dev", "8080"], ["migrate", "now"], ["health", "--dev"],
+        ["help", "me"], ["help", "limits", "variables"], ["--dev"], ["version", "1"], ["SERVE"],
+    ])
+    func otherArgumentsMakeNone(_ arguments: [String]) {
+        #expect(throws: CommandUsageError.self) { try Command(arguments: arguments) }
+    }
+
+    @Test func aWrongCommandIsExplainedOnStandardError() async {
+        let captured = Captured()
+        #expect(await captured.run("srve") == 2)
+        #expect(captured.errorText.hasPrefix("chatterd: there is no command \"srve\"\n\nusage: chatterd <command>"))
+        #expect(captured.outputText.isEmpty)
+    }
+
+    @Test func aWrongConfigurationIsAFailureAndNothingIsServed() async {
+        let captured = Captured()
+        #expect(await captured.run("serve", environment: ["CHATTERD_LISTEN": "x", "CHATTERD_ECO": "1"]) == 1)
+        #expect(captured.errorText.split(separator: "\n").count == 4, "a heading, and three problems")
+        #expect(captured.served.withLock { $0.isEmpty })
+    }
+
+    @Test func serveIsHandedTheConfiguration() async {
+        let captured = Captured()
+        #expect(await captured.run("serve", "--dev", environment: ["CHATTERD_LISTEN": ":1"]) == 0)
+        #expect(await captured.run("serve", environment: ["PGHOST": "h"]) == 0)
+        #expect(captured.served.withLock { $0.map(\.store.database) } == [.privateCluster, .libpqEnvironment])
+    }
+
+    @Test func theExitCodeIsThatOfTheAction() async {
+        #expect(await Captured().run("migrate", environment: ["PGHOST": "h"]) == 1)
+    }
+
+    @Test func versionIsOneLine() async {
+        let captured = Captured()
+        #expect(await captured.run("version") == 0)
+        #expect(captured.outputText == "chatterd \(Version.current)\n")
+    }
+
+    @Test func helpListsEveryVariableAndEveryLimit() async {
+        let (variables, limits) = (Captured(), Captured())
+        #expect(await variables.run("help", "variables") == 0)
+        #expect(await limits.run("help", "limits") == 0)
+        for setting in Setting.allCases {
+            let line = "  \(setting.name)  (default \(setting.entry.standardText), in \(setting.entry.unit)"
+            #expect(variables.outputText.contains(line))
+            #expect(limits.outputText.contains(line) == setting.entry.isLimit)
+        }
+    }
+
+    @Test func helpHasNoLineThatIsTooLongForATerminal() async {
+        let captured = Captured()
+        _ = await captured.run("help", "variables")
+        for line in captured.outputText.split(separator: "\n") {
+            #expect(line.count <= 120, "\(line)")
+        }
+    }
+
+    @Test func theProcessHasAnEnvironment() {
+        #expect(CommandRunner.processEnvironment["PATH"]?.isEmpty == false)
+    }
+}
+
+/// A server for one request after the other, on a thread.
+private final class TinyServer: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init(answer: @escaping @Sendable (_ requestLine: String) -> String) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = descriptor
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, length) + listen(descriptor, 16) + getsockname(descriptor, generic, &length)
+            }
+        }
+        try #require(status == 0)
+        port = UInt16(bigEndian: address.sin_port)
+        DispatchQueue(label: "tiny").async {
+            while true {
+                let client = accept(descriptor, nil, nil)
+                guard client >= 0 else { return }
+                var bytes = [UInt8](repeating: 0, count: 4_096)
+                let count = recv(client, &bytes, bytes.count, 0)
+                let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+                let reply = Array(answer(text.split(separator: "\r\n").first.map(String.init) ?? "").utf8)
+                _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
+                close(client)
+            }
+        }
+    }
+
+    deinit {
+        // Wakes the thread out of accept.
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        close(descriptor)
+    }
+
+    static func ok(_ body: String) -> String { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)" }
+}
+
+@Suite struct HealthTests {
+    @Test func aServerThatIsAliveIsHealthyThroughAnyInterface() async throws {
+        let server = try TinyServer { line in
+            line == "GET /healthz HTTP/1.0" ? TinyServer.ok("{}") : "HTTP/1.1 404 Not Found\r\n\r\n"
+        }
+        for host in ["127.0.0.1", "0.0.0.0", "localhost", ""] {
+            #expect(await Captured().run("health", environment: ["CHATTERD_LISTEN": "\(host):\(server.port)"]) == 0)
+        }
+    }
+
+    @Test(arguments: ["HTTP/1.1 503 Service Unavailable\r\n\r\n", "", "hello\r\n", "HTTP/1.1\r\n\r\n"])
+    func aServerThatIsNotWellIsNotHealthy(_ answer: String) async throws {
+        let server = try TinyServer { _ in answer }
+        let captured = Captured()
+        #expect(await captured.run("health", environment: ["CHATTERD_LISTEN": "127.0.0.1:\(server.port)"]) == 1)
+        #expect(captured.errorText.contains("127.0.0.1:\(server.port)"))
+    }
+
+    @Test func nobodyIsNotHealthy() async {
+        let captured = Captured()
+        #expect(await captured.run("health", environment: ["CHATTERD_LISTEN": "127.0.0.1:1"]) == 1)
+        #expect(captured.errorText == "chatterd: no server answers at 127.0.0.1:1: Connection refused\n")
+        #expect(await captured.run("health", environment: ["CHATTERD_LISTEN": "127.0.0.1:0"]) == 1)
+    }
+}
+
+@Suite struct DoctorTests {
+    private func ollama() throws -> TinyServer {
+        try TinyServer { line in
+            switch line {
+            case "GET /api/version HTTP/1.0": TinyServer.ok(#"{"version":"0.9.1"}"#)
+            case "GET /api/tags HTTP/1.0":
+                TinyServer.ok(#"{"models":[{"name":"tiny:latest","size":1},{"name":"big:7b"}]}"#)
+            default: "HTTP/1.1 404 Not Found\r\n\r\n"
+            }
+        }
+    }
+
+    private func lines(_ environment: [String: String]) async -> (status: Int32, lines: [String]) {
+        let captured = Captured()
+        let status = await captured.run("doctor", environment: environment)
+        return (status, captured.outputText.split(separator: "\n").map(String.init))
+    }
+
+    @Test func aWrongConfigurationIsAllThatIsLookedAt() async {
+        let (status, lines) = await lines(["CHATTERD_LISTEN": "x", "CHATTERD_SHARDS": "0"])
+        #expect(status == 1)
+        #expect(lines.count == 2)
+        #expect(lines.allSatisfy { $0.hasPrefix("FAIL  configuration: CHATTERD_") })
+    }
+
+    @Test func aModelServerIsAskedForVersionAndModels() async throws {
+        let server = try ollama()
+        let (status, lines) = await lines([
+            "CHATTERD_LISTEN": "127.0.0.1:0", "OLLAMA_URL": "http://127.0.0.1:\(server.port)", "PGHOST": "h",
+            "CHATTERD_ECHO": "1",
+        ])
+        #expect(status == 1, "the schema is out of date")
+        #expect(lines.contains("ok    PostgreSQL: 17.2"))
+        #expect(lines.contains("FAIL  schema: out of date; migrate"))
+        #expect(lines.contains("ok    CHATTERD_LISTEN: 127.0.0.1:0 is free"))
+        #expect(lines.contains("ok    model server ollama: http://127.0.0.1:\(server.port) is Ollama 0.9.1"))
+        #expect(lines.contains("ok    model server ollama: models: tiny:latest, big:7b"))
+        #expect(lines.contains("ok    model server echo: built in"))
+    }
+
+    @Test func missingModelsAndServersAreFound() async throws {
+        let server = try ollama()
+        let other = try TinyServer { _ in TinyServer.ok("<html>") }
+        let (_, lines) = await lines([
+            "CHATTERD_LISTEN": "127.0.0.1:\(server.port)",
+            "CHATTERD_UPSTREAMS": """
+            [{"name":"a","kind":"ollama","url":"http://127.0.0.1:\(server.port)","key":"sesame","models":["tiny","huge"]},
+             {"name":"b","kind":"ollama","url":"http://127.0.0.1:1"},
+             {"name":"c","kind":"ollama","url":"http://127.0.0.1:\(other.port)"}]
+            """,
+        ])
+        #expect(lines.contains("FAIL  model server a: it lacks huge; fetch there: ollama pull huge"))
+        #expect(lines.contains { $0.hasPrefix("FAIL  model server b: nobody answers at http://127.0.0.1:1") })
+        #expect(
+            lines.contains { $0.hasPrefix("FAIL  model server c: http://127.0.0.1:\(other.port) does not answer as") })
+        #expect(lines.contains { $0.hasPrefix("FAIL  PostgreSQL: no database is named") })
+        #expect(
+            lines.contains { $0.hasPrefix("FAIL  CHATTERD_LISTEN: 127.0.0.1:\(server.port) cannot be listened on") })
+        #expect(!lines.joined().contains("sesame"))
+    }
+}

@@ -47,12 +47,6 @@ public struct ByteBuffer: Sendable {
         storage.append(contentsOf: bytes)
     }
 
-    /// Appends what `body` writes, which is at most `capacity` bytes.
-    @inline(__always)
-    mutating func append(upTo capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
-        storage.append(addingCapacity: capacity, initializingWith: body)
-    }
-
     /// Appends a literal.
     public mutating func append(_ text: StaticString) {
         storage.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

@@ -53,12 +53,12 @@ private final class PromptRelay: ExchangeDelegate {
         let outgoing = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: request.body)
         let exchange = generator.client.start(outgoing, to: generator.origin, delegate: self)
         self.exchange = exchange
-        let timer = DeadlineTimer(on: request.shard) { [weak self] in
-            self?.fail(ModelError(.silenceTimeout, "The model server fell silent."))
+        let timer = DeadlineTimer(on: request.shard) { [unowned self] in
+            fail(ModelError(.silenceTimeout, "The model server fell silent."))
         }
         timer.set(after: limits.firstByte)
         self.timer = timer
-        responder.onClientGone = { [weak self] in self?.end() }
+        responder.onClientGone = { self.end() }
         await withCheckedContinuation { ended = $0 }
     }
 
@@ -68,11 +68,11 @@ private final class PromptRelay: ExchangeDelegate {
             fields.set(.contentType, type)
         }
         let stream = responder.stream(head.status, fields: fields)
-        stream.onClientGone = { [weak self] in self?.end() }
-        stream.onDrained = { [weak self] in
-            guard let self, self.isPaused else { return }
-            self.isPaused = false
-            self.timer?.set(after: self.limits.silence)
+        stream.onClientGone = { self.end() }
+        stream.onDrained = { [self] in
+            guard isPaused else { return }
+            isPaused = false
+            timer?.set(after: limits.silence)
             self.exchange?.resume()
         }
         self.stream = stream

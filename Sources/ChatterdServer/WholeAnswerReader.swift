@@ -13,7 +13,7 @@ final class WholeAnswerReader: ReplyReader {
 
     /// Waits for the end of the reply; a client that leaves is reported to it.
     func follow(_ reply: Reply) {
-        responder.onClientGone = { [weak reply] in reply?.readerLeft() }
+        responder.onClientGone = { reply.readerLeft() }
         reply.attach(self)
     }
 

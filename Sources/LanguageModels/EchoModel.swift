@@ -113,7 +113,7 @@ private final class EchoGeneration: Generation {
     }
 
     func start(on shard: Shard) {
-        timer = DeadlineTimer(on: shard) { [weak self] in self?.speak() }
+        timer = DeadlineTimer(on: shard) { [unowned self] in speak() }
         timer?.set(after: interval)
     }
 

@@ -52,7 +52,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         self.exchange = exchange
         self.shard = shard
         totalDeadline = shard.now &+ limits.total.nanoseconds
-        timer = DeadlineTimer(on: shard) { [weak self] in self?.deadlinePassed() }
+        timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
         expect(within: limits.firstByte)
     }
 

@@ -27,7 +27,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private var readsAgain = false
     /// No new batches: it is closed as soon as the last one is answered.
     private(set) var isRetired = false
-    private lazy var timer = DeadlineTimer(on: shard) { [weak self] in self?.timeLimitPassed() }
+    private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in timeLimitPassed() }
 
     /// Takes over a connection that stands.
     ///

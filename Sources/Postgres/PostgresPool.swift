@@ -23,8 +23,8 @@ public final class PostgresPool: @unchecked Sendable {
     private var lastError: PostgresError?
     private var isShuttingDown = false
     private var shutdownContinuations: [UnsafeContinuation<Void, Never>] = []
-    private lazy var retryTimer = DeadlineTimer(on: shard) { [weak self] in self?.connectAsNeeded() }
-    private lazy var patienceTimer = DeadlineTimer(on: shard) { [weak self] in self?.patienceEnded() }
+    private lazy var retryTimer = DeadlineTimer(on: shard) { [unowned self] in connectAsNeeded() }
+    private lazy var patienceTimer = DeadlineTimer(on: shard) { [unowned self] in patienceEnded() }
 
     /// Makes a pool without connections.
     public init(_ configuration: PostgresConfiguration, on shard: Shard) {

@@ -84,7 +84,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             cancel(left)
             return
         }
-        let alarm = service.scheduler.makeAlarm { [weak self] in self?.cancel(left) }
+        let alarm = service.scheduler.makeAlarm { [unowned self] in cancel(left) }
         alarm.set(after: service.limits.disconnectGrace)
         graceAlarm = alarm
     }
@@ -259,7 +259,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
 
     private func pause(atMost duration: Duration) async {
         if pauseAlarm == nil {
-            pauseAlarm = service.scheduler.makeAlarm { [weak self] in self?.wake() }
+            pauseAlarm = service.scheduler.makeAlarm { [unowned self] in wake() }
         }
         pauseAlarm?.set(after: duration)
         await withCheckedContinuation { pause = $0 }

@@ -150,7 +150,7 @@ private final class Place {
 
     func ask(_ cluster: DevelopmentCluster, _ statement: String) throws -> String {
         let psql = try PostgresPrograms.find(version: nil).path("psql")
-        let result = Command([psql, cluster.connectionString, "-XqAt", "-c", statement]).run()
+        let result = Subprocess([psql, cluster.connectionString, "-XqAt", "-c", statement]).run()
         try #require(result.succeeded, "\(result.output)")
         return result.output.split(separator: "\n").joined(separator: "\n")
     }

@@ -43,7 +43,7 @@ enum CommandHelp {
             lines += ["", group.rawValue]
             for setting in members {
                 let entry = setting.entry
-                var facts = "default \(entry.standardText), in \(entry.unit)"
+                var facts = "\(entry.unit), default \(entry.standardText)"
                 if let bounds = entry.bounds { facts += ", \(bounds)" }
                 lines += ["  \(setting.name)  (\(facts))", "      \(entry.meaning)"]
             }

@@ -76,6 +76,9 @@ struct LogEncoder: Sendable {
         case .bytes(let number): append(",\"bytes\":", number, to: &buffer)
         case .attempt(let number): append(",\"attempt\":", number, to: &buffer)
         case .milliseconds(let number): append(",\"ms\":", number, to: &buffer)
+        case .detail(let text):
+            buffer.append(",\"detail\":")
+            append(withoutSecrets(text), limit: Self.longText, to: &buffer)
         case .error(let text):
             buffer.append(",\"error\":")
             append(withoutSecrets(text), limit: Self.longText, to: &buffer)

@@ -31,9 +31,9 @@ extension Log {
         public var status: Int
         /// The appID, where the request has one.
         public var appID: String?
-        /// Bytes of the request's body.
+        /// Bytes read for the request, its head included.
         public var bytesIn: Int
-        /// Bytes of the response's body.
+        /// Bytes written for the response, its head included.
         public var bytesOut: Int
         /// Nanoseconds from the first byte of the request to the first of the response, if there was one.
         public var firstByte: UInt64?
@@ -86,6 +86,8 @@ extension Log {
         case attempt(Int)
         /// A time in milliseconds.
         case milliseconds(Int)
+        /// What was done, in the words of a part of the server: never what came from a client or a model.
+        case detail(String)
         /// The words of a database, a model server or the system about a failure: their own, never what was sent to them.
         case error(String)
     }

@@ -84,7 +84,7 @@ private struct Captured: Sendable {
         #expect(await variables.run("help", "variables") == 0)
         #expect(await limits.run("help", "limits") == 0)
         for setting in Setting.allCases {
-            let line = "  \(setting.name)  (default \(setting.entry.standardText), in \(setting.entry.unit)"
+            let line = "  \(setting.name)  (\(setting.entry.unit), default \(setting.entry.standardText)"
             #expect(variables.outputText.contains(line))
             #expect(limits.outputText.contains(line) == setting.entry.isLimit)
         }

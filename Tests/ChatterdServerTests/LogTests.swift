@@ -105,6 +105,7 @@ private enum Outcome: String, CaseIterable {
     @Test func aSecretInTheWordsOfAnErrorIsBlottedOut() {
         let captured = Captured(secrets: ["hunter2", "", "a"])
         captured.log.event(.error, "store away", .error("missing \"=\" after \"hunter2\", a pity"))
+        captured.log.event(.info, "migration", .detail("of hunter2"))
         let text = captured.text()
         #expect(!text.contains("hunter2"))
         #expect(text.contains("a pity"))

@@ -23,7 +23,7 @@ public final class Application: Sendable {
     /// Waits for the database, migrates it, listens, and returns.
     public static func start(_ configuration: Configuration, log: Log) async throws(StartError) -> Application {
         let target = try ConnectionTarget(configuration.store.database)
-        let migrator = Migrator(Migration.embedded, target: target) { log.event(.info, "migration", .error($0)) }
+        let migrator = Migrator(Migration.embedded, target: target) { log.event(.info, "migration", .detail($0)) }
         do {
             _ = try await migrator.run(patience: configuration.store.startTimeout)
         } catch {

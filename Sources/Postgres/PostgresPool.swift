@@ -44,15 +44,14 @@ public final class PostgresPool: @unchecked Sendable {
     /// - Throws: the first query's failure; `overloaded`, `connectionFailed`, `connectionLost`, `timedOut`, `shuttingDown`.
     public func run(_ queries: [Query]) async throws(PostgresError) -> [QueryResult] {
         guard !queries.isEmpty else { return [] }
-        let outcome = await withUnsafeContinuation { continuation in
-            let batch = Batch(queries, continuation)
-            if shard.isCurrent {
-                submit(batch)
-            } else {
-                shard.run { self.submit(batch) }
-            }
+        guard shard.isCurrent else {
+            return try await Task(executorPreference: shard) { await self.outcome(of: queries) }.value.get()
         }
-        return try outcome.get()
+        return try await outcome(of: queries).get()
+    }
+
+    private func outcome(of queries: [Query]) async -> Result<[QueryResult], PostgresError> {
+        await withUnsafeContinuation { submit(Batch(queries, $0)) }
     }
 
     /// Runs one query in a transaction of its own.

@@ -66,8 +66,8 @@ import Testing
     }
 
     @Test func eightMebibytesComeBackByteForByte() async throws {
+        let bytes = (0..<8_388_608).map { UInt8(truncatingIfNeeded: 32 &+ ($0 &* 31) % 95) }
         try await withPool(anyDatabase()) { pool in
-            let bytes = (0..<8_388_608).map { UInt8(truncatingIfNeeded: 32 &+ ($0 &* 31) % 95) }
             // Two at once, so that the second is sent while the first comes back.
             async let first = pool.run([Query(Self.text, .utf8(bytes)), Query(Self.text, .utf8(bytes))])
             async let second = pool.run([Query(Self.text, .utf8(bytes))])

@@ -184,7 +184,7 @@ import Testing
     @Test func aSessionHasTheSettingsOfThePool() async throws {
         try await withPool(anyDatabase()) { pool in
             let row = try await pool.run(Query(Self.settings))
-            #expect((0..<4).map { row.string(0, $0) } == ["force_generic_plan", "9s", "chatterd", "UTF8"])
+            #expect((0..<4).map { row.string(0, $0) } == ["force_generic_plan", "54s", "chatterd", "UTF8"])
         }
     }
 

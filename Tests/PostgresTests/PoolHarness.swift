@@ -10,6 +10,9 @@ func withPool<Value: Sendable>(
 ) async throws -> Value {
     let shard = try Shard(index: 0)
     var configuration = PostgresConfiguration(target: try ConnectionTarget(database))
+    // Longer than any test, so that a busy machine fails none.
+    configuration.patience = .seconds(60)
+    configuration.timeLimit = .seconds(60)
     configure(&configuration)
     let pool = PostgresPool(configuration, on: shard)
     return try await Task(executorPreference: shard) {

@@ -39,7 +39,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
 
     /// Takes over an accepted descriptor.
     func start(_ descriptor: Int32, peer: SocketAddress) throws(SocketError) {
-        tcp = try TCPStream.adopt(descriptor, peer: peer, on: group.shard, delegate: self)
+        tcp = try TCPStream.adopt(descriptor, peer: peer, on: group.shard, delegate: self, tls: port.tls)
         timer = DeadlineTimer(on: group.shard) { [unowned self] in deadlinePassed() }
         setTimer()
     }

@@ -219,7 +219,11 @@ struct ConnectionState: Sendable {
             case .head: return .refuse(.headTimedOut)
             case .body: return .refuse(.bodyTimedOut)
             case .lingering: return close()
-            case .responding, .draining, .ending, .closed: break
+            case .ending:
+                // What drains slowly has its own deadline; what cannot even begin (a handshake that rests) has this one.
+                guard isBlocked else { return abort() }
+                phaseDeadline = now &+ timing.writeStall
+            case .responding, .draining, .closed: break
             }
         }
         if silence > 0, now >= lastOutput &+ silence {
@@ -265,7 +269,7 @@ struct ConnectionState: Sendable {
     /// RFC 9112 9.6: the direction is ended first, and the rest read, or a reset could overtake the response.
     private mutating func end(at now: UInt64) -> Action {
         phase = .ending
-        phaseDeadline = .max
+        phaseDeadline = now &+ timing.writeStall
         lingeringLeft = timing.lingeringBytes
         return .shutDown
     }

@@ -14,13 +14,13 @@ public struct Limits: Sendable, Hashable {
     public var bodyDeadline = Duration.seconds(60)
     /// Bytes a second that a body which outlasts its deadline must keep up.
     public var bodyRate = 16 * 1024
-    /// Time that a connection may wait for a request: closed without a word.
+    /// Time that a connection may wait for a request, a handshake included: closed without a word.
     public var idle = Duration.seconds(75)
     /// Connections of one listener at one time: more wait in the system's queue.
     public var connections = 10_000
     /// Bytes of a streamed response that the client may leave untaken while more is written: cut off.
     public var unsentOutput = 1024 * 1024
-    /// Time without one byte being taken while output waits: cut off.
+    /// Time without one byte being taken while output, or the end of it, waits: cut off.
     public var writeStall = Duration.seconds(30)
     /// Time that is left to the client to close after the last response: closed.
     public var lingering = Duration.seconds(2)

@@ -5,6 +5,14 @@ import Sockets
 /// The listener is set before it starts to accept, and not changed again.
 final class ListeningPort: @unchecked Sendable {
     private var listener: Listener?
+    private let identity: TLSIdentity?
+
+    init(identity: TLSIdentity?) {
+        self.identity = identity
+    }
+
+    /// What connections begin with; the certificate may have been renewed since the one before.
+    var tls: TLSContext? { identity?.current }
 
     /// Binds; `accepted` is called for each connection once the port is started.
     func bind(

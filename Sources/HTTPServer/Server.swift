@@ -33,12 +33,13 @@ public final class Server: Sendable {
         }
     }
 
-    /// Listens on an address too, and returns it with the port that the system picked.
+    /// Listens on an address too, and returns it with the port that the system picked; with an identity, for TLS.
     ///
     /// - Throws: `addressInUse`, `system`.
     @discardableResult
-    public func listen(on address: SocketAddress) throws(SocketError) -> SocketAddress {
-        let port = ListeningPort()
+    public func listen(on address: SocketAddress, tls identity: TLSIdentity? = nil) throws(SocketError) -> SocketAddress
+    {
+        let port = ListeningPort(identity: identity)
         let bound = try port.bind(address, on: groups[0].shard, slots: limits.connections) {
             [groups, census] descriptor, peer in
             let group = groups[census.place()]

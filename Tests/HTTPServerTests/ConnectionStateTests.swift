@@ -112,6 +112,22 @@ struct ConnectionStateTests {
         #expect(state.deadlinePassed(sent: 10, at: 5 * Self.second) == .close)
     }
 
+    @Test func anEndThatCannotBeSentIsCutOff() {
+        var state = makeState()
+        #expect(state.shutdownBegan(at: Self.second) == .shutDown)
+        #expect(state.deadline == 31 * Self.second)
+        #expect(state.deadlinePassed(sent: 0, at: 31 * Self.second) == .abort)
+    }
+
+    @Test func anEndBehindASlowReaderWaitsAsLongAsItReads() {
+        var state = makeResponding(wantsPersistence: false)
+        #expect(state.responseEnded(unsent: 10_000, at: Self.second) == .shutDown)
+        state.outputBlocked(sent: 5000, at: Self.second)
+        #expect(state.deadlinePassed(sent: 5001, at: 31 * Self.second) == .none)
+        #expect(state.deadline == 61 * Self.second)
+        #expect(state.deadlinePassed(sent: 5001, at: 61 * Self.second) == .abort)
+    }
+
     @Test func whatIsThrownAwayIsLimited() {
         var limits = Limits()
         limits.lingeringBytes = 1000

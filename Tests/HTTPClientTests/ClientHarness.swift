@@ -7,7 +7,7 @@ import TestSupport
 
 /// A client on a shard that all tests share, called from test threads.
 final class ClientHarness: Sendable {
-    private static let shard: Shard = {
+    static let shard: Shard = {
         do {
             return try Shard(index: 0)
         } catch {
@@ -17,8 +17,8 @@ final class ClientHarness: Sendable {
 
     let client: HTTPClient
 
-    init(_ limits: HTTPClientLimits = HTTPClientLimits()) {
-        client = HTTPClient(shard: Self.shard, limits: limits)
+    init(_ limits: HTTPClientLimits = HTTPClientLimits(), tls: TLSContext? = nil) {
+        client = HTTPClient(shard: Self.shard, limits: limits, tls: tls)
     }
 
     deinit {

@@ -1,0 +1,86 @@
+import HTTPClient
+import Sockets
+import TestSupport
+import Testing
+
+@Suite struct SecureTests {
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    private static let untilClose = "HTTP/1.1 200 OK\r\n\r\nhello"
+
+    @Test func aSecureConnectionIsReused() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.answer)
+            let client = try server.client()
+            for _ in 0..<3 {
+                let outcome = try client.ask(of: "https://localhost:\(server.port)")
+                #expect(outcome.text == "hello")
+                #expect(outcome.ends == 1)
+            }
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    @Test func aServerThatHasTheWrongNameIsRefused() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.answer, certificate: "wrong")
+            let outcome = try server.client().ask(of: "https://127.0.0.1:\(server.port)")
+            #expect(outcome.errors.map(\.code) == [.tls])
+            #expect(outcome.head == nil)
+        }
+    }
+
+    @Test func anUnknownAuthorityIsRefused() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.answer)
+            let outcome = try ClientHarness().ask(of: "https://localhost:\(server.port)")
+            #expect(outcome.errors.map(\.code) == [.tls])
+        }
+    }
+
+    @Test func plainHTTPWhereTLSIsMeantIsToldApart() async throws {
+        try await blocking {
+            let server = try EarlyServer(answer: "HTTP/1.1 400 Bad Request\r\n\r\n")
+            let outcome = try ClientHarness().ask(of: "https://127.0.0.1:\(server.port)")
+            #expect(outcome.errors.map(\.code) == [.tls])
+        }
+    }
+
+    @Test func aHandshakeThatHangsEndsAtTheLimit() async throws {
+        try await blocking {
+            let port = try BoundPort.silent()
+            var limits = HTTPClientLimits()
+            limits.connect = .milliseconds(100)
+            let outcome = try ClientHarness(limits).ask(of: "https://127.0.0.1:\(port.port)")
+            #expect(outcome.errors.map(\.code) == [.connectTimedOut])
+        }
+    }
+
+    @Test func aBodyUntilTheEndIsCompleteWhenTLSSaysSo() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.untilClose, closes: true)
+            let outcome = try server.client().ask(of: "https://localhost:\(server.port)")
+            #expect(outcome.text == "hello")
+            #expect(outcome.ends == 1)
+        }
+    }
+
+    @Test func aBodyUntilTheEndIsCutWhenOnlyTCPEnds() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.untilClose)
+            let proxy = try ByteProxy(to: server.port, piece: 4096)
+            let recorder = try server.client().start(to: "https://localhost:\(proxy.port)")
+            try recorder.wait("the body began") { $0.text == "hello" }
+            proxy.cut()
+            #expect(try recorder.outcome().errors.map(\.code) == [.cut])
+        }
+    }
+
+    @Test func aSecureResponseArrivesByteByByte() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.answer)
+            let proxy = try ByteProxy(to: server.port)
+            let outcome = try server.client().ask(of: "https://localhost:\(proxy.port)")
+            #expect(outcome.text == "hello")
+        }
+    }
+}

@@ -47,7 +47,7 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "TestSupport"], swiftSettings: settings),
-        .testTarget(name: "SocketsTests", dependencies: ["Sockets", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "SocketsTests", dependencies: ["Sockets", "Bytes", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "Bytes"], swiftSettings: settings),
         .testTarget(
             name: "HTTPServerTests", dependencies: ["HTTPServer", "HTTP", "Sockets", "Bytes", "TestSupport"],

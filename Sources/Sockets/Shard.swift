@@ -224,7 +224,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     // MARK: - Timers
 
     func insert(_ timer: DeadlineTimer) {
-        wheel.insert(timer)
+        wheel.insert(timer, now: now)
     }
 
     func remove(_ timer: DeadlineTimer) {

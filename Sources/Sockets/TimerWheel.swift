@@ -11,13 +11,19 @@ struct TimerWheel {
     private var occupied: [UInt64] = Array(repeating: 0, count: slotCount / 64)
     /// The next tick to be looked at.
     private var position: UInt64
+    private var count = 0
 
     init(now: UInt64) {
         position = now / Self.tick
     }
 
     /// Puts a timer into the slot of its deadline, or as far ahead as the wheel reaches.
-    mutating func insert(_ timer: DeadlineTimer) {
+    mutating func insert(_ timer: DeadlineTimer, now: UInt64) {
+        if count == 0 {
+            // Nothing was left to be looked at: the wheel stood still while the clock went on.
+            position = max(position, now / Self.tick)
+        }
+        count += 1
         // Rounded up, so that no timer fires early.
         let wanted = (timer.deadline &+ Self.tick - 1) / Self.tick
         let at = min(max(wanted, position), position + UInt64(Self.slotCount - 1))
@@ -35,6 +41,7 @@ struct TimerWheel {
     mutating func remove(_ timer: DeadlineTimer) {
         let slot = timer.slot
         guard slot >= 0 else { return }
+        count -= 1
         if let previous = timer.previous {
             previous._withUnsafeGuaranteedRef { $0.next = timer.next }
         } else {
@@ -95,7 +102,7 @@ public final class DeadlineTimer: @unchecked Sendable {
     private let shard: Shard
     private let handler: () -> Void
     /// Nanoseconds of the monotonic clock; `max` while not set.
-    fileprivate(set) var deadline = UInt64.max
+    var deadline = UInt64.max
     fileprivate var slot = -1
     fileprivate var slotTick: UInt64 = 0
     fileprivate var next: Unmanaged<DeadlineTimer>?

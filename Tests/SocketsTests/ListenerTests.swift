@@ -1,0 +1,61 @@
+import Sockets
+import TestSupport
+import Testing
+
+@Suite struct ListenerTests {
+    let shard: Shard
+
+    init() throws {
+        shard = try TestShard.any()
+    }
+
+    @Test func aConnectionWithoutASlotWaitsForOne() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard, slots: 2, onBytes: TestServer.echo)
+            let clients = try (0..<3).map { _ in try TCPConnection.connect(port: server.port) }
+            for client in clients {
+                client.send("x")
+            }
+            #expect(clients[0].receive() == .bytes([120]))
+            #expect(clients[1].receive() == .bytes([120]))
+            shard.runAndWait {}
+            #expect(server.count == 2)
+            try server.connection(0).close()
+            server.listener.releaseSlot()
+            #expect(clients[2].receive() == .bytes([120]))
+            #expect(server.count == 3)
+        }
+    }
+
+    @Test func aTakenAddressIsRefused() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let error = #expect(throws: SocketError.self) {
+                try Listener(binding: server.listener.address, on: shard, slots: 1) { _, _ in }
+            }
+            #expect(error?.code == .addressInUse)
+        }
+    }
+
+    @Test func aClosedListenerAcceptsNothingAndLeavesItsConnections() async throws {
+        let server = try TestServer(on: shard, onBytes: TestServer.echo)
+        let client = try TCPConnection.connect(port: server.port)
+        client.send("x")
+        try await blocking { #expect(client.receive() == .bytes([120])) }
+        await server.listener.close()
+        await server.listener.close()
+        #expect(throws: TestFailure.self) { try TCPConnection.connect(port: server.port) }
+        try await blocking {
+            client.send("y")
+            #expect(client.receive() == .bytes([121]))
+        }
+        server.listener.releaseSlot()
+    }
+
+    @Test func theKernelPicksAPort() throws {
+        let server = try TestServer(on: shard)
+        #expect(server.listener.address.port != 0)
+        #expect(server.listener.address.host == "127.0.0.1")
+        #expect(server.listener.address.isLoopback)
+    }
+}

@@ -1,0 +1,99 @@
+import Bytes
+import Sockets
+import TestSupport
+import Testing
+
+@Suite struct ShardTests {
+    let shard: Shard
+
+    init() throws {
+        shard = try TestShard.any()
+    }
+
+    @Test func aTaskStaysOnItsShardAcrossAwaits() async {
+        let shard = shard
+        let stayed = await Task(executorPreference: shard) {
+            var stayed = shard.isCurrent
+            for _ in 0..<100 {
+                await Task.yield()
+                stayed = stayed && shard.isCurrent
+                await withCheckedContinuation { continuation in
+                    // Resumed from another thread.
+                    startThread { continuation.resume() }
+                }
+                stayed = stayed && shard.isCurrent
+            }
+            return stayed
+        }.value
+        #expect(stayed)
+        #expect(!shard.isCurrent)
+    }
+
+    @Test func tasksOfTwoShardsTalkToEachOther() async throws {
+        let shards = try Shard.makeAll(count: 2)
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        let sum = Task(executorPreference: shards[0]) {
+            var sum = 0
+            for await number in stream where shards[0].isCurrent {
+                sum += number
+            }
+            return sum
+        }
+        Task(executorPreference: shards[1]) {
+            for number in 1...1000 where shards[1].isCurrent {
+                continuation.yield(number)
+                if number % 100 == 0 {
+                    await Task.yield()
+                }
+            }
+            continuation.finish()
+        }
+        #expect(await sum.value == 500_500)
+    }
+
+    @Test func blocksFromManyThreadsAllRunOnTheShardInTheirThreadsOrder() async throws {
+        try await blocking { [shard] in
+            let threads = 4
+            let count = 5000
+            let ran = Monitor<[[Int]]>(Array(repeating: [], count: threads))
+            let wrong = Monitor(0)
+            for thread in 0..<threads {
+                startThread { [shard] in
+                    for number in 0..<count {
+                        shard.run {
+                            ran.withLock { $0[thread].append(number) }
+                            if !shard.isCurrent {
+                                wrong.withLock { $0 += 1 }
+                            }
+                        }
+                    }
+                }
+            }
+            let all = try #require(ran.wait { $0.allSatisfy { $0.count == count } ? $0 : nil })
+            #expect(all.allSatisfy { $0 == Array(0..<count) })
+            #expect(wrong.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func aBlockFromWithinTheShardRunsLater() async throws {
+        try await blocking { [shard] in
+            let order = Monitor<[Int]>([])
+            shard.runAndWait { [shard] in
+                shard.run { order.withLock { $0.append(2) } }
+                order.withLock { $0.append(1) }
+            }
+            #expect(order.wait { $0.count == 2 ? $0 : nil } == [1, 2])
+        }
+    }
+
+    @Test func aBufferThatWasGivenBackIsEmptyWhenTakenAgain() async throws {
+        try await blocking { [shard] in
+            shard.runAndWait { [shard] in
+                var buffer = shard.takeBuffer()
+                buffer.append("secret")
+                shard.giveBack(buffer)
+                #expect(shard.takeBuffer().isEmpty)
+            }
+        }
+    }
+}

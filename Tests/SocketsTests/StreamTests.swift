@@ -1,0 +1,155 @@
+import Sockets
+import TestSupport
+import Testing
+
+@Suite struct StreamTests {
+    let shard: Shard
+
+    init() throws {
+        shard = try TestShard.any()
+    }
+
+    @Test func bytesGoBothWaysAndBothEndsAreSaid() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard, onBytes: TestServer.echo)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            client.send("hello")
+            try client.wait("the echo") { $0.text == "hello" }
+            client.use { $0.shutdownWriting() }
+            let served = try server.connection(0)
+            try served.wait("the client's end") { $0.hasEnded }
+            served.send("after the other's end")
+            served.use { $0.shutdownWriting() }
+            let heard = try client.wait("the server's end") { $0.hasEnded }
+            #expect(heard.text == "helloafter the other's end")
+            client.close()
+            served.close()
+        }
+    }
+
+    @Test func aReaderThatWaitsHoldsTheWriterBack() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            let served = try server.connection(0)
+            served.use { $0.pauseReading() }
+            let bytes = [UInt8](repeating: 7, count: 32 * 1024 * 1024)
+            client.send(bytes)
+            try client.wait("the system takes no more") { $0.blocked == 1 }
+            #expect(client.heard.withLock { $0.drained } == 0)
+            let unsent = Monitor(0)
+            client.use { stream in unsent.withLock { $0 = stream.unsentCount } }
+            #expect(unsent.withLock { $0 } > 0)
+            served.use { $0.resumeReading() }
+            try client.wait("all is sent") { $0.drained == 1 }
+            let heard = try served.wait("all has come") { $0.bytes.count == bytes.count }
+            #expect(heard.bytes == bytes)
+        }
+    }
+
+    @Test func whatIsWrittenInOneTurnGoesOutTogether() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            try client.wait("the connection") { $0.isConnected }
+            client.use { stream in
+                for _ in 0..<1000 {
+                    stream.write(Array("ten bytes.".utf8).span)
+                }
+            }
+            let heard = try server.connection(0).wait("all has come") { $0.bytes.count == 10_000 }
+            #expect(heard.reads <= 2)
+        }
+    }
+
+    @Test func aResetIsAnError() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let raw = try TCPConnection.connect(port: server.port)
+            raw.send("x")
+            let served = try server.connection(0)
+            try served.wait("a byte") { $0.text == "x" }
+            raw.reset()
+            #expect(try served.waitForError().code == .reset)
+        }
+    }
+
+    @Test func anAbortIsSeenAsAReset() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard, onBytes: { stream, _ in stream.abort() })
+            let raw = try TCPConnection.connect(port: server.port)
+            raw.send("x")
+            #expect(raw.receive() == .reset)
+        }
+    }
+
+    @Test func whatCameBeforeABrokenWriteIsHandedOn() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(
+                on: shard,
+                onBytes: { stream, _ in
+                    stream.write(Array("no".utf8).span)
+                    stream.reportDrained()
+                })
+            let proxy = try ByteProxy(to: server.port, piece: 1024)
+            let client = try Endpoint.connect(port: proxy.port, on: shard)
+            client.send("x")
+            try client.wait("the answer") { $0.text == "no" }
+            proxy.cut()
+            try client.wait("the end") { $0.hasEnded }
+            client.send([UInt8](repeating: 0, count: 1024 * 1024))
+            client.send([UInt8](repeating: 0, count: 1024 * 1024))
+            #expect(try client.waitForError().code == .reset)
+        }
+    }
+
+    @Test func aClosedStreamIsSilent() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            try client.wait("the connection") { $0.isConnected }
+            client.use { stream in
+                stream.write(Array("lost".utf8).span)
+                stream.close()
+                stream.close()
+                stream.write(Array("lost".utf8).span)
+                stream.resumeReading()
+                stream.shutdownWriting()
+            }
+            let served = try server.connection(0)
+            #expect(try served.wait("the end") { $0.hasEnded }.bytes.isEmpty)
+            served.send("late")
+            shard.runAndWait {}
+            #expect(client.heard.withLock { $0.bytes.isEmpty && !$0.hasEnded && $0.error == nil })
+        }
+    }
+
+    @Test func refusedAndUnreachableAreTold() async throws {
+        try await blocking { [shard] in
+            let port = try BoundPort.refusing()
+            let client = try Endpoint.connect(port: port.port, on: shard)
+            #expect(try client.waitForError().code == .refused)
+        }
+    }
+
+    @Test func aGreedyStreamLeavesOthersTheirTurn() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard, onBytes: TestServer.echo)
+            let flood = try TCPConnection.connect(port: server.port)
+            let stop = Gate()
+            startThread {
+                let bytes = [UInt8](repeating: 1, count: 1024 * 1024)
+                while flood.send(bytes, unless: stop), !stop.isOpen {}
+            }
+            startThread {
+                while case .bytes = flood.receive(atMost: 1024 * 1024, unless: stop) {}
+            }
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            for number in 1...20 {
+                client.send("x")
+                try client.wait("an echo beside the flood") { $0.bytes.count == number }
+            }
+            stop.open()
+        }
+    }
+}

@@ -23,6 +23,8 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private var buffer = ParameterBuffer()
     /// Output waits for the socket to take more.
     private var isBlocked = false
+    /// The server has closed, or is about to: all is to be read up to the end.
+    private var isEnding = false
     private var isReading = false
     private var readsAgain = false
     /// No new batches: it is closed as soon as the last one is answered.
@@ -141,7 +143,10 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         if isBlocked {
             flush()
         }
-        if isEncrypted || !readiness.isDisjoint(with: [.readable, .peerClosed, .hangUp, .failed]) {
+        if !readiness.isDisjoint(with: [.peerClosed, .hangUp, .failed]) {
+            isEnding = true
+        }
+        if isEncrypted || isEnding || readiness.contains(.readable) {
             read()
         }
     }
@@ -167,7 +172,8 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     }
 
     private var hasUnreadInput: Bool {
-        guard let handle else { return false }
+        // What comes after the last answer is reported, or is the end.
+        guard let handle, load > 0 || isEnding else { return false }
         if isEncrypted, cpostgres_pending_bytes(handle) > 0 { return true }
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, 0) > 0

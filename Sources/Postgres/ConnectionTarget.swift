@@ -25,7 +25,7 @@ public struct ConnectionTarget: Sendable, CustomStringConvertible {
             next += 1
         }
         // GSS encryption hides bytes that it has read from poll(2): a connection could sleep over them.
-        if let mode = self["gssencmode"], mode == "require" {
+        if (self["gssencmode"] ?? getenv("PGGSSENCMODE").map { String(cString: $0) }) == "require" {
             throw PostgresError(.invalidConfiguration, "gssencmode=require is not supported: use sslmode=require")
         }
         options.removeAll { $0.keyword == "gssencmode" || $0.keyword == "client_encoding" }

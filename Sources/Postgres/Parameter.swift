@@ -1,14 +1,24 @@
 /// The types that parameters can have.
 public enum ParameterType: Sendable {
+    /// `boolean`.
     case boolean
+    /// `bigint`.
     case int8
+    /// `double precision`.
     case double
+    /// `text`.
     case text
+    /// `bytea`.
     case bytes
+    /// `uuid`.
     case uuid
+    /// `timestamptz`.
     case timestamp
+    /// `bigint[]`.
     case int8Array
+    /// `text[]`.
     case textArray
+    /// `uuid[]`.
     case uuidArray
 
     /// The number of the type at the server; fixed for built-in types.

@@ -210,7 +210,9 @@ public final class PostgresPool: @unchecked Sendable {
 
     /// Opens a connection when none stands, or all are busy; after a failure only one at a time, and not before its time.
     private func connectAsNeeded() {
-        guard !isShuttingDown, connections.count + connecting < configuration.connections else { return }
+        guard !isShuttingDown || waitingCount > 0, connections.count + connecting < configuration.connections else {
+            return
+        }
         let isNeeded = connections.isEmpty ? connecting == 0 || waitingCount > connecting : isBusy && connecting == 0
         guard isNeeded, !retryTimer.isSet, backoff.failures == 0 || connecting == 0 else { return }
         connecting += 1
@@ -246,7 +248,7 @@ public final class PostgresPool: @unchecked Sendable {
 
     private func connected(_ outcome: Result<BlockingConnection, PostgresError>) {
         connecting -= 1
-        guard !isShuttingDown else { return }
+        guard !isShuttingDown || waitingCount > 0 else { return }
         do {
             let connection = try PostgresConnection(outcome.get(), pool: self)
             connections.append(connection)
@@ -272,8 +274,8 @@ public final class PostgresPool: @unchecked Sendable {
     func ended(_ connection: PostgresConnection, _ error: PostgresError) {
         guard remove(connection) else { return }
         configuration.log("postgres: \(configuration.target): \(error)")
-        lastError = error
         if connections.isEmpty {
+            lastError = error
             outageBegan = shard.now
         }
         connectAsNeeded()
@@ -298,19 +300,4 @@ public final class PostgresPool: @unchecked Sendable {
         }
         shutdownContinuations = []
     }
-}
-
-/// How a pool is, at a moment.
-public struct PostgresHealth: Sendable {
-    /// Connections that stand.
-    public let connections: Int
-    /// Batches on their way.
-    public let inFlight: Int
-    /// Batches that wait for a connection.
-    public let waiting: Int
-    /// Why the last connection broke or could not be made, until one stands; for the log.
-    public let lastError: PostgresError?
-
-    /// Whether a batch would be sent at once.
-    public var isConnected: Bool { connections > 0 }
 }

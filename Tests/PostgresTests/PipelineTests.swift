@@ -1,3 +1,4 @@
+import Glibc
 import Postgres
 import TestSupport
 import Testing
@@ -11,6 +12,7 @@ import Testing
     private static let deferChecks = Statement("defer_checks", sql: "SET CONSTRAINTS ALL DEFERRED")
     private static let series = Statement(
         "series", .int8, sql: "SELECT n, repeat('x', 256) FROM generate_series(1, $1) AS n")
+    private static let sleep = Statement("sleep", .double, sql: "SELECT pg_sleep($1)")
     private static let prepared = Statement(
         "prepared",
         sql: "SELECT count(*), sum(generic_plans) FROM pg_prepared_statements WHERE name LIKE 'count_notes.%'"
@@ -114,6 +116,35 @@ import Testing
             }
             #expect(codes.filter { $0 == nil }.count == 10)
             #expect(codes.filter { $0 == .overloaded }.count == 15)
+        }
+    }
+
+    @Test func aBatchWaitsForItsTurn() async throws {
+        try await withPool(anyDatabase()) {
+            $0.connections = 1
+            $0.pipelineDepth = 1
+        } _: { pool in
+            async let slow = pool.run(Query(Self.sleep, .double(0.1)))
+            async let next = pool.run(Query(Self.series, .int8(2)))
+            let counts = try await [slow.rowCount, next.rowCount]
+            #expect(counts == [1, 2])
+        }
+    }
+
+    @Test func aBatchWithoutATurnIsToldAfterSomePatience() async throws {
+        try await withPool(anyDatabase()) {
+            $0.connections = 1
+            $0.pipelineDepth = 1
+            $0.patience = .milliseconds(50)
+        } _: { pool in
+            while await failure(of: pool, Query(Self.series, .int8(1))) != nil {
+                try await blocking { _ = usleep(10_000) }
+            }
+            async let first = failure(of: pool, Query(Self.sleep, .double(1)))
+            async let second = failure(of: pool, Query(Self.sleep, .double(1)))
+            let errors = await [first, second].compactMap { $0 }
+            #expect(errors.map { $0.code } == [.overloaded])
+            #expect(errors.allSatisfy { $0.isSafeToRetry })
         }
     }
 

@@ -8,12 +8,15 @@ public struct Refusal: Error, Sendable, Hashable {
     public let code: String
     /// The sentence; without secrets.
     public let message: String
+    /// Seconds after which another try may succeed, for the Retry-After field; nil when waiting does not help.
+    public let retryAfter: Int?
 
     /// Makes a refusal.
-    public init(_ status: Status, code: String, message: String) {
+    public init(_ status: Status, code: String, message: String, retryAfter: Int? = nil) {
         self.status = status
         self.code = code
         self.message = message
+        self.retryAfter = retryAfter
     }
 }
 
@@ -32,7 +35,8 @@ extension Refusal {
         .requestTimeout, code: "body_timeout", message: "The body of the request took too long to arrive.")
     static let truncated = Refusal(HTTPError(.truncated))
     static let noRoom = Refusal(
-        .serviceUnavailable, code: "overloaded", message: "Too many requests are being received: try again later.")
+        .serviceUnavailable, code: "overloaded", message: "Too many requests are being received: try again later.",
+        retryAfter: 1)
     static let noResponse = Refusal(
         .internalServerError, code: "internal_error", message: "Internal error.")
 

@@ -16,6 +16,13 @@ public final class Responder: @unchecked Sendable {
         case ended
     }
 
+    /// The chunk of the present turn.
+    private struct OpenChunk {
+        let framing: ChunkFraming.Open
+        let start: ByteBuffer.Mark
+        let data: ByteBuffer.Mark
+    }
+
     /// The id of the request, which the response carries too.
     public let id: String
     /// The shard of the connection.
@@ -41,8 +48,7 @@ public final class Responder: @unchecked Sendable {
 
     private var isChunked = false
     private var isBodyLeftOut = false
-    private var chunk: ChunkFraming.Open?
-    private var chunkStart = 0
+    private var chunk: OpenChunk?
 
     init(id: String, head: RequestHead?, arrival: UInt64, connection: Connection) {
         self.id = id
@@ -82,6 +88,9 @@ public final class Responder: @unchecked Sendable {
         guard phase == .waiting, let connection else { return }
         var fields = fields
         fields.set(.contentType, "application/json")
+        if let retryAfter = refusal.retryAfter {
+            fields.set(.retryAfter, FieldValue(retryAfter))
+        }
         record.outcome = .refused(refusal.code)
         respond(refusal.status, fields: fields, body: connection.group.environment.errorBody(refusal))
     }
@@ -155,25 +164,41 @@ public final class Responder: @unchecked Sendable {
                 openChunk(in: &buffer)
             }
             body(&buffer)
+            if let chunk, buffer.count(since: chunk.data) > ChunkFraming.maximum {
+                split(chunk, in: &buffer)
+            }
         }
     }
 
     @inline(__always)
     private func openChunk(in buffer: inout ByteBuffer) {
         if let chunk {
-            // Room is left for one large write before the size that a chunk can have.
-            guard buffer.count - chunkStart > ChunkFraming.maximum / 4 else { return }
-            ChunkFraming.end(chunk, in: &buffer)
+            // Room is left for a large write before the size that a chunk can have.
+            guard buffer.count(since: chunk.data) > ChunkFraming.maximum / 4 else { return }
+            ChunkFraming.end(chunk.framing, in: &buffer)
         }
-        chunkStart = buffer.count
-        chunk = ChunkFraming.begin(in: &buffer)
+        let start = buffer.endMark
+        let framing = ChunkFraming.begin(in: &buffer)
+        chunk = OpenChunk(framing: framing, start: start, data: buffer.endMark)
+    }
+
+    /// Makes several chunks of one that has become too large; rare enough for a copy.
+    private func split(_ whole: OpenChunk, in buffer: inout ByteBuffer) {
+        var rest = buffer.array.suffix(buffer.count(since: whole.data))
+        buffer.truncate(to: whole.start)
+        chunk = nil
+        while !rest.isEmpty {
+            openChunk(in: &buffer)
+            buffer.append(Array(rest.prefix(ChunkFraming.maximum / 2)))
+            rest = rest.dropFirst(ChunkFraming.maximum / 2)
+        }
     }
 
     /// Completes the chunk of this turn.
     func closeChunk() {
         guard let chunk else { return }
         self.chunk = nil
-        connection?.tcp?.write { ChunkFraming.end(chunk, in: &$0) }
+        connection?.tcp?.write { ChunkFraming.end(chunk.framing, in: &$0) }
     }
 
     /// Asks for `callback` after each time of silence.

@@ -31,7 +31,7 @@ public final class ResponseStream: @unchecked Sendable {
     /// that takes nothing has it cut off.
     public var unsentCount: Int { responder?.unsentCount ?? 0 }
 
-    /// Lets `body` append to the output, at most 8 MiB at once; the closure must not use the stream.
+    /// Lets `body` append to the output; the closure must not use the stream.
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {
         responder?.append(body)

@@ -119,6 +119,7 @@ struct RefusalTests {
                 let exchange = try refused.readResponse()
                 #expect(exchange.status == 503)
                 #expect(exchange.json["code"] as? String == "overloaded")
+                #expect(exchange["retry-after"] == "1")
                 // What was held is let go with its request.
                 let served = try RawClient(port: test.port)
                 for _ in 0..<3 {

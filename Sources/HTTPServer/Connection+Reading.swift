@@ -37,7 +37,7 @@ extension Connection {
     func readBacklog() {
         guard !isReading else { return }
         useBacklog()
-        guard state.phase == .idle || state.phase == .head else { return }
+        guard state.phase.awaitsInput else { return }
         if state.inputHasEnded {
             perform(state.inputEnded(at: now))
         } else {

@@ -19,6 +19,9 @@ struct ConnectionState: Sendable {
         case lingering
         /// Nothing follows.
         case closed
+
+        /// Whether the client has to send something before anything can go on.
+        var awaitsInput: Bool { self == .idle || self == .head || self == .body }
     }
 
     enum Action: Sendable, Equatable {

@@ -30,7 +30,9 @@ struct RandomRequestsTests {
             }
             return (text + "0\r\n\r\n", Expected(method: "POST", status: 200, body: body))
         case 3:
-            return ("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", Expected(method: "GET", status: 200, body: "one two three"))
+            return (
+                "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", Expected(method: "GET", status: 200, body: "one two three")
+            )
         case 4:
             return ("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n", Expected(method: "HEAD", status: 200, body: ""))
         default:
@@ -64,6 +66,39 @@ struct RandomRequestsTests {
             #expect(client.readToEnd() == ([], .cut))
         }
         #expect(try test.records(200).count == 200)
+    }
+
+    @Test(arguments: 1...4)
+    func clientsThatBreakOffAnywhereLeaveNothingBehind(seed: UInt64) async throws {
+        var limits = Limits()
+        limits.lingering = .milliseconds(20)
+        limits.headDeadline = .milliseconds(200)
+        limits.bodyDeadline = .milliseconds(200)
+        limits.idle = .milliseconds(200)
+        let test = try TestServer(shards: 2, limits: limits) { $0.addUsualRoutes() }
+        try await blocking {
+            var random = SeededGenerator(seed: seed)
+            var kept: [RawClient] = []
+            for _ in 0..<200 {
+                let bytes = Array((0..<10).map { _ in makeRequest(&random).text }.joined().utf8)
+                let client = try RawClient(port: test.port)
+                client.send(Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random))))
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0:
+                    client.reset()
+                case 1:
+                    client.close()
+                case 2:
+                    client.halfClose()
+                    kept.append(client)
+                default:
+                    kept.append(client)
+                }
+            }
+            try eventually("all connections end") { test.server.connectionCount == 0 }
+            kept.removeAll()
+            #expect(try RawClient.get(port: test.port, "/").text == "hello")
+        }
     }
 
     private func check(_ client: RawClient, _ expected: Expected) throws {

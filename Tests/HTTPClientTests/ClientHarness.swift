@@ -17,7 +17,7 @@ final class ClientHarness: Sendable {
 
     let client: HTTPClient
 
-    init(_ limits: HTTPClientLimits = HTTPClientLimits(), tls: TLSContext? = nil) {
+    init(_ limits: HTTPClientLimits = .patient, tls: TLSContext? = nil) {
         client = HTTPClient(shard: Self.shard, limits: limits, tls: tls)
     }
 
@@ -49,6 +49,15 @@ final class ClientHarness: Sendable {
     /// Runs an exchange to its end.
     func ask(_ request: OutgoingRequest = .ask, of url: String) throws -> Recording {
         try start(request, to: url).outcome()
+    }
+}
+
+extension HTTPClientLimits {
+    /// The defaults, for a machine that has much else to do.
+    static var patient: HTTPClientLimits {
+        var limits = HTTPClientLimits()
+        limits.connect = .seconds(60)
+        return limits
     }
 }
 

@@ -107,7 +107,7 @@ import Testing
         try await blocking {
             let gate = Gate()
             let upstream = try ScriptedUpstream([.wait(for: gate)] + .plain(200, "x"))
-            var limits = HTTPClientLimits()
+            var limits = HTTPClientLimits.patient
             limits.idleConnections = 1
             limits.idleTime = .milliseconds(50)
             let client = ClientHarness(limits)

@@ -31,7 +31,7 @@ final class SecureServer: Sendable {
     var connectionCount: Int { connections.withLock { $0 } }
 
     /// A client that trusts the server's authority.
-    func client(_ limits: HTTPClientLimits = HTTPClientLimits()) throws -> ClientHarness {
+    func client(_ limits: HTTPClientLimits = .patient) throws -> ClientHarness {
         ClientHarness(limits, tls: try TLSContext.client(authorities: files.authority))
     }
 

@@ -12,6 +12,7 @@ import Testing
     /// Timers on a shard, and when each has fired.
     private final class Timers: @unchecked Sendable {
         let fired = Monitor<[Int: UInt64]>([:])
+        /// Raised before `fired` is, so that it can be read after it.
         let count = Monitor(0)
         private let shard: Shard
         private var timers: [DeadlineTimer] = []
@@ -22,8 +23,8 @@ import Testing
                 for index in 0..<number {
                     timers.append(
                         DeadlineTimer(on: shard) { [fired, count, unowned shard] in
-                            fired.withLock { $0[index] = shard.now }
                             count.withLock { $0 += 1 }
+                            fired.withLock { $0[index] = shard.now }
                         })
                 }
             }

@@ -47,6 +47,11 @@ public struct ByteBuffer: Sendable {
         storage.append(contentsOf: bytes)
     }
 
+    /// Appends the bytes of another buffer.
+    public mutating func append(_ other: ByteBuffer) {
+        append(other.bytes)
+    }
+
     /// Appends a literal.
     public mutating func append(_ text: StaticString) {
         storage.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

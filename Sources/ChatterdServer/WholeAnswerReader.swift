@@ -37,15 +37,16 @@ final class WholeAnswerReader: ReplyReader {
         var body = ByteBuffer(capacity: reply.text.count + last.count + 128)
         body.append(last.extracting(first: message.lowerBound))
         body.append("{\"role\":\"assistant\",\"content\":")
-        body.append(jsonString: reply.text.bytes)
+        let text = reply.text
+        body.append(jsonString: text.bytes)
         if !reply.thinking.isEmpty {
             body.append(",\"thinking\":")
-            body.append(jsonString: reply.thinking.bytes)
+            let thinking = reply.thinking
+            body.append(jsonString: thinking.bytes)
         }
         if !reply.toolCalls.isEmpty {
             body.append(",\"tool_calls\":[")
-            let calls = reply.toolCalls
-            body.append(calls.bytes)
+            body.append(reply.toolCalls)
             body.append("]")
         }
         body.append("}")

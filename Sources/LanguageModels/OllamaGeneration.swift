@@ -30,9 +30,13 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     private var timer: DeadlineTimer?
     private var shard: Shard?
     private var totalDeadline = UInt64.max
+    /// The limits on waiting in nanoseconds: they are needed for every read.
+    private let firstByte: UInt64
+    private let silence: UInt64
     private var isPaused = false
     private var phase = Phase.waiting
     private var lines: LineSplitter
+    private var template = OllamaLineTemplate()
     private var hasLines = false
     private var answerSize = 0
     private var trailing = 0
@@ -45,6 +49,8 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         self.limits = limits
         self.now = now
         self.consumer = consumer
+        firstByte = limits.firstByte.nanoseconds
+        silence = limits.silence.nanoseconds
         lines = LineSplitter(limit: limits.line)
     }
 
@@ -53,7 +59,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         self.shard = shard
         totalDeadline = shard.now &+ limits.total.nanoseconds
         timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
-        expect(within: limits.firstByte)
+        expect(within: firstByte)
     }
 
     // MARK: - Generation
@@ -76,7 +82,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         guard isPaused else { return }
         isPaused = false
         exchange?.resume()
-        expect(within: hasLines ? limits.silence : limits.firstByte)
+        expect(within: hasLines ? silence : firstByte)
     }
 
     // MARK: - Ends
@@ -105,9 +111,9 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         exchange = nil
     }
 
-    private func expect(within limit: Duration) {
+    private func expect(within limit: UInt64) {
         guard let shard else { return }
-        timer?.set(at: min(shard.now &+ limit.nanoseconds, totalDeadline))
+        timer?.set(at: min(shard.now &+ limit, totalDeadline))
     }
 
     private func deadlinePassed() {
@@ -143,7 +149,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
             phase = .answering
         } else {
             phase = .failing(head.status)
-            expect(within: limits.silence)
+            expect(within: silence)
         }
     }
 
@@ -153,7 +159,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
             break
         case .answering:
             hasLines = true
-            expect(within: limits.silence)
+            expect(within: silence)
             read(body)
         case .failing:
             let room = Self.errorBodyLimit - errorBody.count
@@ -178,7 +184,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
                         : "The model server's answer was empty.",
                     detail: "the body ended without a line with \"done\":true"))
         case .failing(let status):
-            end(ModelError(status: status, body: errorBody.bytes))
+            end(failure(status))
         case .waiting, .trailing:
             break
         }
@@ -188,11 +194,16 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
         if case .failing(let status) = phase {
             // The status has said it already.
-            end(ModelError(status: status, body: errorBody.bytes))
+            end(failure(status))
         } else {
             end(ModelError(error))
         }
         release()
+    }
+
+    private func failure(_ status: Status) -> ModelError {
+        let body = errorBody
+        return ModelError(status: status, body: body.bytes)
     }
 
     // MARK: - Lines
@@ -211,8 +222,13 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     /// Hands on one line, repaired and completed where it needs it.
     private func take(_ line: Span<UInt8>) {
         guard consumer != nil, !line.isEmpty else { return }
+        if let fields = template.read(line) {
+            deliver(line, fields)
+            return
+        }
         do throws(JSONError) {
             let fields = try OllamaLine(line)
+            template.learn(line, fields)
             if fields.needsRepair {
                 var repaired = ByteBuffer()
                 repaired.append(repairingJSON: line)

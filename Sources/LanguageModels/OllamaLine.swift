@@ -13,6 +13,9 @@ public struct OllamaLine: Sendable, Equatable {
     /// Whether this is the last line of the answer.
     public private(set) var isDone = false
 
+    /// `created_at`.
+    public private(set) var createdAt: JSONString?
+
     /// `message`, braces included.
     public private(set) var message: Range<Int>?
 
@@ -54,13 +57,32 @@ public struct OllamaLine: Sendable, Equatable {
         needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(line)
     }
 
+    /// What a line says that is like another but for these two strings, of which the time stands first.
+    init(_ other: OllamaLine, createdAt time: JSONString, content text: JSONString) {
+        self = other
+        guard let oldTime = other.createdAt, let oldText = other.content, let oldMessage = other.message else { return }
+        let shift = time.range.upperBound - oldTime.range.upperBound
+        let growth = text.range.upperBound - oldText.range.upperBound
+        createdAt = time
+        content = text
+        message = (oldMessage.lowerBound + shift)..<(oldMessage.upperBound + growth)
+        object = object.lowerBound..<(object.upperBound + growth)
+    }
+
+    /// Whether the line has text, and nothing else that counts.
+    var isPlainToken: Bool {
+        content != nil && !isDone && missing.isEmpty && !needsRepair && error == nil && thinking == nil
+            && toolCalls == nil && doneReason == nil && promptTokens == nil && answerTokens == nil
+    }
+
     private mutating func readMember(_ key: JSONString, from reader: inout JSONReader) throws(JSONError) {
         if reader.matches(key, "message") {
             try readMessage(from: &reader)
         } else if reader.matches(key, "model") {
             note(.model, if: try reader.stringOrSkip() != nil)
         } else if reader.matches(key, "created_at") {
-            note(.createdAt, if: try reader.stringOrSkip() != nil)
+            createdAt = try reader.stringOrSkip()
+            note(.createdAt, if: createdAt != nil)
         } else if reader.matches(key, "done") {
             isDone = try reader.kind() == .boolean ? reader.boolean() : reader.skipped(false)
         } else if reader.matches(key, "done_reason") {

@@ -191,7 +191,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         var extras = ByteBuffer()
         if !toolCalls.isEmpty {
             extras.append("\"tool_calls\":[")
-            extras.append(toolCalls.bytes)
+            extras.append(toolCalls)
             extras.append("]")
         }
         let reply = StoredReply(

@@ -1,0 +1,42 @@
+extension Span<UInt8> {
+    /// Whether other bytes stand here from `index` on.
+    public func holds(_ other: Span<UInt8>, at index: Int) -> Bool {
+        guard index >= 0, other.count <= count - index else { return false }
+        var offset = 0
+        while offset &+ 8 <= other.count {
+            if word(at: index &+ offset) != other.word(at: offset) { return false }
+            offset &+= 8
+        }
+        while offset < other.count {
+            if self[index &+ offset] != other[offset] { return false }
+            offset &+= 1
+        }
+        return true
+    }
+
+    /// Reads the inside of a JSON string that begins at `start`, if it is plain: UTF-8, with no escapes but those of two
+    /// characters; its closing quote follows it. Nothing for any other, good or bad: a `JSONReader` says which.
+    public func plainJSONString(from start: Int) -> JSONString? {
+        var index = start
+        var hasEscapes = false
+        while true {
+            index = firstToEscape(from: index)
+            guard index < count else { return nil }
+            switch self[index] {
+            case UInt8(ascii: "\""):
+                guard UTF8Repair.isValid(extracting(start..<index)) else { return nil }
+                return JSONString(range: start..<index, hasEscapes: hasEscapes)
+            case UInt8(ascii: "\\"):
+                guard index + 1 < count else { return nil }
+                switch self[index + 1] {
+                case UInt8(ascii: "n"), UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "t"), UInt8(ascii: "r"),
+                    UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"):
+                    hasEscapes = true
+                    index += 2
+                default: return nil
+                }
+            default: return nil
+            }
+        }
+    }
+}

@@ -36,7 +36,8 @@ final class EventStreamReader: ReplyReader {
     }
 
     func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {
-        stream.write { EventEncoder.append(id: id, data: line, to: &$0) }
+        // A JSON object that a generation hands on holds no line end.
+        stream.write { EventEncoder.append(id: id, line: line, to: &$0) }
         if stream.unsentCount > unsentLimit, !isHolding {
             isHolding = true
             reply.hold()

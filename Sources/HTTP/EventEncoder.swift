@@ -17,7 +17,7 @@ public enum EventEncoder {
     /// Appends an event with a number as its id.
     public static func append(id: Int, name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer) {
         if name == nil, data.firstLineEnd(from: 0) == nil {
-            return appendLine(id: id, data: data, to: &buffer)
+            return append(id: id, line: data, to: &buffer)
         }
         buffer.append("id: ")
         buffer.append(decimal: id)
@@ -42,8 +42,8 @@ public enum EventEncoder {
         buffer.append("\n\n")
     }
 
-    /// The path of every token: one line of data, written in one go.
-    private static func appendLine(id: Int, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+    /// Appends an event of one line of data, which must hold no CR and no LF: the path of every token, written in one go.
+    public static func append(id: Int, line data: Span<UInt8>, to buffer: inout ByteBuffer) {
         buffer.append(upTo: data.count + 33) { output in
             output.append("id: ")
             output.append(decimal: id)

@@ -14,7 +14,7 @@ struct ParameterBuffer {
         _ parameters: [Parameter],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> Result
     ) -> Result {
-        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
+        defer { bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity) }
         offsets.removeAll(keepingCapacity: true)
         pointers.removeAll(keepingCapacity: true)
         lengths.removeAll(keepingCapacity: true)

@@ -23,8 +23,8 @@ public final class PostgresPool: @unchecked Sendable {
     private var lastError: PostgresError?
     private var isShuttingDown = false
     private var shutdownContinuations: [UnsafeContinuation<Void, Never>] = []
-    private lazy var retryTimer = DeadlineTimer(on: shard) { [unowned self] in connectAsNeeded() }
-    private lazy var patienceTimer = DeadlineTimer(on: shard) { [unowned self] in patienceEnded() }
+    private lazy var retryTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in connectAsNeeded() }
+    private lazy var patienceTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in patienceEnded() }
 
     /// Makes a pool without connections.
     public init(_ configuration: PostgresConfiguration, on shard: Shard) {
@@ -124,7 +124,7 @@ public final class PostgresPool: @unchecked Sendable {
         }
         waiting.append(batch)
         if waitingCount == 1 {
-            patienceTimer.set(at: batch.deadline)
+            patienceTimer?.set(at: batch.deadline)
         }
         connectAsNeeded()
     }
@@ -195,7 +195,7 @@ public final class PostgresPool: @unchecked Sendable {
             takeWaiting().fail(error)
         }
         if waitingCount > 0 {
-            patienceTimer.set(at: waiting[firstWaiting].deadline)
+            patienceTimer?.set(at: waiting[firstWaiting].deadline)
         }
         finishShutdown()
     }
@@ -214,7 +214,7 @@ public final class PostgresPool: @unchecked Sendable {
             return
         }
         let isNeeded = connections.isEmpty ? connecting == 0 || waitingCount > connecting : isBusy && connecting == 0
-        guard isNeeded, !retryTimer.isSet, backoff.failures == 0 || connecting == 0 else { return }
+        guard isNeeded, retryTimer?.isSet != true, backoff.failures == 0 || connecting == 0 else { return }
         connecting += 1
         if connections.isEmpty, outageBegan == nil {
             outageBegan = shard.now
@@ -267,7 +267,7 @@ public final class PostgresPool: @unchecked Sendable {
             configuration.log("postgres: \(configuration.target): \(error)")
         }
         lastError = error
-        retryTimer.set(after: backoff.next())
+        retryTimer?.set(after: backoff.next())
     }
 
     /// Called when a connection broke; its batches are failed next.
@@ -293,8 +293,9 @@ public final class PostgresPool: @unchecked Sendable {
             connection.close()
         }
         connections = []
-        retryTimer.cancel()
-        patienceTimer.cancel()
+        // Timers end on their shard, whoever lets go of the pool.
+        retryTimer = nil
+        patienceTimer = nil
         for continuation in shutdownContinuations {
             continuation.resume()
         }

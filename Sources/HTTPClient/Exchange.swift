@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 import Sockets
 
@@ -15,22 +16,31 @@ public final class Exchange: @unchecked Sendable {
         case over
     }
 
+    /// Kept apart, as a stream of an hour has no use for the room.
+    private final class Request {
+        let head: RequestHead
+        let body: ByteBuffer
+
+        init(head: RequestHead, body: ByteBuffer) {
+            self.head = head
+            self.body = body
+        }
+    }
+
     /// The origin that the request goes to.
     public var origin: Origin { pool.origin }
 
     let method: Method
     let pool: OriginPool
     private(set) var delegate: (any ExchangeDelegate)?
-    /// Kept only while it may have to be sent, or sent again.
-    private var head: RequestHead?
-    private var request: OutgoingRequest?
+    /// Kept only while it may have to be sent, or sent again; nothing when it cannot be sent.
+    private var request: Request?
     private var state = State.over
     private(set) var isPaused = false
 
     init(_ request: OutgoingRequest, head: RequestHead?, pool: OriginPool, delegate: any ExchangeDelegate) {
         method = request.method
-        self.request = request
-        self.head = head
+        self.request = head.map { Request(head: $0, body: request.body) }
         self.pool = pool
         self.delegate = delegate
     }
@@ -70,7 +80,7 @@ public final class Exchange: @unchecked Sendable {
 
     /// Begins on an idle connection, or on a new one.
     func start() {
-        guard head != nil else {
+        guard request != nil else {
             failLater(HTTPClientError(.invalidURL, "the path or a field of a request to \(origin) is malformed"))
             return
         }
@@ -83,9 +93,9 @@ public final class Exchange: @unchecked Sendable {
 
     /// Sends the request on a connection.
     func run(on connection: ClientConnection) {
-        guard let head, let request else { return }
+        guard let request else { return }
         state = .running(connection)
-        connection.begin(self, head: head, body: request.body)
+        connection.begin(self, head: request.head, body: request.body)
         if isPaused {
             connection.stream.pauseReading()
         }
@@ -107,7 +117,6 @@ public final class Exchange: @unchecked Sendable {
 
     /// The response has begun, or the connection is new: the request will not be sent again.
     func forgetRequest() {
-        head = nil
         request = nil
     }
 

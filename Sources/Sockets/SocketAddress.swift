@@ -2,17 +2,21 @@ import Glibc
 
 /// An IPv4 or IPv6 address with a port.
 public struct SocketAddress: Sendable, CustomStringConvertible {
-    private var storage: sockaddr_storage
+    /// The larger of the two kinds, as every stream holds one.
+    private var storage = sockaddr_in6()
     private let length: socklen_t
 
-    init(_ storage: sockaddr_storage, length: socklen_t) {
-        self.storage = storage
-        self.length = length
+    init(_ any: sockaddr_storage, length: socklen_t) {
+        self.length = min(length, socklen_t(MemoryLayout<sockaddr_in6>.size))
+        withUnsafeMutableBytes(of: &storage) { storage in
+            withUnsafeBytes(of: any) {
+                storage.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<storage.count]))
+            }
+        }
     }
 
     /// Makes the address of a numeric host, or nothing when it is not numeric.
     public init?(numericHost host: String, port: UInt16) {
-        storage = sockaddr_storage()
         var v4 = in_addr()
         var v6 = in6_addr()
         if inet_pton(AF_INET, host, &v4) == 1 {
@@ -25,7 +29,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
             let address = sockaddr_in6(
                 sin6_family: sa_family_t(AF_INET6), sin6_port: port.bigEndian, sin6_flowinfo: 0, sin6_addr: v6,
                 sin6_scope_id: 0)
-            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in6.self) }
+            storage = address
             length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         } else {
             return nil
@@ -33,7 +37,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     }
 
     /// The address family, `AF_INET` or `AF_INET6`.
-    public var family: Int32 { Int32(storage.ss_family) }
+    public var family: Int32 { Int32(storage.sin6_family) }
 
     /// The port.
     public var port: UInt16 {

@@ -30,17 +30,17 @@ import Testing
     }
 
     @Test func tasksOfTwoShardsTalkToEachOther() async throws {
-        let shards = try Shard.makeAll(count: 2)
+        let shards = try TestShard.pair()
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
-        let sum = Task(executorPreference: shards[0]) {
+        let sum = Task(executorPreference: shards.0) {
             var sum = 0
-            for await number in stream where shards[0].isCurrent {
+            for await number in stream where shards.0.isCurrent {
                 sum += number
             }
             return sum
         }
-        Task(executorPreference: shards[1]) {
-            for number in 1...1000 where shards[1].isCurrent {
+        Task(executorPreference: shards.1) {
+            for number in 1...1000 where shards.1.isCurrent {
                 continuation.yield(number)
                 if number % 100 == 0 {
                     await Task.yield()

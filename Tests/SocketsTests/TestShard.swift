@@ -12,6 +12,12 @@ enum TestShard {
     }()
     private static let next = Atomic(0)
 
+    /// Two of them.
+    static func pair() throws -> (Shard, Shard) {
+        let shards = try all.get()
+        return (shards[0], shards[1])
+    }
+
     /// One of them.
     static func any() throws -> Shard {
         let shards = try all.get()

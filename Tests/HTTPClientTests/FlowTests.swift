@@ -137,4 +137,31 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: ["end", "failure", "cancel"])
+    func nothingIsKeptAfter(_ how: String) async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(
+                how == "end"
+                    ? .plain(200, "x") : [.head(200, [("Content-Length", "5")]), how == "cancel" ? .stall : .close])
+            let client = ClientHarness()
+            weak var exchange: Exchange?
+            weak var kept: Recorder?
+            do {
+                let recorder = try client.start(to: upstream.url)
+                if how == "cancel" {
+                    try recorder.wait("a head") { $0.head != nil }
+                    recorder.cancel()
+                } else {
+                    _ = try recorder.outcome()
+                }
+                exchange = recorder.exchange
+                kept = recorder
+            }
+            // The shard lets go of it at the end of its turn.
+            ClientHarness.onShard {}
+            #expect(kept == nil)
+            #expect(exchange == nil)
+        }
+    }
 }

@@ -13,6 +13,7 @@ public final class Application: Sendable {
     private let state: ServerState
     private let server: Server
     private let keeper: LeaseKeeper
+    private let identity: TLSIdentity?
 
     /// The addresses that are listened on: plain HTTP first.
     public var addresses: [SocketAddress] { server.boundAddresses }
@@ -61,16 +62,35 @@ public final class Application: Sendable {
             self.services = services
             self.state = state
             self.keeper = keeper
-            guard let address = try await Resolver.resolve(configuration.server.listen).first else {
-                throw StartError("\(configuration.server.listen) has no address.")
+            identity = try configuration.server.tls.map { try TLSIdentity(certificate: $0.certificate, key: $0.key) }
+            try server.listen(on: try await Self.address(of: configuration.server.listen))
+            if let tls = configuration.server.tls {
+                try server.listen(on: try await Self.address(of: tls.listen), tls: identity)
             }
-            try server.listen(on: address)
         } catch let error as SocketError {
             throw StartError("The server cannot listen: \(error)")
         } catch let error as StartError {
             throw error
         } catch {
             throw StartError("The server cannot start: \(error)")
+        }
+    }
+
+    private static func address(of target: HostAndPort) async throws -> SocketAddress {
+        guard let address = try await Resolver.resolve(target).first else {
+            throw StartError("\(target) has no address.")
+        }
+        return address
+    }
+
+    /// Reads the certificate of HTTPS again; what is wrong with it is logged, and the one before stays.
+    public func reloadCertificate() {
+        guard let identity else { return }
+        do {
+            try identity.reload()
+            log.event(.info, "certificate reloaded")
+        } catch {
+            log.event(.error, "certificate not reloaded", .error(error.description))
         }
     }
 

@@ -20,7 +20,9 @@ struct ServeCommand: Sendable {
     /// Serves until a signal ends it; returns the exit code.
     func run() async -> Int32 {
         _ = csystem_raise_descriptor_limit()
-        let signals = Signals([SIGTERM, SIGINT])
+        // A log that nobody reads any more must not end the server.
+        signal(SIGPIPE, SIG_IGN)
+        let signals = Signals([SIGTERM, SIGINT, SIGHUP])
         do throws(ServeFailure) {
             var configuration = configuration
             let cluster = try startCluster(&configuration)
@@ -56,7 +58,9 @@ struct ServeCommand: Sendable {
         log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
         var stop: Task<Void, Never>?
         for await signal in signals.stream {
-            if stop == nil {
+            if signal == SIGHUP {
+                application.reloadCertificate()
+            } else if stop == nil {
                 log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
                 stop = Task.detached {
                     await application.stop(within: configuration.server.shutdownLimit)
@@ -95,7 +99,8 @@ struct ServeCommand: Sendable {
         }
         for upstream in upstreams {
             guard case .ollama(let url) = upstream.backend else { continue }
-            if case .failure = CommandProbe.get("/api/version", from: url.address) {
+            // Whether anybody listens is all that matters here: the doctor looks closer.
+            if case .failure = CommandProbe.connect(to: url.address, within: .seconds(1)) {
                 log.announce("no model server answers at \(url): the built-in model \"echo\" is there to try")
             }
         }

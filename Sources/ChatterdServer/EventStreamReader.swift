@@ -41,6 +41,7 @@ final class EventStreamReader: ReplyReader {
         if stream.unsentCount > unsentLimit, !isHolding {
             isHolding = true
             reply.hold()
+            stream.awaitDrain()
         }
     }
 

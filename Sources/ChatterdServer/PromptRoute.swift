@@ -88,6 +88,7 @@ private final class PromptRelay: ExchangeDelegate {
             isPaused = true
             timer?.cancel()
             exchange.pause()
+            stream.awaitDrain()
         }
     }
 

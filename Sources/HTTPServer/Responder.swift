@@ -152,6 +152,11 @@ public final class Responder: @unchecked Sendable {
 
     var unsentCount: Int { connection?.tcp?.unsentCount ?? 0 }
 
+    func awaitDrain() {
+        guard phase == .streaming else { return }
+        connection?.tcp?.reportDrained()
+    }
+
     func append(_ body: (inout ByteBuffer) -> Void) {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
         guard !connection.state.isBlocked || tcp.unsentCount <= connection.group.limits.unsentOutput else {

@@ -53,7 +53,14 @@ public final class ResponseStream: @unchecked Sendable {
         set { responder?.onClientGone = newValue }
     }
 
-    /// Called when the client has taken all output after a time when it had not.
+    /// Has `onDrained` called once the output so far is with the system, be it at the end of this turn.
+    ///
+    /// A writer that waits must ask for it: what this turn has written may yet be taken at once.
+    public func awaitDrain() {
+        responder?.awaitDrain()
+    }
+
+    /// Called when the client has taken all output after a time when it had not, or after `awaitDrain`.
     public var onDrained: (() -> Void)? {
         get { responder?.onDrained }
         set { responder?.onDrained = newValue }

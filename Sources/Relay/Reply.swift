@@ -128,7 +128,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         do throws(RelayError) {
             let messages = try await waitForEarlierTurns()
             try await generate(messages)
-            try await store(.complete, patience: service.limits.storePatience)
+            try await storeComplete()
             tellEnd(nil)
         } catch {
             await keepRemains(of: error)
@@ -187,6 +187,16 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         if let error { throw error }
     }
 
+    private func storeComplete() async throws(RelayError) {
+        do throws(RelayError) {
+            try await store(.complete, patience: service.limits.storePatience)
+        } catch  where error.code == .storeUnavailable {
+            throw RelayError(
+                .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
+                detail: error.detail)
+        }
+    }
+
     private func store(_ state: ReplyState, patience: Duration) async throws(RelayError) {
         var extras = ByteBuffer()
         if !toolCalls.isEmpty {
@@ -196,18 +206,17 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         }
         let reply = StoredReply(
             id: id, model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state)
-        let deadline = service.scheduler.now() &+ UInt64(patience.components.seconds) * 1_000_000_000
+        let start = service.scheduler.now()
         var delay = Duration.milliseconds(50)
         while true {
             do throws(RelayError) {
                 return try await service.store.closeTurn(turn, with: reply)
-            } catch  where error.code == .storeUnavailable && service.scheduler.now() < deadline && !isStopping {
+            } catch
+                where error.code == .storeUnavailable && !isStopping
+                && .nanoseconds(service.scheduler.now() &- start) < patience
+            {
                 await pause(atMost: delay)
                 delay = min(delay * 2, .seconds(1))
-            } catch  where error.code == .storeUnavailable {
-                throw RelayError(
-                    .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
-                    detail: error.detail)
             }
         }
     }
@@ -233,7 +242,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             // Nobody waits any more, but the turn must not stay open for the others.
             var delay = Duration.seconds(1)
             var left = error
-            while left.isStoreAway, !isStopping {
+            while left.code == .storeUnavailable, !isStopping {
                 await pause(atMost: delay)
                 delay = min(delay * 2, .seconds(30))
                 do throws(RelayError) {
@@ -301,9 +310,4 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         phase = .storing
         generated.take()?.resume(returning: error.map { RelayError($0) })
     }
-}
-
-extension RelayError {
-    /// Whether another try may find the store.
-    fileprivate var isStoreAway: Bool { code == .storeUnavailable || code == .replyNotStored && !detail.isEmpty }
 }

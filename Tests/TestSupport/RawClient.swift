@@ -86,6 +86,19 @@ public final class RawClient {
         return body
     }
 
+    /// Reads the next line of the body, with its LF; nil when the body is over, and then `bodyEnd` says how.
+    public func nextLine() -> String? {
+        while true {
+            if let end = unfinishedEvent.firstIndex(of: 10) {
+                defer { unfinishedEvent.removeFirst(end + 1) }
+                return String(decoding: unfinishedEvent[...end], as: UTF8.self)
+            }
+            guard let piece = reader.nextPiece() else { return nil }
+            body += piece
+            unfinishedEvent += piece
+        }
+    }
+
     /// Reads the next event; nil when the body is over, and then `bodyEnd` says how.
     public func nextEvent() -> ServerEvent? {
         while true {

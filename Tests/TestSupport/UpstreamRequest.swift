@@ -30,7 +30,17 @@ public struct UpstreamRequest: Sendable {
 
     /// The replayed conversation: role and content of each message.
     public var messages: [[String]] {
-        let list = json["messages"] as? [[String: Any]] ?? []
-        return list.map { [$0["role"] as? String ?? "", $0["content"] as? String ?? ""] }
+        // JSONDecoder: JSONSerialization loses U+FEFF.
+        let conversation = try? JSONDecoder().decode(Conversation.self, from: Data(body))
+        return conversation?.messages.map { [$0.role, $0.content] } ?? []
+    }
+
+    private struct Conversation: Decodable {
+        struct Message: Decodable {
+            let role: String
+            let content: String
+        }
+
+        let messages: [Message]
     }
 }

@@ -1,0 +1,111 @@
+import ChatterdServer
+import TestSupport
+import Testing
+
+/// Clients that leave, and clients that do not read.
+@Suite struct DisconnectTests {
+    /// A client that closes may still read: that it is gone shows when something is sent to it.
+    private let atOnce: [Setting: String] = [.disconnectGrace: "0", .keepAlive: "100ms"]
+
+    @Test(arguments: [true, false])
+    func withoutAGraceTheModelServerIsFreedAtOnce(byReset: Bool) async throws {
+        let upstream = try ScriptedUpstream { request in
+            request.number == 0 ? [.streamHead, .chunk(ModelLine.token("Hello")), .stall] : .answer(["next"])
+        }
+        try await onStage(upstream: upstream.url, environment: atOnce) { stage in
+            let client = try stage.beginChat("app", "one")
+            _ = try client.nextDataEvent()
+            if byReset { client.reset() } else { client.close() }
+            try upstream.waitForClose(of: upstream.requests[0])
+            #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "cancelled"])
+            Transcript(try stage.chat("app", "two")).check()
+            #expect(upstream.requests.last?.messages == [["user", "two"]])
+        }
+    }
+
+    @Test func withinTheGraceTheAnswerGoesOn() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream([
+            .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.token(" world")),
+            .chunk(ModelLine.done()), .endChunks,
+        ])
+        try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "60s"]) { stage in
+            let client = try stage.beginChat("app", "one")
+            _ = try client.nextDataEvent()
+            client.reset()
+            // The server has noticed when it answers somebody who came later.
+            #expect(try RawClient.get(port: stage.port, "/healthz").status == 200)
+            gate.open()
+            #expect(try stage.storedReply("app").summary == ["assistant", "Hello world", "complete"])
+            #expect(!upstream.isClosed(upstream.requests[0]))
+        }
+    }
+
+    @Test func afterTheGraceTheAnswerIsCancelled() async throws {
+        let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.token("Hello")), .stall])
+        try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "300ms", .keepAlive: "100ms"]) {
+            stage in
+            let client = try stage.beginChat("app", "one")
+            _ = try client.nextDataEvent()
+            client.close()
+            try upstream.waitForClose(of: upstream.requests[0])
+            #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "cancelled"])
+        }
+    }
+
+    @Test func aClientThatOnlyHalfClosesIsAnswered() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream([
+            .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()), .endChunks,
+        ])
+        try await onStage(upstream: upstream.url, environment: atOnce) { stage in
+            let client = try stage.beginChat("app", "one")
+            client.halfClose()
+            _ = try client.nextDataEvent()
+            gate.open()
+            #expect(client.readEvents().count == 1)
+            #expect(client.bodyEnd == .complete)
+            #expect(try stage.storedReply("app").state == "complete")
+        }
+    }
+
+    @Test func aPromptThatWaitsForItsTurnIsDroppedWithItsClient() async throws {
+        let upstream = try ScriptedUpstream { request in
+            request.number == 0 ? [.streamHead, .chunk(ModelLine.token("Hello")), .stall] : .answer(["next"])
+        }
+        try await onStage(upstream: upstream.url, environment: atOnce) { stage in
+            let first = try stage.beginChat("app", "one")
+            _ = try first.nextDataEvent()
+            let second = try stage.beginChat("app", "two")
+            second.close()
+            first.close()
+            try upstream.waitForClose(of: upstream.requests[0])
+            Transcript(try stage.chat("app", "three")).check()
+            #expect(upstream.requests.last?.messages == [["user", "three"]])
+        }
+    }
+
+    @Test func aClientThatDoesNotReadHarmsNobody() async throws {
+        let long = String(repeating: "x", count: 4000)
+        let upstream = try ScriptedUpstream { request in
+            request.messages.last?.last == "much"
+                ? [.streamHead] + (0..<1000).map { _ in .chunk(ModelLine.token(long)) } + [
+                    .chunk(ModelLine.done()), .endChunks,
+                ]
+                : .answer(["quick"])
+        }
+        try await onStage(upstream: upstream.url, environment: [.unsentLimit: "64KiB"]) { stage in
+            let slow = try RawClient(port: stage.port, receiveBuffer: 65_536)
+            slow.post("/llmchat", json: chatBody("slow", "much"))
+            _ = try slow.readHead()
+            for round in 0..<5 {
+                #expect(Transcript(try stage.chat("quick\(round)", "x")).text == "quick")
+            }
+            // When it reads at last, it has lost nothing.
+            let transcript = slow.readEvents().filter { $0.data != nil }
+            #expect(transcript.count == 1001)
+            #expect(slow.bodyEnd == .complete)
+            #expect(try stage.storedReply("slow").message.count == 4_000_000)
+        }
+    }
+}

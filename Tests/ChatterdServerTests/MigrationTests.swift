@@ -1,0 +1,79 @@
+import TestSupport
+import Testing
+
+/// Databases as they may be found.
+@Suite struct MigrationTests {
+    @Test func processesThatStartAtOnceAllComeUp() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onThread {
+            let database = try PrivateCluster.shared().makeDatabase()
+            let environment = Stage.environment(upstream: upstream.url, database: database)
+            let programs = try (0..<4).map { _ in try TestProgram("chatterd", ["serve"], environment: environment) }
+            for program in programs {
+                let port = try program.waitForPort()
+                try eventually("ready", isTrue: { try RawClient.get(port: port, "/readyz").status == 200 })
+                Transcript(try RawClient.post(port: port, "/llmchat", json: chatBody("app", "x"))).check()
+            }
+            #expect(try StoredRow.all("app", in: database, of: .shared()).count == 8)
+        }
+    }
+
+    /// The tables of the course's own servers, by what they were made of.
+    static let foreignTables: [String] = [
+        "username varchar(255), message varchar(255), id uuid, time timestamp DEFAULT CURRENT_TIMESTAMP",
+        "username varchar(255), message varchar(255), id uuid, time timestamp DEFAULT now(), appID varchar(155)",
+        """
+        name varchar(32) NOT NULL, message text, id uuid DEFAULT gen_random_uuid(),
+        time timestamptz DEFAULT CURRENT_TIMESTAMP, appID varchar(64)
+        """,
+        "username varchar(255), message varchar(255), time timestamp DEFAULT CURRENT_TIMESTAMP",
+    ]
+
+    @Test(arguments: foreignTables)
+    func aTableOfTheCoursesServersIsTakenOverWithItsRows(table: String) async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onThread {
+            let cluster = try PrivateCluster.shared()
+            let database = try cluster.makeDatabase()
+            let sender = table.contains("username") ? "username" : "name"
+            let hasApp = table.contains("appID")
+            try cluster.psql("CREATE TABLE chatts (\(table))", database: database)
+            let rows = [
+                ("user", "hello", 1), ("assistant", "old answer", 2), ("user", "same time", 3),
+                ("assistant", "also", 3),
+            ]
+            for (name, message, second) in rows {
+                try cluster.psql(
+                    "INSERT INTO chatts (\(sender), message, time\(hasApp ? ", appID" : "")) VALUES "
+                        + "('\(name)', '\(message)', '2025-10-01 12:00:0\(second)'\(hasApp ? ", 'app'" : ""))",
+                    database: database)
+            }
+            let stage = try Stage(upstream: upstream.url, database: database)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            Transcript(try stage.chat("app", String(repeating: "long ", count: 200))).check()
+            let old = rows.map { [$0.0, $0.1] }
+            #expect(Array(upstream.requests[0].messages.dropLast()) == (hasApp ? old : []))
+            let board = try RawClient.get(port: stage.port, "/getchatts")
+            #expect(board.text.contains("old answer") == !hasApp)
+            #expect(try cluster.psql("SELECT count(*) FROM chatts", database: database) == [["6"]])
+        }
+    }
+
+    @Test func aMigrationThatWasChangedLaterIsNoticed() async throws {
+        try await onThread {
+            let cluster = try PrivateCluster.shared()
+            let database = try cluster.makeDatabase()
+            let environment = Stage.environment(upstream: "http://127.0.0.1:9", database: database)
+            let first = try TestProgram("chatterd", ["migrate"], environment: environment)
+            #expect(try first.waitForExit() == 0)
+            let again = try TestProgram("chatterd", ["migrate"], environment: environment)
+            #expect(try again.waitForExit() == 0)
+            let table = try cluster.psql(
+                "SELECT table_name FROM information_schema.columns WHERE column_name = 'checksum'", database: database)
+            let name = try #require(table.first?.first)
+            try cluster.psql("UPDATE \(name) SET checksum = 'other'", database: database)
+            let third = try TestProgram("chatterd", ["migrate"], environment: environment)
+            #expect(try third.waitForExit() == 1)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import ChatterdServer
+import Glibc
+import TestSupport
+import Testing
+
+/// The whole program on a port of its own, over a real database and a scripted model server.
+///
+/// Its methods block: they are called from `onStage`, or on threads of the test's own.
+final class Stage: Sendable {
+    let cluster: PrivateCluster
+    /// The conninfo of the database.
+    let database: String
+    let port: Int
+    private let application: Application
+
+    /// Starts the program; several stages may share one database.
+    init(
+        upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
+        database: String? = nil
+    ) throws {
+        let cluster = try cluster ?? PrivateCluster.shared()
+        let conninfo = try database ?? cluster.makeDatabase()
+        let variables = Stage.environment(upstream: upstream, database: conninfo, environment)
+        self.cluster = cluster
+        self.database = conninfo
+        let configuration = try Configuration(environment: variables)
+        application = try waitFor { try await Application.start(configuration, log: Log(descriptor: nowhere)) }
+        port = application.port
+    }
+
+    /// The variables that the program is started with.
+    static func environment(
+        upstream: String, database: String, _ more: [Setting: String] = [:]
+    ) -> [String: String] {
+        let least: [Setting: String] = [.listen: "127.0.0.1:0", .database: database, .ollama: upstream]
+        let all = least.merging(more) { $1 }
+        return Dictionary(uniqueKeysWithValues: all.map { ($0.key.name, $0.value) })
+    }
+
+    /// Ends the program.
+    func stop() throws {
+        try waitFor { [application] in await application.stop(within: .seconds(1)) }
+    }
+
+    /// Sends a prompt and reads the answer to its end.
+    func chat(_ appID: String, _ prompt: String, model: String = "tiny", stream: Bool = true) throws -> HTTPExchange {
+        try RawClient.post(port: port, "/llmchat", json: chatBody(appID, prompt, model: model, stream: stream))
+    }
+
+    /// Sends a prompt and reads the head of the answer.
+    func beginChat(_ appID: String, _ prompt: String) throws -> RawClient {
+        let client = try RawClient(port: port)
+        client.post("/llmchat", json: chatBody(appID, prompt))
+        let head = try client.readHead()
+        guard head.status == 200 else {
+            throw TestFailure("\(head.startLine): \(String(decoding: client.readBody(), as: UTF8.self))")
+        }
+        return client
+    }
+
+    /// The rows of a conversation in its order.
+    func rows(_ appID: String) throws -> [StoredRow] {
+        try StoredRow.all(appID, in: database, of: cluster)
+    }
+
+    /// Waits for the reply of the conversation's last turn to be stored.
+    func storedReply(_ appID: String) throws -> StoredRow {
+        try eventually("the reply of \(appID) is stored") {
+            guard let row = try rows(appID).last, row.state != nil else { return nil }
+            return row
+        }
+    }
+}
+
+/// Where the log of the programs within the tests' process goes.
+private let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+
+/// The body of a request to /llmchat or /llmprep.
+func chatBody(
+    _ appID: String, _ prompt: String, model: String = "tiny", role: String = "user", stream: Bool = true
+) -> String {
+    let message = "{\"role\":\(jsonString(role)),\"content\":\(jsonString(prompt))}"
+    let head = "\"appID\":\(jsonString(appID)),\"model\":\(jsonString(model))"
+    return "{\(head),\"messages\":[\(message)],\"stream\":\(stream)}"
+}
+
+/// Runs a test's blocking body with a started program, and stops it afterwards.
+func onStage(
+    upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
+    _ body: @escaping @Sendable (Stage) throws -> Void
+) async throws {
+    try await onThread {
+        let stage = try Stage(upstream: upstream, environment: environment, cluster: cluster)
+        do {
+            try body(stage)
+        } catch {
+            try stage.stop()
+            throw error
+        }
+        try stage.stop()
+    }
+}
+
+/// Runs a test's blocking body on a thread of its own; only so many at once, so that two cores are enough for all.
+func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+    await Places.shared.take()
+    do {
+        try await blocking(body)
+    } catch {
+        await Places.shared.giveBack()
+        throw error
+    }
+    await Places.shared.giveBack()
+}
+
+/// Places for tests that run a whole program.
+private actor Places {
+    static let shared = Places(8)
+
+    private var free: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(_ count: Int) {
+        free = count
+    }
+
+    func take() async {
+        guard free == 0 else {
+            free -= 1
+            return
+        }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    func giveBack() {
+        if waiting.isEmpty {
+            free += 1
+        } else {
+            waiting.removeFirst().resume()
+        }
+    }
+}

@@ -1,0 +1,250 @@
+import ChatterdServer
+import TestSupport
+import Testing
+
+/// Every way the database can be away, seen from the client's bytes and from the rows.
+@Suite struct StoreMatrixTests {
+    @Test func awayAtTheStartAndBackLater() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let database = try cluster.makeDatabase()
+            try cluster.stop()
+            let program = try TestProgram(
+                "chatterd", ["serve"], environment: Stage.environment(upstream: upstream.url, database: database))
+            try cluster.start()
+            let port = try program.waitForPort()
+            try eventually("ready", isTrue: { try RawClient.get(port: port, "/readyz").status == 200 })
+            Transcript(try RawClient.post(port: port, "/llmchat", json: chatBody("app", "late"))).check()
+            #expect(
+                try StoredRow.all("app", in: database, of: cluster).map(\.summary) == [
+                    ["user", "late"], ["assistant", "Hello", "complete"],
+                ])
+            program.signal(15)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
+    @Test func awayForLongerThanTheStartWaits() async throws {
+        try await onThread {
+            let environment = Stage.environment(
+                upstream: "http://127.0.0.1:9", database: "host=/nonexistent dbname=x password=secret-word",
+                [.storeStartTimeout: "500ms"])
+            let program = try TestProgram("chatterd", ["serve"], environment: environment)
+            #expect(try program.waitForExit() == 1)
+            #expect(!program.lines.isEmpty)
+            #expect(!program.lines.joined().contains("secret-word"))
+        }
+    }
+
+    @Test func awayAtPromptTimeAndBack() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let stage = try Stage(upstream: upstream.url, environment: [.storeTimeout: "500ms"], cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            Transcript(try stage.chat("app", "one")).check()
+            try cluster.stop(.immediate)
+            checkStoreIsAway(try stage.chat("app", "two"))
+            checkStoreIsAway(try stage.chat("app", "two", stream: false))
+            checkStoreIsAway(try RawClient.get(port: stage.port, "/getchatts"))
+            #expect(upstream.requests.count == 1)
+
+            try cluster.start()
+            try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
+            Transcript(try stage.chat("app", "three")).check()
+            #expect(
+                upstream.requests.last?.messages == [["user", "one"], ["assistant", "Hello"], ["user", "three"]])
+        }
+    }
+
+    @Test func awayWhenTheAnswerIsToBeStored() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let stage = try Stage(
+                upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "500ms"], cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            let client = try stage.beginChat("app", "one")
+            _ = try client.nextDataEvent()
+            try cluster.stop(.immediate)
+            gate.open()
+            let end = try client.nextDataEvent()
+            #expect(end.name == "error")
+            #expect(object(end.data ?? "")["code"] as? String == "reply_not_stored")
+            #expect(client.nextEvent() == nil && client.bodyEnd == .complete)
+
+            try cluster.start()
+            try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
+            // The turn without a reply is settled, and not replayed.
+            try chatUntilAnswered(stage, "app", "two")
+            #expect(upstream.requests.last?.messages == [["user", "two"]])
+            #expect(try stage.rows("app").filter { $0.role == "user" }.map(\.text) == ["one", "two"])
+        }
+    }
+
+    @Test func awayForAMomentWhenTheAnswerIsToBeStored() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let stage = try Stage(upstream: upstream.url, environment: [.storePatience: "60s"], cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            let client = try stage.beginChat("app", "one")
+            _ = try client.nextDataEvent()
+            try cluster.stop(.immediate)
+            gate.open()
+            try cluster.start()
+            let rest = client.readEvents().filter { $0.data != nil }
+            #expect(rest.map(\.name) == [nil])
+            #expect(try stage.rows("app").map(\.summary) == [["user", "one"], ["assistant", "Hello", "complete"]])
+        }
+    }
+
+    @Test func readOnlyAtPromptTime() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            try stage.cluster.setReadOnly(true, database: stage.database)
+            // The first statements may still meet connections that are being ended.
+            let refused = try eventually("a refusal") {
+                let answer = try stage.chat("app", "one")
+                return answer.status == 503 ? answer : nil
+            }
+            checkStoreIsAway(refused)
+            #expect(upstream.requests.isEmpty)
+            #expect(try stage.rows("app").isEmpty)
+            try stage.cluster.setReadOnly(false, database: stage.database)
+            try chatUntilAnswered(stage, "app", "two")
+        }
+    }
+
+    /// The course's own test of the error event: the last insert fails.
+    @Test func theLastInsertFails() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello", " world"])
+        try await onStage(upstream: upstream.url) { stage in
+            try stage.cluster.psql(
+                """
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE EXCEPTION 'secret of the database'; END $$;
+                CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON chatts FOR EACH ROW WHEN (NEW.name = 'assistant')
+                EXECUTE FUNCTION refuse()
+                """, database: stage.database)
+            let transcript = Transcript(try stage.chat("app", "one"))
+            transcript.check()
+            #expect(transcript.text == "Hello world")
+            #expect(transcript.outcome == .error("reply_not_stored"))
+            #expect(!transcript.exchange.text.contains("secret"))
+            #expect(try stage.rows("app").map(\.summary) == [["user", "one"]])
+
+            let whole = try stage.chat("whole", "one", stream: false)
+            #expect(whole.status == 500 || whole.status == 503)
+            #expect(whole.json["code"] as? String == "reply_not_stored")
+
+            // The conversation goes on, whether or not the database has come to its senses.
+            let second = Transcript(try stage.chat("app", "still refused"))
+            second.check()
+            #expect(second.outcome == .error("reply_not_stored"))
+            #expect(upstream.requests.last?.messages == [["user", "still refused"]])
+
+            try stage.cluster.psql("DROP TRIGGER refuse ON chatts", database: stage.database)
+            Transcript(try stage.chat("app", "two")).check()
+            #expect(upstream.requests.last?.messages == [["user", "two"]])
+        }
+    }
+
+    @Test func theFirstInsertFails() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            try stage.cluster.psql(
+                "ALTER TABLE chatts ADD CONSTRAINT secret CHECK (message <> 'bad') NOT VALID", database: stage.database)
+            let refused = try stage.chat("app", "bad")
+            #expect(refused.status >= 500)
+            #expect(!refused.text.contains("secret"))
+            #expect(refused.json["error"] is String && refused.json["code"] is String)
+            #expect(upstream.requests.isEmpty)
+            Transcript(try stage.chat("app", "good")).check()
+            #expect(upstream.requests.last?.messages == [["user", "good"]])
+        }
+    }
+
+    @Test func frozenWhileOthersAreBeingAnswered() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { request in
+            request.number == 0 ? script(gate) : .answer(["late"])
+        }
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let stage = try Stage(upstream: upstream.url, environment: [.storePatience: "60s"], cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            let running = try stage.beginChat("running", "one")
+            _ = try running.nextDataEvent()
+            try cluster.pause()
+            // A prompt that cannot be committed is not answered with 200; the running answer goes on.
+            let waiting = try RawClient(port: stage.port)
+            waiting.post("/llmchat", json: chatBody("waiting", "two"))
+            #expect(try RawClient.get(port: stage.port, "/healthz").status == 200)
+            gate.open()
+            #expect(upstream.requests.count == 1)
+            try cluster.resume()
+            #expect(running.readEvents().last?.name == nil)
+            let answer = Transcript(try waiting.readResponse())
+            answer.check()
+            #expect(answer.text == "late")
+        }
+    }
+
+    @Test func frozenForTooLongAtPromptTime() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let stage = try Stage(
+                upstream: upstream.url,
+                environment: [.storePatience: "1s", .storeTimeout: "500ms"],
+                cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            Transcript(try stage.chat("app", "one")).check()
+            try cluster.pause()
+            checkStoreIsAway(try stage.chat("app", "two"))
+            #expect(upstream.requests.count == 1)
+            try cluster.resume()
+            try chatUntilAnswered(stage, "app", "three")
+        }
+    }
+
+    @Test func connectionsThatAnAdministratorEndsAreReplaced() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            for round in 0..<3 {
+                try stage.cluster.terminateBackends(of: stage.database)
+                try chatUntilAnswered(stage, "app\(round)", "prompt")
+                #expect(try stage.storedReply("app\(round)").text == "Hello")
+            }
+        }
+    }
+
+    /// Each shard finds out for itself that the store is back.
+    private func chatUntilAnswered(_ stage: Stage, _ appID: String, _ prompt: String) throws {
+        try eventually("the store is back") { () -> Bool? in
+            let answer = try stage.chat(appID, prompt)
+            guard answer.status == 200 else { return nil }
+            Transcript(answer).check()
+            return true
+        }
+    }
+
+    private func script(_ gate: Gate) -> [UpstreamStep] {
+        [
+            .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()), .endChunks,
+        ]
+    }
+}
+
+/// The answer of a server whose database is away.
+private func checkStoreIsAway(_ answer: HTTPExchange, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(answer.status == 503, sourceLocation: sourceLocation)
+    #expect(answer["Retry-After"].flatMap { Int($0) } != nil, sourceLocation: sourceLocation)
+    #expect(answer.json["code"] as? String == "store_unavailable", sourceLocation: sourceLocation)
+    let words = answer.json["error"] as? String ?? ""
+    #expect(!words.isEmpty && !words.contains("/tmp") && !words.contains("host="), sourceLocation: sourceLocation)
+}

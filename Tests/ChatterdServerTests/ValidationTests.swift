@@ -1,0 +1,109 @@
+import ChatterdServer
+import TestSupport
+import Testing
+
+/// Requests that are refused before anything is stored.
+@Suite struct ValidationTests {
+    private static let good = "\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]"
+
+    static let undecodable: [String] = [
+        "", " ", "{", "null", "[]", "\"text\"", "{\"appID\":\"app\",\(good)", "{\"appID\":\"app\",\(good)} x",
+        "{\"appID\":\"app\",\(good),}", "{'appID':'app'}", "{\"appID\":\"\\ud800\",\(good)}",
+        // The appID.
+        "{\(good)}", "{\"appID\":null,\(good)}", "{\"appID\":\"\",\(good)}", "{\"appID\":7,\(good)}",
+        "{\"appID\":[],\(good)}",
+        "{\"appID\":\"\(String(repeating: "a", count: 156))\",\(good)}",
+        // The model.
+        "{\"appID\":\"app\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\"model\":null,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\"model\":5,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+        // The messages.
+        "{\"appID\":\"app\",\"model\":\"tiny\"}", "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":null}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":{}}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":\"x\"}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[\"x\"]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[{\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[{\"role\":null,\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[{\"role\":7,\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":7}]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":[\"x\"]}]}",
+        // Whether it streams.
+        "{\"appID\":\"app\",\(good),\"stream\":\"yes\"}", "{\"appID\":\"app\",\(good),\"stream\":1}",
+    ]
+
+    @Test func whatCannotBeDecodedIsRefusedAndNothingIsStored() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            for body in ValidationTests.undecodable {
+                for path in ["/llmchat", "/llmprep"] {
+                    let answer = try RawClient.post(port: stage.port, path, json: body)
+                    let isUnderstoodByPrep = path == "/llmprep" && !body.contains("\"model\":\"tiny\"")
+                    #expect(answer.status == 422 || (isUnderstoodByPrep && answer.status == 200), "\(path) \(body)")
+                    guard answer.status == 422 else { continue }
+                    #expect(answer["Content-Type"]?.hasPrefix("application/json") == true)
+                    #expect((answer.json["error"] as? String)?.isEmpty == false, "\(body): \(answer.text)")
+                    #expect(answer.json["code"] as? String == "invalid_request", "\(body)")
+                }
+            }
+            #expect(upstream.requests.isEmpty)
+            #expect(
+                try stage.cluster.psql("SELECT count(*) FROM chatts WHERE name <> 'user'", database: stage.database)
+                    == [["0"]])
+        }
+    }
+
+    @Test func theLongestAppIDIsTaken() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            // Characters as PostgreSQL and the course's column count them, not bytes.
+            let longest = String(repeating: "é", count: 155)
+            Transcript(try stage.chat(longest, "x")).check()
+            #expect(try stage.chat(longest + "é", "x").status == 422)
+        }
+    }
+
+    @Test func aBodyOverItsLimitIsRefused() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url, environment: [.bodyLimit: "1024"]) { stage in
+            let long = String(repeating: "x", count: 1000)
+            let answer = try stage.chat("app", long)
+            #expect(answer.status == 413)
+            #expect(answer.json["error"] is String && answer.json["code"] is String)
+            #expect(try stage.chat("app", "short").status == 200)
+            #expect(try stage.rows("app").map(\.role) == ["user", "assistant"])
+        }
+    }
+
+    @Test func unknownPathsAndMethodsAreRefused() async throws {
+        try await onStage { stage in
+            let unknown = try RawClient.get(port: stage.port, "/nowhere")
+            #expect(unknown.status == 404)
+            #expect(unknown.json["error"] is String && unknown.json["code"] is String)
+            for (method, path, allowed) in [
+                ("GET", "/llmchat", "POST"), ("PUT", "/llmprep", "POST"), ("GET", "/llmprompt", "POST"),
+                ("POST", "/getchatts", "GET"), ("GET", "/postchatt", "POST"), ("DELETE", "/", "GET"),
+                ("POST", "/healthz", "GET"),
+            ] {
+                let answer = try RawClient.get(port: stage.port, path, method: method)
+                #expect(answer.status == 405, "\(method) \(path)")
+                #expect(answer["Allow"]?.contains(allowed) == true, "\(method) \(path)")
+                #expect(answer.json["error"] is String && answer.json["code"] is String)
+            }
+        }
+    }
+
+    @Test func theClientsHeadersMakeNoDifference() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            for fields in [
+                [], [("Content-Type", "text/plain")], [("Accept", "image/png")], [("Accept", "text/event-streaming")],
+                [("Accept-Encoding", "gzip, deflate, br")],
+            ] {
+                let client = try RawClient(port: stage.port)
+                client.request("POST", "/llmchat", fields: fields, body: Array(chatBody("app", "x").utf8))
+                Transcript(try client.readResponse()).check()
+            }
+        }
+    }
+}

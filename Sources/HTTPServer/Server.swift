@@ -1,4 +1,5 @@
 import Bytes
+import Glibc
 import Sockets
 
 /// An HTTP/1.1 server, RFC 9110 and 9112, whose connections are spread over shards.
@@ -41,7 +42,12 @@ public final class Server: Sendable {
     {
         let port = ListeningPort(identity: identity)
         let bound = try port.bind(address, on: groups[0].shard, slots: limits.connections) {
-            [groups, census] descriptor, peer in
+            [groups, census, weak port] descriptor, peer in
+            guard let port else {
+                // The server is gone: its listener, which the port holds, is about to follow.
+                close(descriptor)
+                return
+            }
             let group = groups[census.place()]
             if group.shard.isCurrent {
                 group.adopt(descriptor, peer: peer, from: port)

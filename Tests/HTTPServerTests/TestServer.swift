@@ -11,6 +11,9 @@ final class TestServer: Sendable {
     let shards: [Shard]
     private let log: Lock<[ExchangeRecord]>
 
+    /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
+    private static let allShards = Lock<[Shard]>([])
+
     init(shards count: Int = 1, limits: Limits = Limits(), _ route: (inout Router) -> Void) throws {
         let log = Lock<[ExchangeRecord]>([])
         var router = Router()
@@ -19,7 +22,9 @@ final class TestServer: Sendable {
         environment.wallClock = { 784_111_777 }
         environment.seed = { 7 }
         environment.onExchangeEnd = { record in log.withLock { $0.append(record) } }
-        shards = try Shard.makeAll(count: count)
+        let shards = try Shard.makeAll(count: count)
+        Self.allShards.withLock { $0 += shards }
+        self.shards = shards
         server = Server(shards: shards, limits: limits, router: router, environment: environment)
         guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: 0) else {
             throw TestFailure("no loopback address")

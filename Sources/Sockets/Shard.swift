@@ -47,6 +47,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     private var runningJobs: [UnownedJob] = []
     private var wheel: TimerWheel
     private var armedFor = UInt64.max
+    private var isTimeUp = false
     private var unflushed: [TCPStream] = []
     private var flushing: [TCPStream] = []
     private var eager: [TCPStream] = []
@@ -153,6 +154,9 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
             for index in 0..<count {
                 handle(event: index)
             }
+            if isTimeUp {
+                runTimers()
+            }
             settle()
             timeout = eager.isEmpty ? Self.lingerMilliseconds : 0
         }
@@ -168,9 +172,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         case Self.clockTag:
             _ = csystem_timerfd_clear(clockDescriptor)
             armedFor = .max
-            while let timer = wheel.next(dueBy: now) {
-                timer.slotCameUp(now: now)
-            }
+            isTimeUp = true
         default:
             let slot = Int(truncatingIfNeeded: tag & 0xffff_ffff)
             // An event of a descriptor that was closed earlier in this turn carries an old generation.
@@ -222,6 +224,14 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     }
 
     // MARK: - Timers
+
+    /// After the handlers: after a long turn, what has arrived in time is seen before a deadline says that it has not.
+    private func runTimers() {
+        isTimeUp = false
+        while let timer = wheel.next(dueBy: now) {
+            timer.slotCameUp(now: now)
+        }
+    }
 
     func insert(_ timer: DeadlineTimer) {
         wheel.insert(timer, now: now)

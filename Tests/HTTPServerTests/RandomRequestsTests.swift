@@ -74,7 +74,7 @@ struct RandomRequestsTests {
         limits.lingering = .milliseconds(20)
         limits.headDeadline = .milliseconds(200)
         limits.bodyDeadline = .milliseconds(200)
-        limits.idle = .milliseconds(200)
+        limits.idle = .seconds(1)
         let test = try TestServer(shards: 2, limits: limits) { $0.addUsualRoutes() }
         try await blocking {
             var random = SeededGenerator(seed: seed)

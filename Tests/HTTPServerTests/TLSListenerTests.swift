@@ -87,7 +87,7 @@ struct TLSListenerTests {
     @Test func whoSpeaksNoTLSIsClosedAndHarmsNobody() async throws {
         let files = try Certificates()
         var limits = Limits()
-        limits.idle = .milliseconds(30)
+        limits.idle = .milliseconds(500)
         limits.writeStall = .milliseconds(30)
         let (test, port) = try makeServer(files, limits: limits)
         try await blocking {

@@ -192,11 +192,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
                 reading.removeAll(keepingCapacity: true)
             }
             runJobs()
-            swap(&unflushed, &flushing)
-            for stream in flushing {
-                stream.flush()
-            }
-            flushing.removeAll(keepingCapacity: true)
+            flush()
         } while !jobs.isEmpty || !unflushed.isEmpty
         armClock()
     }
@@ -230,6 +226,10 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         isTimeUp = false
         while let timer = wheel.next(dueBy: now) {
             timer.slotCameUp(now: now)
+            // Thousands of streams may want to say that they are alive: their output need not be held all at once.
+            if unflushed.count >= Self.eventCapacity {
+                flush()
+            }
         }
     }
 
@@ -278,6 +278,14 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     }
 
     // MARK: - Output
+
+    private func flush() {
+        swap(&unflushed, &flushing)
+        for stream in flushing {
+            stream.flush()
+        }
+        flushing.removeAll(keepingCapacity: true)
+    }
 
     /// Has the stream flush itself at the end of the turn.
     func flushLater(_ stream: TCPStream) {

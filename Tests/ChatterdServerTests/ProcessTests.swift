@@ -151,7 +151,7 @@ import Testing
                 environment: [
                     "CHATTERD_LISTEN": "nonsense", "CHATTERD_NO_SUCH": "1", "CHATTERD_DISCONNECT_GRACE": "soon",
                 ])
-            #expect(try program.waitForExit() == 2)
+            #expect(try program.waitForExit() == 1)
             let said = program.lines.joined(separator: "\n")
             for name in ["CHATTERD_LISTEN", "CHATTERD_NO_SUCH", "CHATTERD_DISCONNECT_GRACE"] {
                 #expect(said.contains(name), "\(said)")

@@ -34,7 +34,7 @@ import Testing
         try await blocking {
             let port = try BoundPort.hanging()
             var limits = HTTPClientLimits()
-            limits.connect = .milliseconds(50)
+            limits.connect = .seconds(2)
             let client = ClientHarness(limits)
             let cancelled = try client.start(to: port.url)
             cancelled.cancel()

@@ -51,8 +51,7 @@ import Testing
             #expect(upstream.requests.count == 1)
 
             try cluster.start()
-            try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
-            Transcript(try stage.chat("app", "three")).check()
+            try chatUntilAnswered(stage, "app", "three")
             #expect(
                 upstream.requests.last?.messages == [["user", "one"], ["assistant", "Hello"], ["user", "three"]])
         }

@@ -130,6 +130,24 @@ import Testing
         }
     }
 
+    @Test func silenceIsBrokenByCommentsThatEveryClientIgnores() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream([
+            .streamHead, .wait(for: gate), .chunk(ModelLine.token("late")), .chunk(ModelLine.done()), .endChunks,
+        ])
+        try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms"]) { stage in
+            let client = try stage.beginChat("app", "prompt")
+            let first = client.nextEvent()
+            #expect(first?.data == nil && first?.comments.count == 1)
+            #expect(client.nextEvent()?.comments.count == 1)
+            gate.open()
+            let rest = client.readEvents()
+            #expect(rest.filter { $0.data != nil }.count == 2)
+            let seed = SeedClient(client.body)
+            #expect(seed.message == "late" && seed.errMsg.isEmpty && seed.violation == nil)
+        }
+    }
+
     @Test func theFieldsOfTheRequestPassThrough() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in

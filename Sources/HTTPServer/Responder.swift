@@ -100,13 +100,14 @@ public final class Responder: @unchecked Sendable {
         shard.preconditionCurrent()
         guard phase == .waiting, let connection, let tcp = connection.tcp else { return ResponseStream(nil) }
         phase = .streaming
-        isBodyLeftOut = isHead || status == .noContent || status == .notModified
+        let hasNoContent = Responder.hasNoContent(status)
+        isBodyLeftOut = isHead || hasNoContent
         if version == .http11 {
             isChunked = !isBodyLeftOut
         } else {
             connection.state.endsWithResponse()
         }
-        let framing: ResponseFraming = version == .http11 ? .chunked : .none
+        let framing: ResponseFraming = version == .http11 && !hasNoContent ? .chunked : .none
         tcp.write { writeHead(status, fields, framing, on: connection, into: &$0) }
         return ResponseStream(self)
     }
@@ -114,8 +115,7 @@ public final class Responder: @unchecked Sendable {
     private func respond(_ status: Status, fields: Fields, body: Span<UInt8>) {
         shard.preconditionCurrent()
         guard phase == .waiting, let connection, let tcp = connection.tcp else { return }
-        // RFC 9110 8.6: no length where there can be no content.
-        let hasNoContent = status == .noContent || status == .notModified || status.isInformational
+        let hasNoContent = Responder.hasNoContent(status)
         tcp.write { buffer in
             writeHead(status, fields, hasNoContent ? .none : .length(body.count), on: connection, into: &buffer)
             if !isHead, !hasNoContent {
@@ -123,6 +123,11 @@ public final class Responder: @unchecked Sendable {
             }
         }
         end()
+    }
+
+    /// RFC 9110 8.6 and RFC 9112 6.1: neither length nor coding where there can be no content.
+    private static func hasNoContent(_ status: Status) -> Bool {
+        status == .noContent || status == .notModified || status.isInformational
     }
 
     private func writeHead(

@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 import HTTPServer
 import TestSupport
@@ -150,6 +151,27 @@ struct SemanticsTests {
         #expect(exchange.status == 500)
         #expect(exchange.json["code"] as? String == "internal_error")
         #expect(try test.records(1)[0].outcome == .refused("internal_error"))
+    }
+
+    @Test func whatHasNoContentHasNoFraming() async throws {
+        let test = try TestServer {
+            $0.on(.get, "/stream") { _, responder in
+                let stream = responder.stream(.noContent)
+                stream.write { $0.append("nothing") }
+                stream.finish()
+            }
+            $0.on(.get, "/") { _, responder in responder.respond(.notModified, body: [1]) }
+        }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            for (path, status) in [("/stream", 204), ("/", 304), ("/stream", 204)] {
+                client.request("GET", path)
+                let exchange = try client.readResponse()
+                #expect(exchange.status == status)
+                #expect(exchange["transfer-encoding"] == nil)
+                #expect(exchange["content-length"] == nil)
+            }
+        }
     }
 
     @Test func aSecondResponseIsLeftOut() async throws {

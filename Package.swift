@@ -65,7 +65,8 @@ let package = Package(
             dependencies: ["LanguageModels", "HTTPClient", "HTTP", "Sockets", "Bytes", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "RelayTests", dependencies: ["Relay", "LanguageModels", "Bytes"], swiftSettings: settings),
+            name: "RelayTests", dependencies: ["Relay", "LanguageModels", "Bytes", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "ChatterdServerTests",
             dependencies: ["ChatterdServer", "Relay", "Postgres", "HTTP", "Sockets", "Bytes", "TestSupport"],

@@ -9,6 +9,7 @@ public final class ChatService: @unchecked Sendable {
     let scheduler: Scheduler
     private let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
+    private var isEnding = false
     private var replies: [ObjectIdentifier: Reply] = [:]
 
     /// Makes the service of a shard; the board is the same for all shards of the process.
@@ -29,15 +30,17 @@ public final class ChatService: @unchecked Sendable {
     ///
     /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; nothing is stored then.
     public func accept(_ request: ChatRequest) async throws(RelayError) -> Reply {
-        guard !isStopping else {
-            throw RelayError(.shuttingDown, "The server is being stopped. Try again in a moment.")
-        }
+        try refuseWhenStopping()
         try board.promise(appID: request.appID)
         do throws(RelayError) {
             let (turn, history) = try await store.openTurn(appID: request.appID, prompts: request.messages)
             board.open(turn)
             let reply = Reply(id: makeID(), turn: turn, request: request, history: history, service: self)
             replies[ObjectIdentifier(reply)] = reply
+            if isEnding {
+                // It was on its way when the others were ended.
+                reply.cancel(Self.ending)
+            }
             return reply
         } catch {
             board.giveUp(appID: request.appID)
@@ -49,6 +52,7 @@ public final class ChatService: @unchecked Sendable {
     ///
     /// A reply that is being made meanwhile ends with `conversationReplaced`.
     public func replaceConversation(_ request: ChatRequest) async throws(RelayError) {
+        try refuseWhenStopping()
         try await store.replaceConversation(appID: request.appID, with: request.messages)
     }
 
@@ -63,8 +67,17 @@ public final class ChatService: @unchecked Sendable {
 
     /// Ends the replies that are still running: their readers are told why.
     public func endReplies() {
+        isEnding = true
         for reply in replies.values {
-            reply.cancel(RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment."))
+            reply.cancel(Self.ending)
+        }
+    }
+
+    private static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
+
+    private func refuseWhenStopping() throws(RelayError) {
+        guard !isStopping else {
+            throw RelayError(.shuttingDown, "The server is being stopped. Try again in a moment.")
         }
     }
 

@@ -13,6 +13,8 @@ public protocol ConversationStore: AnyObject, Sendable {
     func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool
 
     /// What a turn has to go on now.
+    ///
+    /// - Throws: `conversationReplaced` when the turn is gone.
     func history(of turn: Turn) async throws(RelayError) -> TurnHistory
 
     /// Stores the reply that closes a turn.

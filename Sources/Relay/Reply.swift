@@ -128,7 +128,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         do throws(RelayError) {
             let messages = try await waitForEarlierTurns()
             try await generate(messages)
-            try await storeComplete()
+            try await storeAnswer()
             tellEnd(nil)
         } catch {
             await keepRemains(of: error)
@@ -158,21 +158,25 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
     }
 
     private func waitForEnd(of earlier: Turn) async throws(RelayError) {
+        let wakeUp = WakeUp(of: self)
+        defer {
+            wakeUp.reply = nil
+            service.board.stopWaiting(turn, for: earlier)
+        }
         while true {
             if let cancellation { throw cancellation }
-            let isOpenHere = service.board.whenClosed(earlier) { [self, scheduler = service.scheduler] in
-                scheduler.run { self.wake() }
+            let isOpenHere = service.board.whenClosed(earlier, for: turn) { [scheduler = service.scheduler] in
+                scheduler.run { wakeUp.reply?.wake() }
             }
             if isOpenHere {
-                // The board wakes it; the poll is for a conversation that was replaced meanwhile.
                 await pause(atMost: .seconds(30))
                 continue
             }
             let isAbandoned = service.board.isAbandoned(earlier)
             do throws(RelayError) {
                 if try await service.store.settleTurn(earlier, isAbandoned: isAbandoned) { return }
-            } catch  where error.code == .replyNotStored && isAbandoned {
-                // The store refuses even the mark. The turn is dead all the same.
+            } catch  where error.code == .replyNotStored {
+                // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
                 return
             }
             await pause(atMost: service.limits.turnPoll)
@@ -185,43 +189,47 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         phase = .generating(generation)
         let error = await withCheckedContinuation { generated = $0 }
         if let error { throw error }
-    }
-
-    private func storeComplete() async throws(RelayError) {
-        do throws(RelayError) {
-            try await store(.complete, patience: service.limits.storePatience)
-        } catch  where error.code == .storeUnavailable {
+        guard finalLine != nil else {
             throw RelayError(
-                .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
-                detail: error.detail)
+                .internal, "The answer ended without its last line.", detail: "a model ended without a line with done")
         }
     }
 
-    private func store(_ state: ReplyState, patience: Duration) async throws(RelayError) {
+    /// Asks the store once to close the turn with what there is.
+    private func close(as state: ReplyState) async throws(RelayError) {
         var extras = ByteBuffer()
         if !toolCalls.isEmpty {
             extras.append("\"tool_calls\":[")
             extras.append(toolCalls)
             extras.append("]")
         }
-        let reply = StoredReply(
-            id: id, model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state)
-        let start = service.scheduler.now()
+        try await service.store.closeTurn(
+            turn,
+            with: StoredReply(
+                id: id, model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state))
+    }
+
+    /// Stores the whole answer; hides the store's absence for as long as the limits say.
+    private func storeAnswer() async throws(RelayError) {
+        let deadline = service.scheduler.now() &+ service.limits.storePatience.wholeNanoseconds
         var delay = Duration.milliseconds(50)
         while true {
             do throws(RelayError) {
-                return try await service.store.closeTurn(turn, with: reply)
-            } catch
-                where error.code == .storeUnavailable && !isStopping
-                && .nanoseconds(service.scheduler.now() &- start) < patience
-            {
-                await pause(atMost: delay)
+                return try await close(as: .complete)
+            } catch  where error.code == .storeUnavailable {
+                let now = service.scheduler.now()
+                guard now < deadline, !isStopping else {
+                    throw RelayError(
+                        .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
+                        detail: error.detail)
+                }
+                await pause(atMost: min(delay, .nanoseconds(Int64(clamping: deadline - now))))
                 delay = min(delay * 2, .seconds(1))
             }
         }
     }
 
-    /// Stores what there is of a reply that failed, then tells the reader; goes on trying while the store is away.
+    /// Stores what there is of a reply that failed, and tells the reader; goes on trying while the store is away.
     private func keepRemains(of failure: RelayError) async {
         phase = .storing
         let state: ReplyState
@@ -234,24 +242,21 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             return
         default: state = .failed
         }
-        do throws(RelayError) {
-            try await store(state, patience: .zero)
-            tellEnd(failure)
-        } catch {
-            tellEnd(failure)
-            // Nobody waits any more, but the turn must not stay open for the others.
-            var delay = Duration.seconds(1)
-            var left = error
-            while left.code == .storeUnavailable, !isStopping {
-                await pause(atMost: delay)
-                delay = min(delay * 2, .seconds(30))
-                do throws(RelayError) {
-                    return try await store(state, patience: .zero)
-                } catch {
-                    left = error
-                }
+        var delay = Duration.seconds(1)
+        while true {
+            do throws(RelayError) {
+                try await close(as: state)
+                break
+            } catch {
+                // What the store refuses it will refuse again: whoever comes next gives the turn up.
+                guard error.code == .storeUnavailable, !isStopping else { break }
             }
+            // Nobody waits any more, but the turn must not stay open for the others.
+            tellEnd(failure)
+            await pause(atMost: delay)
+            delay = min(delay * 2, .seconds(30))
         }
+        tellEnd(failure)
     }
 
     private func tellEnd(_ error: RelayError?) {
@@ -309,5 +314,24 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         guard case .generating = phase else { return }
         phase = .storing
         generated.take()?.resume(returning: error.map { RelayError($0) })
+    }
+}
+
+/// How the board, from any thread, reaches a reply that waits. Its reply is touched on the reply's shard only.
+private final class WakeUp: @unchecked Sendable {
+    /// Nothing once the wait is over: the last reference to a reply must not end on another shard.
+    var reply: Reply?
+
+    init(of reply: Reply) {
+        self.reply = reply
+    }
+}
+
+extension Duration {
+    /// Never negative, at most some hundred years.
+    fileprivate var wholeNanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        return UInt64(min(seconds, 9_000_000_000)) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
     }
 }

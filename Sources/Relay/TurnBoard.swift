@@ -4,7 +4,8 @@ import Bytes
 public final class TurnBoard: Sendable {
     private struct Conversation {
         var open: Set<Int64> = []
-        var waiters: [Int64: [@Sendable () -> Void]] = [:]
+        /// By the turn that is waited for, then by the turn that waits.
+        var waiters: [Int64: [Int64: @Sendable () -> Void]] = [:]
     }
 
     private struct State {
@@ -69,21 +70,21 @@ public final class TurnBoard: Sendable {
     func close(_ turn: Turn) {
         let waiters = state.withLock { state in
             guard state.conversations[turn.appID]?.open.remove(turn.number) != nil else {
-                return [@Sendable () -> Void]()
+                return [Int64: @Sendable () -> Void]()
             }
             state.count -= 1
-            let waiters = state.conversations[turn.appID]?.waiters.removeValue(forKey: turn.number) ?? []
+            let waiters = state.conversations[turn.appID]?.waiters.removeValue(forKey: turn.number) ?? [:]
             if state.conversations[turn.appID]?.open.isEmpty == true {
                 state.conversations[turn.appID] = nil
             }
             return waiters
         }
-        for wake in waiters {
+        for wake in waiters.values {
             wake()
         }
     }
 
-    /// Whether a turn that this process holds has nobody who would close it.
+    /// Whether this process runs no such turn: nobody here would close it.
     func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
             // A promise may be for this very turn: committed, and not yet on the board.
@@ -91,14 +92,21 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Has `wake` called, from any thread, when a turn of this process is closed.
+    /// Has `wake` called once, from any thread, when a turn of this process is closed; replaces an earlier wish of `waiter`.
     ///
     /// - Returns: whether the turn is open here, and `wake` will be called.
-    func whenClosed(_ turn: Turn, wake: @escaping @Sendable () -> Void) -> Bool {
+    func whenClosed(_ turn: Turn, for waiter: Turn, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard state.conversations[turn.appID]?.open.contains(turn.number) == true else { return false }
-            state.conversations[turn.appID]?.waiters[turn.number, default: []].append(wake)
+            state.conversations[turn.appID]?.waiters[turn.number, default: [:]][waiter.number] = wake
             return true
+        }
+    }
+
+    /// Forgets what `waiter` asked for with `whenClosed`.
+    func stopWaiting(_ waiter: Turn, for turn: Turn) {
+        state.withLock { state in
+            _ = state.conversations[turn.appID]?.waiters[turn.number]?.removeValue(forKey: waiter.number)
         }
     }
 }

@@ -1,0 +1,118 @@
+import Relay
+
+/// Time and threads that a test moves by hand: nothing runs, and no alarm rings, unless the test says so.
+///
+/// All of it happens on the thread of the test.
+final class HandClock {
+    private var shards: [HandShard] = []
+    private(set) var now: UInt64 = 1_000_000_000
+    private var alarms: [WeakAlarm] = []
+
+    func makeShard() -> HandShard {
+        let shard = HandShard()
+        shards.append(shard)
+        return shard
+    }
+
+    /// Runs what there is to run on all shards until nothing is left.
+    func settle() {
+        while shards.contains(where: { $0.turn() }) {}
+    }
+
+    /// Moves time on; alarms ring one after the other, each in its moment.
+    func advance(by duration: Duration) {
+        settle()
+        let end = now + UInt64(duration / .nanoseconds(1))
+        while let alarm = alarms.compactMap(\.alarm).filter({ $0.deadline <= end }).min(by: {
+            $0.deadline < $1.deadline
+        }) {
+            now = max(now, alarm.deadline)
+            alarm.ring()
+            settle()
+        }
+        now = end
+        alarms.removeAll { $0.alarm == nil }
+    }
+
+    fileprivate func register(_ alarm: HandAlarm) {
+        alarms.append(WeakAlarm(alarm: alarm))
+    }
+
+    func scheduler(of shard: HandShard) -> Scheduler {
+        let clock = Unchecked(self)
+        return Scheduler(
+            makeAlarm: { handler in
+                let alarm = HandAlarm(clock: clock.value, handler: handler)
+                clock.value.register(alarm)
+                return alarm
+            },
+            run: { shard.run($0) },
+            now: { clock.value.now })
+    }
+
+    private struct WeakAlarm {
+        weak var alarm: HandAlarm?
+    }
+}
+
+/// The executor of what lives on one shard.
+final class HandShard: TaskExecutor, @unchecked Sendable {
+    private var jobs: [UnownedJob] = []
+    private var blocks: [@Sendable () -> Void] = []
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        jobs.append(UnownedJob(job))
+    }
+
+    func run(_ block: @escaping @Sendable () -> Void) {
+        blocks.append(block)
+    }
+
+    /// Runs what was there at the beginning; says whether there was anything.
+    func turn() -> Bool {
+        let (jobs, blocks) = (jobs, blocks)
+        self.jobs = []
+        self.blocks = []
+        for block in blocks {
+            block()
+        }
+        for job in jobs {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+        return !jobs.isEmpty || !blocks.isEmpty
+    }
+}
+
+/// An alarm of a clock that is moved by hand.
+private final class HandAlarm: Alarm {
+    private(set) var deadline = UInt64.max
+    private let clock: HandClock
+    private let handler: () -> Void
+
+    init(clock: HandClock, handler: @escaping () -> Void) {
+        self.clock = clock
+        self.handler = handler
+    }
+
+    func set(after duration: Duration) {
+        deadline = clock.now + UInt64(max(duration, .zero) / .nanoseconds(1))
+    }
+
+    func cancel() {
+        deadline = .max
+    }
+
+    func ring() {
+        deadline = .max
+        handler()
+    }
+}
+
+/// Takes a value into closures that are called on the test's thread only.
+private struct Unchecked<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+}

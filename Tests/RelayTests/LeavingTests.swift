@@ -1,0 +1,109 @@
+import LanguageModels
+import Relay
+import Testing
+
+struct LeavingTests {
+    private static func relay(grace: Duration) -> TestRelay {
+        var limits = RelayLimits()
+        limits.disconnectGrace = grace
+        return TestRelay(limits)
+    }
+
+    @Test func withoutAGraceAClientThatLeavesEndsTheAnswer() throws {
+        let relay = Self.relay(grace: .zero)
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        post.reply?.readerLeft()
+        #expect(try relay.answer().isCancelled)
+        relay.clock.settle()
+        #expect(post.isOver)
+        #expect(post.reader.ends.isEmpty)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [cancelled]"])
+    }
+
+    @Test func withinTheGraceTheAnswerIsMadeAndStored() throws {
+        let relay = Self.relay(grace: .seconds(30))
+        let post = relay.post("Hi")
+        post.reply?.readerLeft()
+        relay.clock.advance(by: .seconds(29))
+        #expect(try relay.answer().isCancelled == false)
+        try relay.complete("Hello")
+        #expect(post.isOver)
+        #expect(post.reader.lines.isEmpty)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
+        relay.clock.advance(by: .seconds(60))
+    }
+
+    @Test func afterTheGraceTheAnswerIsCancelledAndItsTextIsKept() throws {
+        let relay = Self.relay(grace: .seconds(30))
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        post.reply?.readerLeft()
+        relay.clock.advance(by: .seconds(30))
+        #expect(try relay.answer().isCancelled)
+        #expect(post.isOver)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [cancelled]"])
+    }
+
+    @Test func aClientThatLeavesWhileItsTurnWaitsGivesItUp() throws {
+        let relay = Self.relay(grace: .zero)
+        relay.post("one")
+        let second = relay.post("two")
+        let third = relay.post("three")
+        second.reply?.readerLeft()
+        relay.clock.settle()
+        #expect(second.isOver)
+        #expect(relay.database.transcript().contains("assistant:  [cancelled]"))
+        try relay.complete("1")
+        #expect(try relay.answer().prompts == ["user: one", "assistant: 1", "user: three"])
+        #expect(!third.isOver)
+    }
+
+    @Test func aReplyThatGaveUpItsWaitIsLetGo() throws {
+        let relay = Self.relay(grace: .zero)
+        let other = relay.sibling()
+        relay.post("one")
+        let second = other.post("two")
+        weak let waiting = second.reply
+        second.reply?.readerLeft()
+        relay.clock.settle()
+        #expect(second.isOver)
+        #expect(waiting == nil)
+    }
+
+    @Test func aClientThatLeavesWhileTheReplyIsStoredChangesNothing() throws {
+        let relay = Self.relay(grace: .zero)
+        relay.store.faults[.closeTurn] = [.hang]
+        let post = relay.post("Hi")
+        try relay.complete("Hello")
+        post.reply?.readerLeft()
+        relay.store.release(.closeTurn)
+        relay.clock.settle()
+        #expect(post.isOver)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
+    }
+
+    @Test func leavingTwiceOrAfterTheEndChangesNothing() throws {
+        let relay = Self.relay(grace: .seconds(1))
+        let post = relay.post("Hi")
+        let reply = try #require(post.reply)
+        try relay.complete("Hello")
+        reply.readerLeft()
+        reply.readerLeft()
+        reply.cancel(RelayError(.cancelled, "late"))
+        relay.clock.advance(by: .seconds(5))
+        #expect(post.isComplete)
+        #expect(relay.database.rows().count == 2)
+    }
+
+    @Test func cancellingAnAnswerTellsTheReaderTheReasonOnce() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        post.reply?.cancel(RelayError(.shuttingDown, "one"))
+        post.reply?.cancel(RelayError(.cancelled, "two"))
+        relay.clock.settle()
+        #expect(post.code == .shuttingDown)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [interrupted]"])
+    }
+}

@@ -1,0 +1,55 @@
+import LanguageModels
+import Relay
+import Testing
+
+struct LimitTests {
+    @Test func oneConversationHasOnlySoManyWaitingTurns() {
+        var limits = RelayLimits()
+        limits.waitingTurns = 2
+        let relay = TestRelay(limits)
+        let posts = (0..<4).map { relay.post("p\($0)") }
+        #expect(posts.map { $0.refusal?.code } == [nil, nil, nil, .overloaded])
+        #expect(relay.post("other", appID: "b").refusal == nil)
+        relay.model.generations[0].finish()
+        relay.clock.settle()
+        #expect(relay.post("again").refusal == nil)
+    }
+
+    @Test func theProcessHasOnlySoManyReplies() throws {
+        var limits = RelayLimits()
+        limits.replies = 2
+        let relay = TestRelay(limits)
+        let other = relay.sibling()
+        relay.post("1", appID: "a")
+        other.post("2", appID: "b")
+        #expect(relay.post("3", appID: "c").refusal?.code == .overloaded)
+        #expect(relay.database.rows("c").isEmpty)
+        try relay.complete("done")
+        #expect(relay.post("3", appID: "c").refusal == nil)
+    }
+
+    @Test func aPromptThatIsBeingStoredCountsToo() {
+        var limits = RelayLimits()
+        limits.waitingTurns = 0
+        let relay = TestRelay(limits)
+        relay.store.faults[.openTurn] = [.hang]
+        let first = relay.post("one")
+        #expect(relay.post("two").refusal?.code == .overloaded)
+        relay.store.release(.openTurn)
+        relay.clock.settle()
+        #expect(first.reply != nil)
+        #expect(relay.post("three").refusal?.code == .overloaded)
+        #expect(relay.board.count == 1)
+    }
+
+    @Test func aLongWaitDoesNotGatherWakeUps() throws {
+        let relay = TestRelay()
+        relay.post("one")
+        let second = relay.post("two")
+        relay.clock.advance(by: .seconds(3600))
+        try relay.complete("1")
+        try relay.complete("2")
+        #expect(second.isComplete)
+        #expect(relay.store.count(.history) == 1)
+    }
+}

@@ -1,0 +1,123 @@
+import LanguageModels
+import Relay
+
+/// What a store is asked for.
+enum StoreCall: Hashable {
+    case openTurn, settleTurn, history, closeTurn, replace
+}
+
+/// What may happen to a call.
+enum StoreFault {
+    /// The store cannot be reached.
+    case away
+    /// It was done, but the confirmation was lost.
+    case lost
+    /// The store takes its time, until `release`.
+    case hang
+    /// The store does not take what it was given.
+    case refused
+}
+
+/// A process's way to a `MemoryDatabase`, which fails as the test wants.
+final class MemoryStore: ConversationStore, @unchecked Sendable {
+    let database: MemoryDatabase
+    let process: Int
+    var historyLimit = 1 << 20
+    /// What happens to the next calls of a kind.
+    var faults: [StoreCall: [StoreFault]] = [:]
+    /// Whether all calls fail.
+    var isAway = false
+    /// What is never taken.
+    var refused: Set<StoreCall> = []
+    private(set) var calls: [StoreCall] = []
+    private var hanging: [(StoreCall, CheckedContinuation<Void, Never>)] = []
+
+    init(_ database: MemoryDatabase, process: Int) {
+        self.database = database
+        self.process = process
+    }
+
+    func count(_ call: StoreCall) -> Int { calls.count { $0 == call } }
+
+    /// Lets a call go on that hangs.
+    func release(_ call: StoreCall) {
+        guard let index = hanging.firstIndex(where: { $0.0 == call }) else { return }
+        hanging.remove(at: index).1.resume()
+    }
+
+    func openTurn(appID: String, prompts: [ModelMessage]) async throws(RelayError) -> (Turn, TurnHistory) {
+        let isLost = try await begin(.openTurn)
+        let turn = database.append(prompts, to: appID, holder: process)
+        try end(isLost)
+        return (turn, try read(turn))
+    }
+
+    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
+        let isLost = try await begin(.settleTurn)
+        guard let prompt = database.prompt(of: turn) else { return true }
+        if database.reply(to: turn) != nil { return true }
+        let isDead = prompt.holder == process ? isAbandoned : prompt.holder.map { database.dead.contains($0) } ?? true
+        guard isDead else { return false }
+        guard !refused.contains(.settleTurn) else { throw Self.refusal }
+        database.close(turn, with: nil)
+        try end(isLost)
+        return true
+    }
+
+    func history(of turn: Turn) async throws(RelayError) -> TurnHistory {
+        _ = try await begin(.history)
+        return try read(turn)
+    }
+
+    func closeTurn(_ turn: Turn, with reply: StoredReply) async throws(RelayError) {
+        let isLost = try await begin(.closeTurn)
+        guard !refused.contains(.closeTurn) else { throw Self.refusal }
+        guard database.prompt(of: turn) != nil else {
+            throw RelayError(.conversationReplaced, "replaced")
+        }
+        if let there = database.reply(to: turn) {
+            guard there.id == reply.id else { throw RelayError(.interrupted, "taken") }
+        } else {
+            database.close(turn, with: reply)
+        }
+        try end(isLost)
+    }
+
+    func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
+        let isLost = try await begin(.replace)
+        database.replace(appID, with: messages)
+        try end(isLost)
+    }
+
+    private func read(_ turn: Turn) throws(RelayError) -> TurnHistory {
+        guard let history = database.history(of: turn, limit: historyLimit) else {
+            throw RelayError(.conversationReplaced, "replaced")
+        }
+        return history
+    }
+
+    /// Takes a call; true when its confirmation is to be lost.
+    private func begin(_ call: StoreCall) async throws(RelayError) -> Bool {
+        calls.append(call)
+        if isAway { throw Self.absence }
+        guard var queue = faults[call], !queue.isEmpty else { return false }
+        let fault = queue.removeFirst()
+        faults[call] = queue
+        switch fault {
+        case .away: throw Self.absence
+        case .refused: throw Self.refusal
+        case .lost: return true
+        case .hang:
+            await withCheckedContinuation { hanging.append((call, $0)) }
+            if isAway { throw Self.absence }
+            return false
+        }
+    }
+
+    private func end(_ isLost: Bool) throws(RelayError) {
+        if isLost { throw Self.absence }
+    }
+
+    private static let absence = RelayError(.storeUnavailable, "away", detail: "connection refused")
+    private static let refusal = RelayError(.replyNotStored, "refused", detail: "a trigger says no")
+}

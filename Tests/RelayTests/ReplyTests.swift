@@ -1,0 +1,147 @@
+import LanguageModels
+import Relay
+import TestSupport
+import Testing
+
+struct ReplyTests {
+    @Test func aReplyHandsOnEveryLineAndStoresWhatItHandedOn() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        let answer = try relay.answer()
+        #expect(answer.prompts == ["user: Hi"])
+        answer.say("Hel")
+        answer.say("lo")
+        #expect(post.reader.lines.count == 2)
+        answer.finish()
+        relay.clock.settle()
+        #expect(post.isComplete && post.isOver)
+        #expect(post.reader.ids == [1, 2, 3])
+        #expect(post.reader.text == "Hello")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
+        #expect(relay.board.count == 0)
+    }
+
+    @Test func theNextTurnIsGivenTheOnesBefore() throws {
+        let relay = TestRelay()
+        relay.post("one", "two")
+        try relay.complete("first")
+        relay.post("three")
+        #expect(try relay.answer().prompts == ["user: one", "user: two", "assistant: first", "user: three"])
+    }
+
+    @Test func aFailedTurnIsKeptMarkedAndNotReplayed() throws {
+        let relay = TestRelay()
+        let post = relay.post("one")
+        try relay.answer().say("par")
+        try relay.answer().fail(.incomplete)
+        relay.clock.settle()
+        #expect(post.code == .model(.incomplete) && post.isOver)
+        #expect(relay.database.transcript() == ["user: one", "assistant: par [failed]"])
+        relay.post("two")
+        #expect(try relay.answer().prompts == ["user: two"])
+    }
+
+    @Test func theLastLineWaitsForTheStore() throws {
+        let relay = TestRelay()
+        relay.store.faults[.closeTurn] = [.hang]
+        let post = relay.post("Hi")
+        try relay.complete("Hello")
+        #expect(post.reader.lines.count == 1)
+        #expect(post.reader.ends.isEmpty)
+        #expect(!post.reader.isDone)
+        relay.store.release(.closeTurn)
+        relay.clock.settle()
+        #expect(post.isComplete)
+    }
+
+    @Test func contentThinkingAndToolCallsOfAllLinesAreGathered() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        let answer = try relay.answer()
+        let opening = #"{"model":"m","created_at":"c","message":{"role":"assistant","content":"#
+        answer.send(opening + #""a","thinking":"t1 "},"done":false}"#)
+        answer.send(opening + #""","tool_calls":[{"n":1},{"n":2}]},"done":false}"#)
+        answer.send(opening + #""b","thinking":"t2","tool_calls":[{"n":3}]},"done":true}"#)
+        answer.end(nil)
+        relay.clock.settle()
+        #expect(post.isComplete)
+        let row = try #require(relay.database.rows().last)
+        #expect(row.message.content == "ab")
+        #expect(row.message.extras == #""tool_calls":[{"n":1},{"n":2},{"n":3}]"#)
+        #expect(row.thinking == "t1 t2")
+    }
+
+    @Test func anAnswerThatEndsWithoutItsLastLineIsAFailure() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        try relay.answer().say("Hello")
+        try relay.answer().end(nil)
+        relay.clock.settle()
+        #expect(post.code == .internal)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [failed]"])
+    }
+
+    @Test func aConversationThatIsTooLongIsNotSent() throws {
+        let relay = TestRelay()
+        relay.store.historyLimit = 100
+        let post = relay.post(String(repeating: "x", count: 200))
+        #expect(post.code == .historyTooLarge)
+        #expect(relay.model.generations.isEmpty)
+        #expect(relay.database.rows().last?.state == .failed)
+    }
+
+    @Test func aReaderThatIsSlowHoldsTheModelBack() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        let answer = try relay.answer()
+        post.reply?.hold()
+        #expect(answer.isPaused)
+        post.reply?.resume()
+        #expect(!answer.isPaused)
+        post.reply?.hold()
+        // Nobody is left who could let it go on.
+        post.reply?.readerLeft()
+        #expect(!answer.isPaused)
+    }
+
+    @Test func nothingIsLeftOfAReplyThatIsOver() throws {
+        let relay = TestRelay()
+        let first = relay.post("one")
+        let second = relay.post("two")
+        weak let (one, two) = (first.reply, second.reply)
+        #expect(one != nil && two != nil)
+        try relay.complete("1")
+        try relay.complete("2")
+        relay.model.forget()
+        #expect(first.isOver && second.isOver)
+        #expect(one == nil && two == nil)
+    }
+
+    @Test(arguments: 0..<30)
+    func whatIsStoredIsWhatWasRead(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let text = random.text(upTo: 400, withNUL: true)
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        let answer = try relay.answer()
+        var pieces: [String] = []
+        var piece = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            piece.append(scalar)
+            if Int.random(in: 0..<8, using: &random) == 0 {
+                pieces.append(String(piece))
+                piece = String.UnicodeScalarView()
+            }
+        }
+        for piece in pieces + [String(piece)] {
+            answer.say(piece)
+        }
+        answer.finish()
+        relay.clock.settle()
+        #expect(post.isComplete)
+        let stored = try #require(relay.database.rows().last?.message.content)
+        #expect(Array(stored.utf8) == Array(post.reader.text.utf8))
+        let expected = text.unicodeScalars.map { $0 == "\0" ? "\u{FFFD}" : $0 }
+        #expect(Array(stored.unicodeScalars) == expected)
+    }
+}

@@ -1,0 +1,125 @@
+import Bytes
+import Foundation
+import LanguageModels
+import Relay
+import Testing
+
+/// A model that says what the test says, when the test says it.
+final class ScriptedModel: LanguageModel, @unchecked Sendable {
+    private(set) var generations: [ScriptedGeneration] = []
+
+    func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
+        let generation = ScriptedGeneration(request, consumer)
+        generations.append(generation)
+        return generation
+    }
+
+    /// Breaks the ties to the replies, for tests that look for leaks.
+    func forget() {
+        generations = []
+    }
+}
+
+/// One answer of it.
+final class ScriptedGeneration: Generation {
+    let request: GenerationRequest
+    private var consumer: (any GenerationConsumer)?
+    private(set) var isCancelled = false
+    private(set) var isPaused = false
+
+    init(_ request: GenerationRequest, _ consumer: any GenerationConsumer) {
+        self.request = request
+        self.consumer = consumer
+    }
+
+    /// The replayed conversation, as `role: content`.
+    var prompts: [String] {
+        let text = "[\(request.messages.json.string)]"
+        let list = (try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [[String: Any]] ?? []
+        return list.map { "\($0["role"] ?? "?"): \($0["content"] ?? "?")" }
+    }
+
+    func cancel() {
+        isCancelled = true
+        consumer = nil
+    }
+
+    func pause() { isPaused = true }
+    func resume() { isPaused = false }
+
+    /// Sends a piece of the answer.
+    func say(_ text: String) {
+        var line = ByteBuffer()
+        OllamaAnswer(model: request.model).append(content: text.utf8.span, at: 0, to: &line)
+        send(line)
+    }
+
+    /// Sends a line of the test's own.
+    func send(_ text: String) {
+        var line = ByteBuffer()
+        line.append(utf8: text)
+        send(line)
+    }
+
+    private func send(_ line: ByteBuffer) {
+        let bytes = line.bytes
+        guard let fields = try? OllamaLine(bytes) else {
+            Issue.record("the test's line does not read: \(line.string)")
+            return
+        }
+        consumer?.generation(self, line: bytes, fields: fields)
+    }
+
+    /// Sends the last line, and ends.
+    func finish() {
+        var line = ByteBuffer()
+        OllamaAnswer(model: request.model).appendEnd(
+            at: 0, doneReason: "stop", promptTokens: 1, answerTokens: 1, to: &line)
+        send(line)
+        end(nil)
+    }
+
+    func fail(_ code: ModelError.Code) {
+        end(ModelError(code, "the model failed"))
+    }
+
+    func end(_ error: ModelError?) {
+        let consumer = consumer
+        self.consumer = nil
+        consumer?.generationEnded(self, error: error)
+    }
+}
+
+/// Writes down what a reply says.
+final class RecordingReader: ReplyReader {
+    private(set) var lines: [String] = []
+    private(set) var ids: [Int] = []
+    private(set) var ends: [RelayError?] = []
+
+    func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {
+        #expect(ends.isEmpty, "a line after the end")
+        lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+        ids.append(id)
+    }
+
+    func replyEnded(_ reply: Reply, error: RelayError?) {
+        ends.append(error)
+    }
+
+    /// The contents of all lines, decoded and put together.
+    var text: String {
+        var text = ByteBuffer()
+        for line in lines {
+            let bytes = Array(line.utf8)
+            guard let content = (try? OllamaLine(bytes.span))?.content else { continue }
+            text.append(decodingJSON: bytes.span.extracting(content.range))
+        }
+        return text.string
+    }
+
+    /// Whether the last line says that the answer is whole.
+    var isDone: Bool {
+        guard let bytes = lines.last.map({ Array($0.utf8) }) else { return false }
+        return (try? OllamaLine(bytes.span))?.isDone ?? false
+    }
+}

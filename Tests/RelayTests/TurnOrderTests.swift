@@ -1,0 +1,132 @@
+import LanguageModels
+import Relay
+import Testing
+
+struct TurnOrderTests {
+    @Test func aSecondTurnWaitsForTheFirstAndSeesItsAnswer() throws {
+        let relay = TestRelay()
+        relay.post("one")
+        let second = relay.post("two")
+        #expect(relay.model.generations.count == 1)
+        try relay.complete("1")
+        #expect(try relay.answer().prompts == ["user: one", "assistant: 1", "user: two"])
+        try relay.complete("2")
+        #expect(second.isComplete)
+        #expect(
+            relay.database.transcript() == [
+                "user: one", "assistant: 1 [complete]", "user: two", "assistant: 2 [complete]",
+            ])
+    }
+
+    @Test func conversationsDoNotWaitForEachOther() {
+        let relay = TestRelay()
+        relay.post("one", appID: "a")
+        relay.post("two", appID: "b")
+        #expect(relay.model.generations.count == 2)
+    }
+
+    @Test func manyTurnsComeInTheirOrderOnTwoShards() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        let posts = (0..<8).map { ($0 % 2 == 0 ? relay : other).post("p\($0)") }
+        for index in posts.indices {
+            let shard = index % 2 == 0 ? relay : other
+            #expect(relay.model.generations.count + other.model.generations.count == index + 1)
+            try shard.complete("a\(index)")
+        }
+        #expect(posts.count { $0.isComplete } == posts.count)
+        let expected = (0..<8).flatMap { ["user: p\($0)", "assistant: a\($0) [complete]"] }
+        #expect(relay.database.transcript() == expected)
+        #expect(relay.board.count == 0)
+    }
+
+    @Test func aTurnWakesTheNextOnAnotherShardWithoutTimePassing() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        relay.post("one")
+        other.post("two")
+        try relay.answer().say("par")
+        try relay.answer().fail(.failed)
+        relay.clock.settle()
+        #expect(try other.answer().prompts == ["user: two"])
+    }
+
+    @Test func aTurnWaitsForAnotherProcessByAsking() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        relay.post("one")
+        other.post("two")
+        relay.clock.advance(by: .seconds(60))
+        #expect(other.model.generations.isEmpty)
+        try relay.complete("1")
+        relay.clock.advance(by: .milliseconds(200))
+        #expect(try other.answer().prompts == ["user: one", "assistant: 1", "user: two"])
+    }
+
+    @Test func aTurnOfADeadProcessIsSettled() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        relay.post("one")
+        let second = other.post("two")
+        relay.clock.advance(by: .seconds(1))
+        relay.database.dead = [relay.store.process]
+        relay.clock.advance(by: .milliseconds(200))
+        #expect(try other.answer().prompts == ["user: two"])
+        try other.complete("2")
+        #expect(second.isComplete)
+        #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
+    }
+
+    @Test func aProcessThatWasThoughtDeadSaysThatItsTurnWasTaken() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        let first = relay.post("one")
+        relay.database.dead = [relay.store.process]
+        other.post("two")
+        try relay.complete("1")
+        #expect(first.code == .interrupted)
+        #expect(first.isOver)
+        #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
+    }
+
+    @Test func aTurnIsNotGivenUpWhileItsPromptIsBeingOpened() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        // Committed by this process, but not on the board: its confirmation may still come.
+        other.store.faults[.openTurn] = [.hang]
+        let late = other.post("late")
+        _ = relay.database.append([ModelMessage(role: "user", content: "one")], to: "app", holder: 1)
+        relay.post("two")
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.model.generations.isEmpty)
+        other.store.release(.openTurn)
+        relay.clock.advance(by: .seconds(1))
+        #expect(try relay.answer().prompts == ["user: two"])
+        try relay.complete("2")
+        relay.clock.advance(by: .seconds(1))
+        try other.complete("3")
+        #expect(late.isComplete)
+    }
+
+    @Test func aReplyWhoseConversationWasReplacedSaysSo() throws {
+        let relay = TestRelay()
+        let post = relay.post("one")
+        relay.replace(with: "Be brief.")
+        try relay.complete("1")
+        #expect(post.code == .conversationReplaced)
+        #expect(relay.database.transcript() == ["system: Be brief."])
+        relay.post("two")
+        #expect(try relay.answer().prompts == ["system: Be brief.", "user: two"])
+    }
+
+    @Test func aTurnThatWaitedIsNotAskedOnceItsConversationWasReplaced() throws {
+        let relay = TestRelay()
+        relay.post("one")
+        let second = relay.post("two")
+        relay.replace(with: "Be brief.")
+        try relay.complete("1")
+        #expect(second.code == .conversationReplaced)
+        #expect(relay.model.generations.count == 1)
+        #expect(relay.board.count == 0)
+    }
+}

@@ -26,9 +26,16 @@ struct ChatRoute: Sendable {
                 let stream = responder.stream(.ok, fields: Self.streamFields)
                 let reader = EventStreamReader(stream, responder: responder, unsentLimit: unsentLimit)
                 reader.follow(reply, keepAlive: keepAlive)
+                if stream.isClosed {
+                    // The client left while the prompt was being stored: nobody will report it.
+                    reply.readerLeft()
+                }
             } else {
                 let reader = WholeAnswerReader(responder)
                 reader.follow(reply)
+                if !responder.isWaiting {
+                    reply.readerLeft()
+                }
             }
             await reply.run()
         } catch {

@@ -6,8 +6,9 @@ import Sockets
 
 /// The conversations in the table `chatts`. Confined to its shard.
 final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
-    /// How often a batch is tried that lost against another one on the same conversation.
-    private static let attempts = 10
+    /// How often a batch is tried that lost against another one on the same conversation: each time somebody won, so that
+    /// all that may wait on one conversation come through.
+    private static let attempts = 100
 
     private let pool: PostgresPool
     private let lease: ProcessLease
@@ -54,6 +55,9 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         let results = try await run([Query(ConversationStatements.history, .text(turn.appID))])
         guard let rows = results.first else {
             throw RelayError(.internal, "The conversation could not be read.", detail: "history returned nothing")
+        }
+        guard TurnHistory.holds(turn, rows) else {
+            throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")
         }
         return TurnHistory(rows: rows, turn: turn, limit: historyLimit)
     }

@@ -51,6 +51,14 @@ extension TurnHistory {
         self.init(messages: messages, unfinished: unfinished, isTooLarge: isTooLarge)
     }
 
+    /// Whether the prompts of a turn are among the rows.
+    static func holds(_ turn: Turn, _ rows: QueryResult) -> Bool {
+        (0..<rows.rowCount).reversed().contains { row in
+            rows.int(row, Column.turn).map { Int64($0) } == turn.number
+                && rows.int(row, Column.seq).map { Int64($0) } != turn.number
+        }
+    }
+
     private enum Column {
         static let seq = 0
         static let turn = 1

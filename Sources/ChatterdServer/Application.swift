@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 import HTTPServer
 import LanguageModels
@@ -14,6 +15,7 @@ public final class Application: Sendable {
     private let server: Server
     private let keeper: LeaseKeeper
     private let identity: TLSIdentity?
+    private let turns: TurnBoard
 
     /// The addresses that are listened on: plain HTTP first.
     public var addresses: [SocketAddress] { server.boundAddresses }
@@ -62,6 +64,7 @@ public final class Application: Sendable {
             self.services = services
             self.state = state
             self.keeper = keeper
+            self.turns = turns
             identity = try configuration.server.tls.map { try TLSIdentity(certificate: $0.certificate, key: $0.key) }
             try server.listen(on: try await Self.address(of: configuration.server.listen))
             if let tls = configuration.server.tls {
@@ -101,15 +104,27 @@ public final class Application: Sendable {
         for service in services {
             service.shard.run { service.chat.stopAccepting() }
         }
-        let timer = DeadlineTimer(on: services[0].shard) { [services] in
-            for service in services {
-                service.shard.run { service.chat.endReplies() }
-            }
-        }
-        services[0].shard.run { timer.set(after: limit) }
         // Time for the last events to be stored and sent.
-        await server.shutDown(within: limit + .seconds(5))
-        services[0].shard.run { timer.cancel() }
+        let end = limit + .seconds(5)
+        let deadline = ContinuousClock.now + end
+        // In a box, as a timer may be made and ended on its shard only.
+        let timer = Lock<DeadlineTimer?>(nil)
+        let shard = services[0].shard
+        shard.run { [services] in
+            let ending = DeadlineTimer(on: shard) {
+                for service in services {
+                    service.shard.run { service.chat.endReplies() }
+                }
+            }
+            ending.set(after: limit)
+            timer.withLock { $0 = ending }
+        }
+        await server.shutDown(within: end)
+        // Replies whose clients have left have no connection, and are not to be lost either.
+        while turns.count > 0, ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+        shard.run { timer.withLock { $0 = nil } }
         await keeper.end()
         for service in services {
             await service.pool.shutDown()

@@ -36,9 +36,15 @@ final class LeaseKeeper: @unchecked Sendable {
         timer?.set(after: .nanoseconds(ProcessLease.renewal))
     }
 
-    /// Ends the lease, so that nobody waits for turns of this process.
+    /// Ends the lease, so that nobody waits for turns of this process. From any thread.
     func end() async {
-        timer?.cancel()
+        await withCheckedContinuation { ended in
+            shard.run { [self] in
+                // Let go here: a timer may end on its shard only.
+                timer = nil
+                ended.resume()
+            }
+        }
         // The process ends anyway: then the lease runs out by itself.
         _ = try? await pool.run(Query(ConversationStatements.endLease, lease.parameter))
     }

@@ -74,7 +74,6 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         guard !isPaused else { return }
         isPaused = true
         exchange?.pause()
-        // Silence of our own making is not the model server's.
         timer?.set(at: totalDeadline)
     }
 
@@ -112,7 +111,8 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     }
 
     private func expect(within limit: UInt64) {
-        guard let shard else { return }
+        // Silence of our own making is not the model server's; what was read before a pause still comes.
+        guard let shard, !isPaused else { return }
         timer?.set(at: min(shard.now &+ limit, totalDeadline))
     }
 
@@ -120,6 +120,9 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
         guard let shard else { return }
         if case .trailing = phase {
             cancel()
+        } else if case .failing(let status) = phase {
+            // The status has said it, even if its body never ends.
+            end(failure(status))
         } else if shard.now >= totalDeadline {
             end(
                 ModelError(
@@ -164,9 +167,12 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
                 expect(within: silence)
             }
             read(body)
-        case .failing:
+        case .failing(let status):
             let room = Self.errorBodyLimit - errorBody.count
             errorBody.append(body.extracting(first: min(room, body.count)))
+            if errorBody.count == Self.errorBodyLimit {
+                end(failure(status))
+            }
         case .trailing:
             trailing += body.count
             if trailing > Self.trailingLimit {

@@ -1,0 +1,161 @@
+import Bytes
+import HTTPClient
+import LanguageModels
+import Sockets
+import TestSupport
+
+/// A model server's stand-in on a shard that all tests share, called from test threads.
+final class ModelHarness: Sendable {
+    fileprivate static let shard: Shard = {
+        do {
+            return try Shard(index: 0)
+        } catch {
+            preconditionFailure("no shard: \(error)")
+        }
+    }()
+
+    private let model: OllamaModel
+    private let client: HTTPClient
+
+    init(
+        _ url: String, limits: GenerationLimits = GenerationLimits(), client limitsOfClient: HTTPClientLimits? = nil,
+        key: String? = nil
+    ) throws {
+        client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? HTTPClientLimits())
+        model = OllamaModel(
+            client: client, shard: Self.shard, origin: try Origin(parsing: url), key: key, limits: limits, now: { 0 })
+    }
+
+    deinit {
+        let client = client
+        Self.shard.run { client.closeIdle() }
+    }
+
+    /// Runs a block on the shard and waits for it.
+    @discardableResult
+    static func onShard<Result: Sendable>(_ body: @escaping @Sendable (Shard) -> Result) -> Result {
+        let box = Monitor<Result?>(nil)
+        shard.run {
+            let result = body(shard)
+            box.withLock { $0 = result }
+        }
+        guard let result = box.wait(upTo: 600, until: { $0 }) else { preconditionFailure("the shard hangs") }
+        return result
+    }
+
+    /// Starts an answer.
+    func start(_ consumer: RecordingConsumer = RecordingConsumer()) -> RecordingConsumer {
+        Self.start(model, consumer)
+    }
+
+    /// Runs an answer to its end.
+    func ask() throws -> Answer {
+        try start().outcome()
+    }
+
+    /// Starts an answer of any model.
+    static func start(
+        _ model: any LanguageModel, _ consumer: RecordingConsumer = RecordingConsumer(),
+        messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")]
+    ) -> RecordingConsumer {
+        onShard { _ in
+            var encoded = EncodedMessages()
+            for message in messages {
+                encoded.append(message)
+            }
+            consumer.generation = model.generate(
+                GenerationRequest(
+                    model: "tiny", messages: encoded, passThrough: [RawMember(key: "think", value: Array("true".utf8))]),
+                to: consumer)
+        }
+        return consumer
+    }
+}
+
+/// What came of an answer.
+struct Answer: Sendable {
+    var lines: [String] = []
+    var text: [UInt8] = []
+    var dones: [Bool] = []
+    var ends: [ModelError?] = []
+
+    /// The code of the error that ended it, once.
+    var code: ModelError.Code? { ends.count == 1 ? ends[0]?.code : nil }
+    /// Whether it ended, once, without an error, after a line that says so.
+    var isComplete: Bool { ends.count == 1 && ends[0] == nil && dones.last == true }
+    var content: String { String(decoding: text, as: UTF8.self) }
+}
+
+/// Writes down what a generation says.
+final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
+    let state = Monitor(Answer())
+    /// Used on the shard only.
+    var generation: (any Generation)?
+    /// Called on the shard with each line.
+    private let onLine: (@Sendable (any Generation, Int) -> Void)?
+
+    init(onLine: (@Sendable (any Generation, Int) -> Void)? = nil) {
+        self.onLine = onLine
+    }
+
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+        let bytes = line.withUnsafeBufferPointer { Array($0) }
+        var text = ByteBuffer()
+        if let content = fields.content {
+            text.append(decodingJSON: line.extracting(content.range))
+        }
+        let decoded = text.array
+        let count = state.withLock { state in
+            state.lines.append(String(decoding: bytes, as: UTF8.self))
+            state.text += decoded
+            state.dones.append(fields.isDone)
+            return state.lines.count
+        }
+        onLine?(generation, count)
+    }
+
+    func generationEnded(_ generation: any Generation, error: ModelError?) {
+        state.withLock { $0.ends.append(error) }
+        self.generation = nil
+    }
+
+    /// Waits for the end, and lets the shard finish what it is at, so that a second end would be seen.
+    func outcome() throws -> Answer {
+        try wait("the answer ended") { !$0.ends.isEmpty }
+        ModelHarness.onShard { _ in }
+        return state.withLock { $0 }
+    }
+
+    /// Waits until the answer so far fulfils a condition.
+    func wait(_ what: String, until condition: (Answer) -> Bool) throws {
+        guard state.wait(until: { condition($0) ? true : nil }) != nil else {
+            throw TestFailure("never happened: \(what); got \(state.withLock { $0 })")
+        }
+    }
+
+    /// Calls the generation on its shard.
+    func command(_ body: @escaping @Sendable (any Generation) -> Void) {
+        ModelHarness.onShard { _ in
+            if let generation = self.generation {
+                body(generation)
+            }
+        }
+    }
+}
+
+extension ModelHarness {
+    /// Calls a handler on the shard after a time by the shard's clock.
+    static func timer(after duration: Duration, _ handler: @escaping @Sendable () -> Void) -> DeadlineTimer {
+        onShard { shard in
+            let timer = DeadlineTimer(on: shard, handler: handler)
+            timer.set(after: duration)
+            return timer
+        }
+    }
+
+    /// Lets a timer end on its shard.
+    static func drop(_ timer: consuming DeadlineTimer) {
+        let box = Monitor<DeadlineTimer?>(timer)
+        shard.run { box.withLock { $0 = nil } }
+    }
+}

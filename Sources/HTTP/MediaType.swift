@@ -5,10 +5,15 @@ public struct MediaType: Sendable, Hashable {
 
     /// Reads the value of a Content-Type field; nil when it begins with no `type/subtype`.
     public init?(_ value: String) {
-        let essence = value.prefix { $0 != ";" }.trimmingBlanks()
-        let parts = essence.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ Grammar.isToken($0.utf8) }) else { return nil }
-        text = essence.lowercased()
+        // By bytes: by characters it would be the dearest part of a response's head.
+        var essence = value.utf8.prefix { $0 != UInt8(ascii: ";") }
+        while let first = essence.first, Grammar.isBlank(first) { essence.removeFirst() }
+        while let last = essence.last, Grammar.isBlank(last) { essence.removeLast() }
+        guard let slash = essence.firstIndex(of: UInt8(ascii: "/")), Grammar.isToken(essence[..<slash]),
+            Grammar.isToken(essence[essence.index(after: slash)...])
+        else { return nil }
+        text = String(
+            decoding: essence.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
     }
 
     private init(known text: String) {

@@ -60,8 +60,3 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE)
-
-
-def prompt(text, app="client", **more):
-    """The body of a request."""
-    return {"appID": app, "model": "echo", "messages": [{"role": "user", "content": text}], "stream": True} | more

@@ -125,9 +125,10 @@ public final class Application: Sendable {
             try? await Task.sleep(for: .milliseconds(10))
         }
         shard.run { timer.withLock { $0 = nil } }
-        await keeper.end()
+        // Each on its shard: the thread sanitizer misreads a continuation that another thread resumes before it is awaited.
+        await withTaskExecutorPreference(shard) { @concurrent [keeper] in await keeper.end() }
         for service in services {
-            await service.pool.shutDown()
+            await withTaskExecutorPreference(service.shard) { @concurrent in await service.pool.shutDown() }
         }
         log.flush()
     }

@@ -38,9 +38,12 @@ class Server:
     def expect(self, pattern):
         """Waits for a line of the log that matches."""
         while True:
-            line = self._queue.get(timeout=PATIENCE)
+            try:
+                line = self._queue.get(timeout=PATIENCE)
+            except queue.Empty:
+                line = None
             if line is None:
-                raise AssertionError(f"chatterd ended before it said {pattern}:\n{''.join(self.lines)}")
+                raise AssertionError(f"chatterd never said {pattern}, only:\n{''.join(self.lines)}")
             self.lines.append(line)
             if found := re.search(pattern, line):
                 return found

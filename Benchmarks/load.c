@@ -1,0 +1,272 @@
+// load: chats with 127.0.0.1:PORT over many connections at once, and holds every byte of the answers against what
+// `upstream` sends: each token once, in its order, unchanged, then the end. Takes SSE and NDJSON. Results: JSON.
+//   -p port  -u path  -m model of `upstream`  -a prefix of the appIDs
+//   -c connections  -n requests in all  -d seconds after which no request is started  -r seconds in which to connect
+//   -e messages that the model must be given  -t seconds after which what still runs has failed
+//   -w  a line {"up":tokens} when all connections stream, {"down":tokens} when the first answer is complete
+#define _GNU_SOURCE
+#include "tokens.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 4096, BUCKETS = 640 };
+enum framing { HEAD, CHUNK_SIZE, CHUNK, CHUNK_END, TRAILER };
+
+typedef struct {
+    int fd;
+    enum framing framing;
+    bool busy, complete;
+    unsigned seen;
+    uint64_t left;
+    size_t length;
+    char line[LINE_MAX_BYTES];  // the head, or what is left of a line that was cut
+} connection;
+
+static int port = 0, connections = 1, poller;
+static const char *path = "/llmchat", *model = "t20r0b1", *prefix = "load-";
+static unsigned requests = 1, tokens_expected, messages_expected = 1;
+static double seconds = 1e9, ramp = 0, patience = 60;
+static bool windowed;
+
+static connection *all;
+static unsigned started, ended, failed, streaming;
+static uint64_t tokens, delays[BUCKETS], delay_count, received_ns;
+static char first_error[200];
+
+static uint64_t nanoseconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// --- delays, in buckets of 1/16 of a power of two of a microsecond
+
+static void note_delay(const char *timestamp) {  // …:SS.nnnnnnnnnZ
+    uint64_t sent = strtoul(timestamp + 17, NULL, 10) * 1000000000u + strtoul(timestamp + 20, NULL, 10);
+    uint64_t minute = 60000000000u, us = (received_ns % minute + minute - sent) % minute / 1000;
+    unsigned power = us < 16 ? 0 : 59 - (unsigned)__builtin_clzl(us);
+    unsigned bucket = us < 16 ? (unsigned)us : power * 16 + (unsigned)(us >> power);
+    delays[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
+    delay_count++;
+}
+
+static uint64_t delay_us(double quantile) {
+    uint64_t rank = (uint64_t)(quantile * (double)delay_count);
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        if (delays[i] > rank) return i < 32 ? i : (uint64_t)(i % 16 + 16) << (i / 16 - 1);
+        rank -= delays[i];
+    }
+    return 0;
+}
+
+// --- answers
+
+static void begin(connection *c);
+
+static void finish(connection *c, const char *error, const char *detail, size_t length) {
+    c->busy = false;
+    ended++;
+    if (error) {
+        failed++;
+        if (!*first_error) snprintf(first_error, sizeof first_error, "%s: %.*s", error, (int)(length < 120 ? length : 120), detail);
+        if (c->fd >= 0) close(c->fd);
+        c->fd = -1;
+    }
+    begin(c);
+}
+
+// False: the line is wrong, and the connection has begun anew.
+static bool take_line(connection *c, const char *line, size_t length) {
+    static const char lead[] = "\"message\":{\"role\":\"assistant\",\"content\":\"", tail[] = "\"},\"done\":false}";
+    const char *whole = line;
+    size_t whole_length = length;
+    if (length >= 6 && !memcmp(line, "data: ", 6)) line += 6, length -= 6;
+    if (!length || *line != '{') return true;  // SSE's ids, comments and empty lines
+    const char *content = memmem(line, length, lead, sizeof lead - 1), *time = memmem(line, length, "\"created_at\":\"", 14);
+    char expected[TOKEN_MAX + sizeof tail], *end = expected;
+    if (c->complete || !content || !time) return finish(c, "unexpected line", whole, whole_length), false;
+    content += sizeof lead - 1;
+    if (c->seen < tokens_expected) {
+        end = put_text(put_token(expected, c->seen), tail);
+        size_t rest = (size_t)(line + length - content), wanted = (size_t)(end - expected);
+        if (rest != wanted || memcmp(content, expected, wanted)) return finish(c, "wrong token", whole, whole_length), false;
+        tokens++;
+        note_delay(time + 14);
+        if (c->seen++ == 0 && ++streaming == (unsigned)connections && windowed) printf("{\"up\":%lu}\n", tokens), fflush(stdout);
+        return true;
+    }
+    const char *given = memmem(line, length, "\"prompt_eval_count\":", 20);
+    if (!memmem(line, length, "\"done\":true", 11) || !given) return finish(c, "wrong end", whole, whole_length), false;
+    if (strtoul(given + 20, NULL, 10) != messages_expected) return finish(c, "wrong history", whole, whole_length), false;
+    if (!ended && windowed) printf("{\"down\":%lu}\n", tokens), fflush(stdout);
+    return c->complete = true;
+}
+
+// False: the answer has failed.
+static bool take_text(connection *c, const char *text, size_t length) {
+    while (length) {
+        const char *newline = memchr(text, '\n', length);
+        size_t part = newline ? (size_t)(newline - text) : length;
+        if (c->length + part > LINE_MAX_BYTES) return finish(c, "line too long", text, part), false;
+        if (newline && !c->length) {
+            if (!take_line(c, text, part)) return false;
+        } else {
+            put(c->line + c->length, text, part);
+            c->length += part;
+            if (newline) {
+                size_t whole = c->length;
+                c->length = 0;
+                if (!take_line(c, c->line, whole)) return false;
+            }
+        }
+        part += newline != NULL;
+        text += part, length -= part;
+    }
+    return true;
+}
+
+static void take(connection *c, const char *p, size_t length) {
+    for (const char *limit = p + length; p < limit && c->busy;) {
+        size_t here = (size_t)(limit - p);
+        if (c->framing == CHUNK) {
+            if (here > c->left) here = c->left;
+            if (!take_text(c, p, here)) return;
+            p += here;
+            if (!(c->left -= here)) c->framing = CHUNK_END;
+            continue;
+        }
+        if (c->framing == HEAD) {
+            if (c->length == LINE_MAX_BYTES) return finish(c, "head too long", c->line, c->length);
+            c->line[c->length++] = *p++;
+            if (c->length < 4 || memcmp(c->line + c->length - 4, "\r\n\r\n", 4)) continue;
+            bool good = !memcmp(c->line + 8, " 200 ", 5);
+            c->line[c->length - 1] = 0;
+            if (!good || !strcasestr(c->line, "\ntransfer-encoding: chunked")) return finish(c, "wrong head", c->line, c->length);
+            c->length = 0, c->left = 0, c->framing = CHUNK_SIZE;
+            continue;
+        }
+        char byte = *p++;
+        if (c->framing == CHUNK_SIZE && byte != '\n' && byte != '\r') {
+            int digit = byte >= '0' && byte <= '9' ? byte - '0' : (byte | 32) >= 'a' && (byte | 32) <= 'f' ? (byte | 32) - 'a' + 10 : -1;
+            if (digit < 0) return finish(c, "wrong chunk", p - 1, here);
+            c->left = c->left * 16 + (unsigned)digit;
+        } else if (byte == '\n') {
+            if (c->framing == TRAILER) {
+                if (c->complete && !c->length) finish(c, NULL, NULL, 0);
+                else finish(c, "cut off", c->line, c->length);
+                return;
+            }
+            c->framing = c->framing == CHUNK_END ? CHUNK_SIZE : c->left ? CHUNK : TRAILER;
+        }
+    }
+}
+
+static void receive(connection *c) {
+    static char buffer[1 << 17];
+    ssize_t n = recv(c->fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) return finish(c, "closed", c->line, c->length);
+    received_ns = nanoseconds(CLOCK_REALTIME);
+    take(c, buffer, (size_t)n);
+}
+
+// --- questions
+
+static uint64_t start_ns;
+
+static void ask(connection *c) {
+    char body[1024], request[2048];
+    int n = snprintf(body, sizeof body,
+        "{\"appID\":\"%s%u\",\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What comes next?\"}],\"stream\":true}",
+        prefix, started++, model);
+    n = snprintf(request, sizeof request,
+        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, port, n, body);
+    c->busy = true, c->complete = false;
+    c->framing = HEAD;
+    c->seen = 0, c->length = 0;
+    if (send(c->fd, request, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) != n) finish(c, "not sent", strerror(errno), 40);
+}
+
+// The next request, on the same connection if there is one.
+static void begin(connection *c) {
+    if (started >= requests || (double)(nanoseconds(CLOCK_MONOTONIC) - start_ns) / 1e9 > seconds) {
+        if (c->fd >= 0) close(c->fd);
+        c->fd = -1;
+        return;
+    }
+    if (c->fd >= 0) return ask(c);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // On loopback this does not wait: the kernel answers.
+    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof address)) {
+        started++;
+        if (c->fd >= 0) close(c->fd);
+        c->fd = -1, ended++, failed++;
+        if (!*first_error) snprintf(first_error, sizeof first_error, "connect: %s", strerror(errno));
+        return;
+    }
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    epoll_ctl(poller, EPOLL_CTL_ADD, c->fd, &(struct epoll_event){.events = EPOLLIN, .data.ptr = c});
+    ask(c);
+}
+
+static void print_text(const char *text) {
+    for (; *text; text++) printf(*text < ' ' || *text == '"' || *text == '\\' || *text == 127 ? "\\u%04x" : "%c", (unsigned char)*text);
+}
+
+int main(int argc, char **argv) {
+    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:d:r:e:t:w")) != -1;) switch (option) {
+        case 'p': port = atoi(optarg); break;
+        case 'u': path = optarg; break;
+        case 'm': model = optarg; break;
+        case 'a': prefix = optarg; break;
+        case 'c': connections = atoi(optarg); break;
+        case 'n': requests = (unsigned)atoi(optarg); break;
+        case 'd': seconds = atof(optarg); break;
+        case 'r': ramp = atof(optarg); break;
+        case 'e': messages_expected = (unsigned)atoi(optarg); break;
+        case 't': patience = atof(optarg); break;
+        case 'w': windowed = true; break;
+        default: return 2;
+        }
+    if (port <= 0 || connections < 1 || sscanf(model, "t%u", &tokens_expected) != 1) return fputs("load: -p, -c or -m?\n", stderr), 2;
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+
+    all = calloc((size_t)connections, sizeof *all);
+    poller = epoll_create1(EPOLL_CLOEXEC);
+    start_ns = nanoseconds(CLOCK_MONOTONIC);
+    int begun = 0;
+    double now = 0;
+    while (begun < connections || ended < started) {
+        now = (double)(nanoseconds(CLOCK_MONOTONIC) - start_ns) / 1e9;
+        for (; begun < connections && ramp * begun / connections <= now; begun++) {
+            all[begun].fd = -1;
+            begin(&all[begun]);
+        }
+        if (now > patience) break;
+        static struct epoll_event events[512];
+        int n = epoll_wait(poller, events, 512, begun < connections ? 1 : 100);
+        for (int i = 0; i < n; i++) {
+            connection *c = events[i].data.ptr;
+            if (c->fd >= 0) receive(c);
+        }
+    }
+    unsigned unfinished = started - ended;
+    printf("{\"requests\":%u,\"tokens\":%lu,\"seconds\":%.3f,\"delay_p50_us\":%lu,\"delay_p99_us\":%lu,\"errors\":%u,\"first_error\":\"",
+        started - failed - unfinished, tokens, now, delay_us(0.5), delay_us(0.99), failed + unfinished);
+    print_text(unfinished && !*first_error ? "not finished in time" : first_error);
+    puts("\"}");
+    return failed + unfinished > 0;
+}

@@ -40,9 +40,49 @@ struct ServeCommand: Sendable {
     }
 
     private func serve(_ configuration: Configuration, _ signals: Signals) async throws(ServeFailure) {
+        // Beside the signals, as the database may be away for long: who is told to stop then stops at once.
+        let starting = Task.detached { [log] in
+            let outcome: Result<Application, StartError>
+            do throws(StartError) {
+                outcome = .success(try await Application.start(configuration, log: log))
+            } catch {
+                outcome = .failure(error)
+            }
+            signals.note(Self.hasStarted)
+            return outcome
+        }
+        var application: Application?
+        var stop: Task<Void, Never>?
+        for await signal in signals.stream {
+            if signal == Self.hasStarted {
+                application = try await started(starting.value, configuration)
+            } else if signal == SIGHUP {
+                application?.reloadCertificate()
+            } else if let application, stop == nil {
+                log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
+                stop = Task.detached {
+                    await application.stop(within: configuration.server.shutdownLimit)
+                    signals.finish()
+                }
+            } else {
+                log.event(.warning, "stopping at once")
+                application?.abort()
+                break
+            }
+        }
+        log.event(.info, "stopped")
+        log.flush()
+    }
+
+    /// No signal has this number.
+    private static let hasStarted: Int32 = 0
+
+    private func started(
+        _ outcome: Result<Application, StartError>, _ configuration: Configuration
+    ) throws(ServeFailure) -> Application {
         let application: Application
         do throws(StartError) {
-            application = try await Application.start(configuration, log: log)
+            application = try outcome.get()
         } catch {
             throw ServeFailure(description: error.description)
         }
@@ -56,24 +96,7 @@ struct ServeCommand: Sendable {
             log.announce(Self.invitation(address, model: configuration.upstreams.list.first?.models.first ?? "echo"))
         }
         log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
-        var stop: Task<Void, Never>?
-        for await signal in signals.stream {
-            if signal == SIGHUP {
-                application.reloadCertificate()
-            } else if stop == nil {
-                log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
-                stop = Task.detached {
-                    await application.stop(within: configuration.server.shutdownLimit)
-                    signals.finish()
-                }
-            } else {
-                log.event(.warning, "stopping at once")
-                application.abort()
-                break
-            }
-        }
-        log.event(.info, "stopped")
-        log.flush()
+        return application
     }
 
     private func startCluster(_ configuration: inout Configuration) throws(ServeFailure) -> DevelopmentCluster? {

@@ -26,6 +26,11 @@ final class Signals: @unchecked Sendable {
         }
     }
 
+    /// Puts a number into the sequence that is no signal's.
+    func note(_ number: Int32) {
+        continuation.yield(number)
+    }
+
     /// Ends the sequence.
     func finish() {
         continuation.finish()

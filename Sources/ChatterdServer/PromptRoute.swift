@@ -42,6 +42,7 @@ private final class PromptRelay: ExchangeDelegate {
     private var exchange: Exchange?
     private var ended: CheckedContinuation<Void, Never>?
     private var isPaused = false
+    private var totalDeadline = UInt64.max
 
     init(_ responder: Responder, limits: GenerationLimits, unsentLimit: Int) {
         self.responder = responder
@@ -50,14 +51,14 @@ private final class PromptRelay: ExchangeDelegate {
     }
 
     func run(_ request: Request, with generator: Generator) async {
+        // The client may have left before this began: then nobody will report it.
+        guard responder.isWaiting else { return }
         let outgoing = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: request.body)
         let exchange = generator.client.start(outgoing, to: generator.origin, delegate: self)
         self.exchange = exchange
-        let timer = DeadlineTimer(on: request.shard) { [unowned self] in
-            fail(ModelError(.silenceTimeout, "The model server fell silent."))
-        }
-        timer.set(after: limits.firstByte)
-        self.timer = timer
+        totalDeadline = request.shard.now &+ limits.total.nanoseconds
+        timer = DeadlineTimer(on: request.shard) { [unowned self] in deadlinePassed() }
+        expect(within: limits.firstByte)
         responder.onClientGone = { self.end() }
         await withCheckedContinuation { ended = $0 }
     }
@@ -72,21 +73,21 @@ private final class PromptRelay: ExchangeDelegate {
         stream.onDrained = { [self] in
             guard isPaused else { return }
             isPaused = false
-            timer?.set(after: limits.silence)
+            expect(within: limits.silence)
             self.exchange?.resume()
         }
         self.stream = stream
-        timer?.set(after: limits.silence)
+        expect(within: limits.silence)
     }
 
     func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
         guard let stream else { return }
-        timer?.set(after: limits.silence)
+        expect(within: limits.silence)
         // At most 256 KiB, what one read gives: well below what one write takes.
         stream.write { $0.append(body) }
         if stream.unsentCount > unsentLimit, !isPaused {
             isPaused = true
-            timer?.cancel()
+            timer?.set(at: totalDeadline)
             exchange.pause()
             stream.awaitDrain()
         }
@@ -99,6 +100,24 @@ private final class PromptRelay: ExchangeDelegate {
 
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
         fail(ModelError(error))
+    }
+
+    private func expect(within limit: Duration) {
+        // What was read before a pause still comes; the silence that follows is not the model server's.
+        guard !isPaused else { return }
+        timer?.set(at: min(responder.shard.now &+ limit.nanoseconds, totalDeadline))
+    }
+
+    private func deadlinePassed() {
+        if responder.shard.now >= totalDeadline {
+            fail(ModelError(.totalTimeout, "The answer took longer than \(limits.total), and was ended."))
+        } else if stream == nil {
+            fail(
+                ModelError(
+                    .firstByteTimeout, "The model server did not begin to answer within \(limits.firstByte)."))
+        } else {
+            fail(ModelError(.silenceTimeout, "The model server fell silent in the middle of its answer."))
+        }
     }
 
     /// Before the head the failure is a status; after it, a line as Ollama itself writes one.

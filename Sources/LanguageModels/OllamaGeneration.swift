@@ -162,10 +162,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
             break
         case .answering:
             hasLines = true
-            // What was read before a pause still comes; the silence that follows is not the model server's.
-            if !isPaused {
-                expect(within: silence)
-            }
+            expect(within: silence)
             read(body)
         case .failing(let status):
             let room = Self.errorBodyLimit - errorBody.count

@@ -211,19 +211,19 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
 
     /// Stores the whole answer; hides the store's absence for as long as the limits say.
     private func storeAnswer() async throws(RelayError) {
-        let deadline = service.scheduler.now() &+ service.limits.storePatience.wholeNanoseconds
+        let start = service.scheduler.now()
         var delay = Duration.milliseconds(50)
         while true {
             do throws(RelayError) {
                 return try await close(as: .complete)
             } catch  where error.code == .storeUnavailable {
-                let now = service.scheduler.now()
-                guard now < deadline, !isStopping else {
+                let left = service.limits.storePatience - .nanoseconds(service.scheduler.now() &- start)
+                guard left > .zero, !isStopping else {
                     throw RelayError(
                         .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
                         detail: error.detail)
                 }
-                await pause(atMost: min(delay, .nanoseconds(Int64(clamping: deadline - now))))
+                await pause(atMost: min(delay, left))
                 delay = min(delay * 2, .seconds(1))
             }
         }
@@ -254,7 +254,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
             // Nobody waits any more, but the turn must not stay open for the others.
             tellEnd(failure)
             await pause(atMost: delay)
-            delay = min(delay * 2, .seconds(30))
+            delay = min(delay * 2, .seconds(5))
         }
         tellEnd(failure)
     }
@@ -324,14 +324,5 @@ private final class WakeUp: @unchecked Sendable {
 
     init(of reply: Reply) {
         self.reply = reply
-    }
-}
-
-extension Duration {
-    /// Never negative, at most some hundred years.
-    fileprivate var wholeNanoseconds: UInt64 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        return UInt64(min(seconds, 9_000_000_000)) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
     }
 }

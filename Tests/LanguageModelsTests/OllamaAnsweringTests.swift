@@ -140,7 +140,7 @@ import Testing
         try await blocking {
             let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done()), .stall])
             #expect(try ModelHarness(upstream.url).ask().isComplete)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
 
@@ -163,7 +163,7 @@ import Testing
             let upstream = try ScriptedUpstream(
                 [.streamHead, .chunk(ModelLine.done()), .forever([.chunk(ModelLine.token("more"))])])
             #expect(try ModelHarness(upstream.url).ask().isComplete)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
 
@@ -205,6 +205,7 @@ import Testing
             #expect(over.wait())
             #expect(recorder.state.withLock { $0.ends.isEmpty })
             gate.open()
+            try upstream.waitForEnd(of: try #require(upstream.requests.first))
             recorder.command { $0.resume() }
             #expect(try recorder.outcome().isComplete)
             ModelHarness.drop(timer)
@@ -220,7 +221,7 @@ import Testing
             }
             let recorder = try ModelHarness(upstream.url).start(consumer)
             try upstream.waitForRequests(1)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
             let answer = recorder.state.withLock { $0 }
             #expect(answer.lines.count == 3)
             #expect(answer.ends.isEmpty)

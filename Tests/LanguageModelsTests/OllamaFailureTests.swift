@@ -109,10 +109,10 @@ import Testing
     @Test func silenceBeforeTheFirstByteHasALimit() async throws {
         try await blocking {
             var limits = GenerationLimits()
-            limits.firstByte = .milliseconds(50)
+            limits.firstByte = .milliseconds(300)
             let upstream = try ScriptedUpstream([.stall])
             #expect(try ModelHarness(upstream.url, limits: limits).ask().code == .firstByteTimeout)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
             // A head alone is no beginning of an answer.
             let second = try ScriptedUpstream([.streamHead, .stall])
             #expect(try ModelHarness(second.url, limits: limits).ask().code == .firstByteTimeout)
@@ -127,25 +127,25 @@ import Testing
             let answer = try ModelHarness(upstream.url, limits: limits).ask()
             #expect(answer.code == .silenceTimeout)
             #expect(answer.lines.count == 1)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
 
     @Test func theWholeAnswerHasALimit() async throws {
         try await blocking {
             var limits = GenerationLimits()
-            limits.total = .milliseconds(100)
+            limits.total = .milliseconds(300)
             let upstream = try ScriptedUpstream([.streamHead, .forever([Self.token])])
             let answer = try ModelHarness(upstream.url, limits: limits).ask()
             #expect(answer.code == .totalTimeout)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
 
     @Test func theWholeAnswerHasALimitEvenWhileItIsHeldBack() async throws {
         try await blocking {
             var limits = GenerationLimits()
-            limits.total = .milliseconds(100)
+            limits.total = .milliseconds(300)
             let upstream = try ScriptedUpstream([.streamHead, .forever([Self.token])])
             let consumer = RecordingConsumer { generation, _ in generation.pause() }
             #expect(try ModelHarness(upstream.url, limits: limits).start(consumer).outcome().code == .totalTimeout)
@@ -167,7 +167,7 @@ import Testing
             let upstream = try ScriptedUpstream(
                 [.head(500, [("Transfer-Encoding", "chunked")]), .forever([piece])])
             #expect(try ModelHarness(upstream.url).ask().code == .failed)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
 
@@ -181,7 +181,7 @@ import Testing
             let answer = try ModelHarness(upstream.url, limits: limits).ask()
             #expect(answer.code == .answerTooLarge)
             #expect(answer.lines.count == 100)
-            try upstream.waitForClose(of: try #require(upstream.requests.first))
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
 

@@ -63,7 +63,7 @@ import Testing
             client.halfClose()
             _ = try client.nextDataEvent()
             gate.open()
-            #expect(client.readEvents().count == 1)
+            #expect(client.readEvents().filter { $0.data != nil }.count == 1)
             #expect(client.bodyEnd == .complete)
             #expect(try stage.storedReply("app").state == "complete")
         }

@@ -43,19 +43,21 @@ enum ConversationStatements {
             """)
 
     /// Stores a reply in the place that its turn has kept, unless the turn is gone or closed.
+    ///
+    /// The reply that is there already keeps its text, and ends as the client was told last.
     static let closeTurn = Statement(
         "close_turn", .text, .int8, .text, .uuid, .text, .text, .text, .text,
         sql: """
             INSERT INTO chatts (appid, seq, turn, name, message, id, model, extras, thinking, state)
             SELECT $1, $2, $2, 'assistant', $3, $4, $5, nullif($6, ''), nullif($7, ''), $8
             WHERE EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2 - 1 AND turn = $2)
-            ON CONFLICT (appid, seq) DO NOTHING
+            ON CONFLICT (appid, seq) DO UPDATE SET state = excluded.state WHERE chatts.id = excluded.id
             """)
 
-    /// Whether the reply in the place of a turn is the one of this name; no row when there is none.
-    static let isClosedBy = Statement(
-        "is_closed_by", .text, .int8, .uuid,
-        sql: "SELECT id = $3 FROM chatts WHERE appid = $1 AND seq = $2")
+    /// A row when there is a reply in the place of a turn.
+    static let isClosed = Statement(
+        "is_closed", .text, .int8,
+        sql: "SELECT FROM chatts WHERE appid = $1 AND seq = $2")
 
     /// Replaces a conversation. Places are never used again, so that the reply of a turn that ran meanwhile finds none.
     static let replace = Statement(

@@ -71,13 +71,11 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
                     .text(reply.model), .utf8(reply.extras), .utf8(reply.thinking), .text(reply.state.rawValue))
             ], otherwise: .replyNotStored)
         if stored.first?.affectedRows == 1 { return }
-        let found = try await run([Query(ConversationStatements.isClosedBy, .text(turn.appID), .int8(turn.number), id)])
-        guard let row = found.first, row.rowCount == 1 else {
+        let found = try await run([Query(ConversationStatements.isClosed, .text(turn.appID), .int8(turn.number))])
+        guard found.first?.rowCount == 1 else {
             throw RelayError(
                 .conversationReplaced, "The conversation was replaced while the answer was being made.")
         }
-        // An earlier try whose confirmation was lost has stored it.
-        if row.bool(0, 0) == true { return }
         throw RelayError(
             .interrupted, "The answer took so long to be stored that the turn was given up. Ask again.",
             detail: "another process has closed the turn")

@@ -19,7 +19,7 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Stores the reply that closes a turn.
     ///
-    /// May be called again after `storeUnavailable`: the reply is stored once.
+    /// May be called again after `storeUnavailable`: the reply is stored once, and its last state counts.
     /// - Throws: `conversationReplaced` when the turn is gone, `interrupted` when somebody else has closed it,
     ///   `replyNotStored` when the store refuses this reply.
     func closeTurn(_ turn: Turn, with reply: StoredReply) async throws(RelayError)

@@ -60,6 +60,11 @@ final class MemoryDatabase: @unchecked Sendable {
                 id: reply?.id, thinking: String(decoding: reply?.thinking ?? [], as: UTF8.self)), into: turn.appID)
     }
 
+    func mark(_ turn: Turn, _ state: ReplyState) {
+        guard let index = rows(turn.appID).firstIndex(where: { $0.seq == turn.number }) else { return }
+        conversations[turn.appID]?[index].state = state
+    }
+
     private func insert(_ row: Row, into appID: String) {
         var rows = rows(appID)
         rows.insert(row, at: rows.firstIndex { $0.seq > row.seq } ?? rows.count)

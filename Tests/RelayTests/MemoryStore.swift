@@ -77,6 +77,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         }
         if let there = database.reply(to: turn) {
             guard there.id == reply.id else { throw RelayError(.interrupted, "taken") }
+            database.mark(turn, reply.state)
         } else {
             database.close(turn, with: reply)
         }

@@ -97,6 +97,22 @@ struct StoreOutageTests {
         #expect(relay.store.count(.closeTurn) == 2)
     }
 
+    @Test func aReplyThatWasToldToBeLostIsNotReplayed() throws {
+        let relay = TestRelay()
+        relay.store.faults[.closeTurn] = [.lost]
+        let post = relay.post("one")
+        try relay.complete("1")
+        relay.store.isAway = true
+        relay.clock.advance(by: .seconds(11))
+        #expect(post.code == .replyNotStored)
+        relay.store.isAway = false
+        relay.clock.advance(by: .seconds(5))
+        #expect(post.isOver)
+        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [failed]"])
+        relay.post("two")
+        #expect(try relay.answer().prompts == ["user: two"])
+    }
+
     @Test func aPromptWhoseConfirmationWasLostIsSettledByTheNextTurn() throws {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.lost]

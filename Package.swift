@@ -69,7 +69,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ChatterdServerTests",
-            dependencies: ["ChatterdServer", "Relay", "Postgres", "HTTP", "Sockets", "Bytes", "TestSupport"],
+            dependencies: [
+                "ChatterdServer", "Relay", "LanguageModels", "Postgres", "HTTP", "Sockets", "Bytes", "TestSupport",
+            ],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -79,7 +79,9 @@ import Testing
             let second = try stage.beginChat("app", "two")
             second.close()
             // The server learns of it from its next comment.
-            try eventually("the second prompt is dropped") { try stage.rows("app").contains { $0.state == "cancelled" } }
+            try eventually("the second prompt is dropped") {
+                try stage.rows("app").contains { $0.state == "cancelled" }
+            }
             first.close()
             try upstream.waitForClose(of: upstream.requests[0])
             Transcript(try stage.chat("app", "three")).check()

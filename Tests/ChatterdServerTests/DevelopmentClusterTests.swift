@@ -1,113 +1,131 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import ChatterdServer
 
 @Suite(.serialized) struct DevelopmentClusterTests {
-    @Test func aClusterKeepsItsRowsBetweenRuns() throws {
-        let place = try Place()
-        let first = try place.start()
-        #expect(try place.ask(first, "CREATE TABLE kept AS SELECT 'a row' AS row; SELECT row FROM kept") == "a row")
-        first.stop()
-        #expect(place.postmaster == nil)
+    @Test func aClusterKeepsItsRowsBetweenRuns() async throws {
+        try await blocking {
+            let place = try Place()
+            let first = try place.start()
+            #expect(try place.ask(first, "CREATE TABLE kept AS SELECT 'a row' AS row; SELECT row FROM kept") == "a row")
+            first.stop()
+            #expect(place.postmaster == nil)
 
-        let second = try place.start()
-        defer { second.stop() }
-        #expect(try place.ask(second, "SELECT row FROM kept") == "a row")
-        #expect(try place.ask(second, "SHOW listen_addresses") == "")
-    }
-
-    @Test func twoServersDoNotShareADirectory() throws {
-        let place = try Place()
-        let first = try place.start()
-        defer { first.stop() }
-        let error = #expect(throws: DevelopmentClusterError.self) { try place.start() }
-        #expect(error == .busy(directory: place.path + "/.chatterd", process: getpid()))
-        #expect(error?.description.contains("process \(getpid())") == true)
-        #expect(try place.ask(first, "SELECT 1") == "1")
-    }
-
-    @Test func aClusterLeftRunningByAKilledServerIsTakenOver() throws {
-        let place = try Place()
-        var killed: DevelopmentCluster? = try place.start()
-        let postmaster = try #require(place.postmaster)
-        #expect(killed != nil)
-        killed = nil
-
-        var said: [String] = []
-        let next = try place.start { said.append($0) }
-        defer { next.stop() }
-        #expect(said.contains { $0.contains("still runs (process \(postmaster))") })
-        #expect(place.postmaster == postmaster)
-        #expect(try place.ask(next, "SELECT 1") == "1")
-    }
-
-    @Test func aClusterKilledWithoutWarningStartsAgain() throws {
-        let place = try Place()
-        let first = try place.start()
-        _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
-        kill(try #require(place.postmaster), SIGKILL)
-        first.stop()
-
-        let second = try place.start()
-        defer { second.stop() }
-        #expect(try place.ask(second, "SELECT row FROM kept") == "1")
-    }
-
-    @Test func aProcessNumberThatAnotherProgramGotSinceIsNoPostgreSQL() throws {
-        let place = try Place()
-        try place.start().stop()
-        // PostgreSQL believes a number only if it is a process of its own user.
-        let other = Process()
-        other.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        let user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        other.arguments = (geteuid() == 0 ? user : []) + ["sleep", "600"]
-        try other.run()
-        defer { kill(other.processIdentifier, SIGKILL) }
-        for file in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
-            try "\(other.processIdentifier)\n\(place.data)\n1\n5432\n.\n\n".write(
-                toFile: place.data + "/" + file, atomically: false, encoding: .utf8)
+            let second = try place.start()
+            defer { second.stop() }
+            #expect(try place.ask(second, "SELECT row FROM kept") == "a row")
+            #expect(try place.ask(second, "SHOW listen_addresses") == "")
         }
-        let second = try place.start()
-        defer { second.stop() }
-        #expect(try place.ask(second, "SELECT 1") == "1")
     }
 
-    @Test func anUnfinishedClusterIsMadeAnew() throws {
-        let place = try Place()
-        let left = place.path + "/.chatterd/postgres.partial.1"
-        try FileManager.default.createDirectory(atPath: left + "/base", withIntermediateDirectories: true)
-        let cluster = try place.start()
-        defer { cluster.stop() }
-        #expect(!FileManager.default.fileExists(atPath: left))
-        #expect(try place.ask(cluster, "SELECT 1") == "1")
+    @Test func twoServersDoNotShareADirectory() async throws {
+        try await blocking {
+            let place = try Place()
+            let first = try place.start()
+            defer { first.stop() }
+            let error = #expect(throws: DevelopmentClusterError.self) { try place.start() }
+            #expect(error == .busy(directory: place.path + "/.chatterd", process: getpid()))
+            #expect(error?.description.contains("process \(getpid())") == true)
+            #expect(try place.ask(first, "SELECT 1") == "1")
+        }
+    }
+
+    @Test func aClusterLeftRunningByAKilledServerIsTakenOver() async throws {
+        try await blocking {
+            let place = try Place()
+            var killed: DevelopmentCluster? = try place.start()
+            let postmaster = try #require(place.postmaster)
+            #expect(killed != nil)
+            killed = nil
+
+            var said: [String] = []
+            let next = try place.start { said.append($0) }
+            defer { next.stop() }
+            #expect(said.contains { $0.contains("still runs (process \(postmaster))") })
+            #expect(place.postmaster == postmaster)
+            #expect(try place.ask(next, "SELECT 1") == "1")
+        }
+    }
+
+    @Test func aClusterKilledWithoutWarningStartsAgain() async throws {
+        try await blocking {
+            let place = try Place()
+            let first = try place.start()
+            _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
+            kill(try #require(place.postmaster), SIGKILL)
+            first.stop()
+
+            let second = try place.start()
+            defer { second.stop() }
+            #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+        }
+    }
+
+    @Test func aProcessNumberThatAnotherProgramGotSinceIsNoPostgreSQL() async throws {
+        try await blocking {
+            let place = try Place()
+            try place.start().stop()
+            // PostgreSQL believes a number only if it is a process of its own user.
+            let other = Process()
+            other.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            let user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+            other.arguments = (geteuid() == 0 ? user : []) + ["sleep", "600"]
+            try other.run()
+            defer { kill(other.processIdentifier, SIGKILL) }
+            for file in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
+                try "\(other.processIdentifier)\n\(place.data)\n1\n5432\n.\n\n".write(
+                    toFile: place.data + "/" + file, atomically: false, encoding: .utf8)
+            }
+            let second = try place.start()
+            defer { second.stop() }
+            #expect(try place.ask(second, "SELECT 1") == "1")
+        }
+    }
+
+    @Test func anUnfinishedClusterIsMadeAnew() async throws {
+        try await blocking {
+            let place = try Place()
+            let left = place.path + "/.chatterd/postgres.partial.1"
+            try FileManager.default.createDirectory(atPath: left + "/base", withIntermediateDirectories: true)
+            let cluster = try place.start()
+            defer { cluster.stop() }
+            #expect(!FileManager.default.fileExists(atPath: left))
+            #expect(try place.ask(cluster, "SELECT 1") == "1")
+        }
     }
 
     @Test(arguments: [String(repeating: "long ", count: 20), "it's, \"quoted\" $HOME\\"])
-    func anOddPathIsReached(name: String) throws {
-        let place = try Place(name)
-        let cluster = try place.start()
-        #expect(try place.ask(cluster, "SELECT 1") == "1")
-        let host = try #require(cluster.connectionString.firstMatch(of: #/host='(/tmp/chatterd-[^/]*)?/#)).output.1
-        cluster.stop()
-        if let host { #expect(!FileManager.default.fileExists(atPath: String(host))) }
+    func anOddPathIsReached(name: String) async throws {
+        try await blocking {
+            let place = try Place(name)
+            let cluster = try place.start()
+            #expect(try place.ask(cluster, "SELECT 1") == "1")
+            let host = try #require(cluster.connectionString.firstMatch(of: #/host='(/tmp/chatterd-[^/]*)?/#)).output.1
+            cluster.stop()
+            if let host { #expect(!FileManager.default.fileExists(atPath: String(host))) }
+        }
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root starts PostgreSQL as another user"))
-    func aDirectoryThatPostgreSQLCannotEnterKeepsItsDatabaseElsewhere() throws {
-        let place = try Place()
-        chmod(place.path, 0o700)
-        var said: [String] = []
-        let first = try place.start { said.append($0) }
-        let elsewhere = try #require(said.joined().firstMatch(of: #/kept in (/var/lib/chatterd-dev/[0-9a-f]+)/#)).output
-            .1
-        defer { try? FileManager.default.removeItem(atPath: String(elsewhere)) }
-        _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
-        first.stop()
-        let second = try place.start()
-        defer { second.stop() }
-        #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+    func aDirectoryThatPostgreSQLCannotEnterKeepsItsDatabaseElsewhere() async throws {
+        try await blocking {
+            let place = try Place()
+            chmod(place.path, 0o700)
+            var said: [String] = []
+            let first = try place.start { said.append($0) }
+            let elsewhere = try #require(said.joined().firstMatch(of: #/kept in (/var/lib/chatterd-dev/[0-9a-f]+)/#))
+                .output
+                .1
+            defer { try? FileManager.default.removeItem(atPath: String(elsewhere)) }
+            _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
+            first.stop()
+            let second = try place.start()
+            defer { second.stop() }
+            #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+        }
     }
 
     @Test func programsOfAnotherVersionAreNotUsed() {

@@ -24,7 +24,12 @@ public final class Application: Sendable {
     public var port: Int { Int(addresses.first?.port ?? 0) }
 
     /// Waits for the database, migrates it, listens, and returns.
-    public static func start(_ configuration: Configuration, log: Log) async throws(StartError) -> Application {
+    ///
+    /// - Parameter isAlone: whether no other process can be using the database: then turns that were left open are nobody's, and
+    ///   the next prompt of their conversations need not wait for a lease to run out.
+    public static func start(
+        _ configuration: Configuration, isAlone: Bool = false, log: Log
+    ) async throws(StartError) -> Application {
         let target = try ConnectionTarget(configuration.store.database)
         let migrator = Migrator(Migration.embedded, target: target) { log.event(.info, "migration", .detail($0)) }
         do {
@@ -32,10 +37,12 @@ public final class Application: Sendable {
         } catch {
             throw StartError("The database cannot be used: \(error)")
         }
-        return try await Application(configuration, target: target, log: log)
+        return try await Application(configuration, target: target, isAlone: isAlone, log: log)
     }
 
-    private init(_ configuration: Configuration, target: ConnectionTarget, log: Log) async throws(StartError) {
+    private init(
+        _ configuration: Configuration, target: ConnectionTarget, isAlone: Bool, log: Log
+    ) async throws(StartError) {
         self.configuration = configuration
         self.log = log
         do {
@@ -65,6 +72,9 @@ public final class Application: Sendable {
             self.state = state
             self.keeper = keeper
             self.turns = turns
+            if isAlone {
+                _ = try await services[0].pool.run(Query(ConversationStatements.endAllLeases))
+            }
             identity = try configuration.server.tls.map { try TLSIdentity(certificate: $0.certificate, key: $0.key) }
             try server.listen(on: try await Self.address(of: configuration.server.listen))
             if let tls = configuration.server.tls {

@@ -78,6 +78,9 @@ enum ConversationStatements {
             ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at
             """)
 
+    /// Ends the leases of all processes: for one that knows that it is the only one.
+    static let endAllLeases = Statement("end_all_leases", sql: "DELETE FROM chatterd_processes")
+
     /// Says that this process runs nothing any more, and clears away what dead ones left.
     static let endLease = Statement(
         "end_lease", .uuid,

@@ -86,8 +86,9 @@ public struct Doctor: Sendable {
         let needed =
             configuration.server.maximumConnections
             + min(configuration.relay.maximumReplies, configuration.server.maximumConnections) + store + 100
-        guard limit >= 0, limit < Int64(needed) else {
-            return .fine("open files", "\(limit) are allowed, \(needed) may be needed")
+        // With fewer the server lives, and lets connections wait; with far fewer it serves far less than it is set to.
+        guard limit >= 0, limit < Int64(needed) / 2 else {
+            return .fine("open files", "\(limit) are allowed, \(needed) are the most that the limits let be used")
         }
         return .wrong(
             "open files", "only \(limit) are allowed, \(needed) may be needed",

@@ -30,7 +30,8 @@ struct ServeCommand: Sendable {
             if isDevelopment {
                 offerEcho(&configuration)
             }
-            try await serve(configuration, signals)
+            // The private cluster is locked: nobody else can be using it.
+            try await serve(configuration, signals, isAlone: cluster != nil)
             return 0
         } catch {
             log.flush()
@@ -39,12 +40,14 @@ struct ServeCommand: Sendable {
         }
     }
 
-    private func serve(_ configuration: Configuration, _ signals: Signals) async throws(ServeFailure) {
+    private func serve(
+        _ configuration: Configuration, _ signals: Signals, isAlone: Bool
+    ) async throws(ServeFailure) {
         // Beside the signals, as the database may be away for long: who is told to stop then stops at once.
         let starting = Task.detached { [log] in
             let outcome: Result<Application, StartError>
             do throws(StartError) {
-                outcome = .success(try await Application.start(configuration, log: log))
+                outcome = .success(try await Application.start(configuration, isAlone: isAlone, log: log))
             } catch {
                 outcome = .failure(error)
             }

@@ -2,6 +2,7 @@ import Bytes
 import HTTP
 import HTTPServer
 import Relay
+import Sockets
 import Synchronization
 
 /// Whether the server takes work.
@@ -18,6 +19,9 @@ final class ServerState: Sendable {
 
 /// `GET /`, `GET /healthz` and `GET /readyz`: docs/api.md.
 struct StatusRoute: Sendable {
+    /// How long a probe is kept waiting: it gives up before the store's own time limit.
+    private static let patience = Duration.seconds(2)
+
     let services: [ShardServices]
     let state: ServerState
 
@@ -39,11 +43,19 @@ struct StatusRoute: Sendable {
             responder.refuse(RelayError(.shuttingDown, "The server is being stopped."))
             return
         }
-        do throws(RelayError) {
-            try await services[request].board.checkStore()
-            responder.respond(json: Self.status("ready"))
-        } catch {
+        let board = services[request].board
+        let error = await Verdict.of(on: request.shard, within: Self.patience) {
+            do throws(RelayError) {
+                try await board.checkStore()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let error {
             responder.refuse(error)
+        } else {
+            responder.respond(json: Self.status("ready"))
         }
     }
 
@@ -53,5 +65,35 @@ struct StatusRoute: Sendable {
         body.append(jsonString: word)
         body.append("}")
         return body
+    }
+}
+
+/// What comes first: the outcome of a check, or the end of the patience with it. Confined to its shard.
+private final class Verdict: @unchecked Sendable {
+    private var answer: CheckedContinuation<RelayError?, Never>?
+    private var timer: DeadlineTimer?
+
+    private init(_ answer: CheckedContinuation<RelayError?, Never>) {
+        self.answer = answer
+    }
+
+    static func of(
+        on shard: Shard, within patience: Duration, _ check: @escaping @Sendable () async -> RelayError?
+    ) async -> RelayError? {
+        await withCheckedContinuation { answer in
+            let verdict = Verdict(answer)
+            let timer = DeadlineTimer(on: shard) {
+                verdict.give(
+                    RelayError(.storeUnavailable, "The database does not answer.", detail: "no answer in time"))
+            }
+            timer.set(after: patience)
+            verdict.timer = timer
+            Task(executorPreference: shard) { verdict.give(await check()) }
+        }
+    }
+
+    private func give(_ error: RelayError?) {
+        timer = nil
+        answer.take()?.resume(returning: error)
     }
 }

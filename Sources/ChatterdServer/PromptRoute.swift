@@ -83,7 +83,7 @@ private final class PromptRelay: ExchangeDelegate {
     func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
         guard let stream else { return }
         expect(within: limits.silence)
-        // At most 256 KiB, what one read gives: well below what one write takes.
+        // At most what one read gives: well below what one write takes.
         stream.write { $0.append(body) }
         if stream.unsentCount > unsentLimit, !isPaused {
             isPaused = true

@@ -36,7 +36,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     private var isPaused = false
     private var phase = Phase.waiting
     private var lines: LineSplitter
-    private var template = OllamaLineTemplate()
+    private let template = OllamaLineTemplate()
     private var hasLines = false
     private var answerSize = 0
     private var trailing = 0

@@ -4,7 +4,7 @@ import Bytes
 ///
 /// Learned from a line that was read in full. A line with the same bytes around two other plain strings says the same but for
 /// those strings; to see that costs a quarter of reading it. Any other line is read in full.
-struct OllamaLineTemplate {
+final class OllamaLineTemplate {
     /// The learned line, and what it says.
     private var example: [UInt8] = []
     private var learned: OllamaLine?
@@ -13,7 +13,7 @@ struct OllamaLineTemplate {
     private var content = 0..<0
 
     /// Takes a line that was read in full as the example, if it is a token line.
-    mutating func learn(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func learn(_ line: Span<UInt8>, _ fields: OllamaLine) {
         guard fields.isPlainToken, let time = fields.createdAt?.range, let content = fields.content?.range,
             time.upperBound < content.lowerBound
         else { return }

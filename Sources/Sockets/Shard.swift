@@ -14,11 +14,11 @@ import Synchronization
 /// thread of its own would, an idle one holds no thread.
 public final class Shard: TaskExecutor, @unchecked Sendable {
     /// How long a turn waits for more work before it goes back to Dispatch.
-    private static let lingerMilliseconds: Int32 = 2
+    private static let lingerMilliseconds: Int32 = 20
     private static let eventCapacity: Int32 = 256
-    private static let readCapacity = 256 * 1024
+    private static let readCapacity = 64 * 1024
     /// What buffers of the pool may hold on to, in bytes; a larger one is let go.
-    private static let pooledCapacity = 64 * 1024
+    private static let pooledCapacity = 128 * 1024
     private static let wakeTag = UInt64.max
     private static let clockTag = UInt64.max - 1
 

@@ -13,7 +13,7 @@ import Testing
     }
 
     private func template(learning text: String = example) throws -> OllamaLineTemplate {
-        var template = OllamaLineTemplate()
+        let template = OllamaLineTemplate()
         let bytes = Array(text.utf8)
         template.learn(bytes.span, try OllamaLine(bytes.span))
         return template

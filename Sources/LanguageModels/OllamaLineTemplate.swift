@@ -26,7 +26,8 @@ final class OllamaLineTemplate {
     /// Reads a line of the learned shape; nothing if it has another.
     func read(_ line: Span<UInt8>) -> OllamaLine? {
         guard let learned else { return nil }
-        let example = example.span
+        let kept = example
+        let example = kept.span
         let middle = example.extracting(time.upperBound..<content.lowerBound)
         let ending = example.extracting(content.upperBound..<example.count)
         guard line.holds(example.extracting(first: time.lowerBound), at: 0),

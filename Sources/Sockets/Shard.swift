@@ -85,7 +85,8 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         now = csystem_monotonic_ns()
         wheel = TimerWheel(now: now)
         source = DispatchSource.makeReadSource(fileDescriptor: set, queue: queue)
-        source.setEventHandler { [unowned self] in self.turn() }
+        // Keeps the shard alive for good: its source may fire as long as there is one.
+        source.setEventHandler { [self] in turn() }
         source.activate()
     }
 

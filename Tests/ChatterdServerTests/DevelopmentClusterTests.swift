@@ -69,19 +69,18 @@ import Testing
             let place = try Place()
             try place.start().stop()
             // PostgreSQL believes a number only if it is a process of its own user.
-            let other = Process()
-            other.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             let user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-            other.arguments = (geteuid() == 0 ? user : []) + ["sleep", "600"]
-            try other.run()
-            defer { kill(other.processIdentifier, SIGKILL) }
+            let other = try ForeignProgram(
+                (geteuid() == 0 ? user : []) + ["sh", "-c", "echo process $$; exec sleep 600"])
+            let process = try other.waitFor("process ")
             for file in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
-                try "\(other.processIdentifier)\n\(place.data)\n1\n5432\n.\n\n".write(
+                try "\(process)\n\(place.data)\n1\n5432\n.\n\n".write(
                     toFile: place.data + "/" + file, atomically: false, encoding: .utf8)
             }
             let second = try place.start()
             defer { second.stop() }
             #expect(try place.ask(second, "SELECT 1") == "1")
+            withExtendedLifetime(other) {}
         }
     }
 

@@ -47,7 +47,7 @@ public final class PrivateCluster: Sendable {
     /// Starts the server and waits until it answers.
     public func start() throws {
         let options = [
-            "listen_addresses=", "unix_socket_directories=\(directory)", "max_connections=300", "shared_buffers=24MB",
+            "listen_addresses=", "unix_socket_directories=\(directory)", "max_connections=800", "shared_buffers=24MB",
             "dynamic_shared_memory_type=mmap", "max_parallel_workers=0", "autovacuum=off",
             "fsync=\(durable ? "on" : "off")",
             "log_min_messages=warning", "timezone=UTC",

@@ -93,8 +93,15 @@ func readSome(_ fd: Int32) -> [UInt8] {
     }
 }
 
-/// An environment without anything that could turn libpq or a server elsewhere.
-let plainEnvironment: [String: String] = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"]
+/// An environment without anything that could turn libpq or a server elsewhere; what a sanitizer is told, its programs are
+/// told too.
+let plainEnvironment: [String: String] = {
+    var variables = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"]
+    for name in ["TSAN_OPTIONS", "ASAN_OPTIONS"] {
+        variables[name] = getenv(name).map { String(cString: $0) }
+    }
+    return variables
+}()
 
 private func closeAllOthers(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>) {
     typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32

@@ -150,24 +150,54 @@ final class ClientConnection: TCPStreamDelegate {
         readBody(bytes, from: start)
     }
 
+    /// Hands on what one read brought, at once: a token server sends a chunk for each token, and many come together.
     private func readBody(_ bytes: Span<UInt8>, from start: Int) {
         guard let exchange else { return }
         var index = start
+        var first = start..<start
+        var gathered: ByteBuffer?
+        let outcome = decode(bytes, from: &index, &first, &gathered)
+        if let buffer = gathered.take() {
+            exchange.delegate?.exchange(exchange, received: buffer.bytes)
+            stream.shard.giveBack(buffer)
+        } else if !first.isEmpty {
+            exchange.delegate?.exchange(exchange, received: bytes.extracting(first))
+        }
+        guard self.exchange === exchange else { return }
+        switch outcome {
+        case .success(true): finish(mayStay: index == bytes.count)
+        case .success(false): break
+        case .failure(let error):
+            fail(.malformed, "\(pool.origin) sent a malformed body: \(error.message)")
+        }
+    }
+
+    /// Decodes all bytes: a single piece of data stays where it is, several are gathered.
+    ///
+    /// - Returns: whether the body is complete.
+    private func decode(
+        _ bytes: Span<UInt8>, from index: inout Int, _ first: inout Range<Int>, _ gathered: inout ByteBuffer?
+    ) -> Result<Bool, HTTPError> {
         do throws(HTTPError) {
             while let piece = try decoder?.next(bytes, from: &index) {
                 switch piece {
                 case .data(let range):
-                    exchange.delegate?.exchange(exchange, received: bytes.extracting(range))
-                    guard self.exchange === exchange else { return }
-                case .more:
-                    return
-                case .end:
-                    finish(mayStay: index == bytes.count)
-                    return
+                    if first.isEmpty {
+                        first = range
+                        continue
+                    }
+                    if gathered == nil {
+                        gathered = stream.shard.takeBuffer()
+                        gathered?.append(bytes.extracting(first))
+                    }
+                    gathered?.append(bytes.extracting(range))
+                case .more: return .success(false)
+                case .end: return .success(true)
                 }
             }
+            return .success(false)
         } catch {
-            fail(.malformed, "\(pool.origin) sent a malformed body: \(error.message)")
+            return .failure(error)
         }
     }
 

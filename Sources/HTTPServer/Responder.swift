@@ -45,6 +45,7 @@ public final class Responder: @unchecked Sendable {
     private let isHead: Bool
     /// What had been written on the connection before this response.
     private let writtenBefore: Int
+    private let unsentLimit: Int
 
     private var isChunked = false
     private var isBodyLeftOut = false
@@ -59,6 +60,7 @@ public final class Responder: @unchecked Sendable {
         isHead = head?.method == .head
         record = ExchangeRecord(id: id, method: head?.method)
         writtenBefore = connection.written
+        unsentLimit = connection.group.limits.unsentOutput
     }
 
     // MARK: - For handlers
@@ -164,7 +166,7 @@ public final class Responder: @unchecked Sendable {
 
     func append(_ body: (inout ByteBuffer) -> Void) {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
-        guard !connection.state.isBlocked || tcp.unsentCount <= connection.group.limits.unsentOutput else {
+        guard tcp.unsentCount <= unsentLimit || !connection.state.isBlocked else {
             connection.cutOff(.clientGone)
             return
         }

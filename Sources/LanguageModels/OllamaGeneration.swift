@@ -181,7 +181,9 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     func exchangeEnded(_ exchange: Exchange) {
         switch phase {
         case .answering:
-            lines.finish { line in self.take(line) }
+            lines.finish { line in
+                if let consumer { take(line, for: consumer) }
+            }
             end(
                 ModelError(
                     .incomplete,
@@ -215,9 +217,10 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     // MARK: - Lines
 
     private func read(_ bytes: Span<UInt8>) {
+        guard let consumer else { return }
         var index = 0
         let outcome = lines.feed(bytes, from: &index) { line in
-            self.take(line)
+            self.take(line, for: consumer)
             return self.consumer == nil ? .stop : .goOn
         }
         if outcome == .tooLong {
@@ -226,10 +229,10 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
     }
 
     /// Hands on one line, repaired and completed where it needs it.
-    private func take(_ line: Span<UInt8>) {
-        guard consumer != nil, !line.isEmpty else { return }
+    private func take(_ line: Span<UInt8>, for consumer: any GenerationConsumer) {
+        guard !line.isEmpty else { return }
         if let fields = template.read(line) {
-            deliver(line, fields)
+            deliver(line, fields, to: consumer)
             return
         }
         do throws(JSONError) {
@@ -239,31 +242,31 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
                 var repaired = ByteBuffer()
                 repaired.append(repairingJSON: line)
                 let bytes = repaired.bytes
-                complete(bytes, try OllamaLine(bytes))
+                complete(bytes, try OllamaLine(bytes), for: consumer)
             } else {
-                complete(line, fields)
+                complete(line, fields, for: consumer)
             }
         } catch {
             end(.malformed("a line of it is not a JSON object", detail: "\(error)"))
         }
     }
 
-    private func complete(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func complete(_ line: Span<UInt8>, _ fields: OllamaLine, for consumer: any GenerationConsumer) {
         if let error = fields.error {
             end(ModelError(.failed, error.text(in: line)))
         } else if fields.missing.isEmpty {
-            deliver(line, fields)
+            deliver(line, fields, to: consumer)
         } else {
             var completed = ByteBuffer()
             completed.append(completing: fields, in: line, model: model, createdAt: now())
             let bytes = completed.bytes
             // Made from a line that reads, by adding members: it reads.
             guard let fields = try? OllamaLine(bytes) else { return }
-            deliver(bytes, fields)
+            deliver(bytes, fields, to: consumer)
         }
     }
 
-    private func deliver(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func deliver(_ line: Span<UInt8>, _ fields: OllamaLine, to consumer: any GenerationConsumer) {
         answerSize +=
             (fields.content?.range.count ?? 0) + (fields.thinking?.range.count ?? 0) + (fields.toolCalls?.count ?? 0)
         guard answerSize <= limits.answer else {
@@ -273,7 +276,7 @@ final class OllamaGeneration: Generation, ExchangeDelegate {
                     detail: "more than \(limits.answer) bytes"))
             return
         }
-        consumer?.generation(self, line: line, fields: fields)
+        consumer.generation(self, line: line, fields: fields)
         if fields.isDone {
             end(nil)
         }

@@ -46,7 +46,7 @@ import Testing
 
     @Test func cancelFromWithinTheBodyStopsAtOnce() async throws {
         try await blocking {
-            let upstream = try ScriptedUpstream(.lines(["a", "b", "c"]))
+            let upstream = try ScriptedUpstream([.streamHead, .chunk("a"), .stall])
             let recorder = try ClientHarness().start(to: upstream.url, Recorder { $0.cancel() })
             try upstream.waitForClose(of: try upstream.waitForRequests(1)[0])
             ClientHarness.onShard {}

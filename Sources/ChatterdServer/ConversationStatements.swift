@@ -17,9 +17,11 @@ enum ConversationStatements {
             """)
 
     /// The whole conversation, with what is needed to tell complete turns from others.
+    ///
+    /// In binary, so that a number a row is not written out and read again as digits; each column costs the server, too.
     static let history = Statement(
-        "history", .text,
-        sql: "SELECT seq, turn, name, message, extras, state FROM chatts WHERE appid = $1 ORDER BY seq")
+        "history", .text, returnsBinary: true,
+        sql: "SELECT turn, name, message, extras, state FROM chatts WHERE appid = $1 ORDER BY seq")
 
     /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
     static let settleTurn = Statement(

@@ -21,7 +21,8 @@ extension TurnHistory {
                 unfinished.append(open.turn)
                 messages.truncate(to: open.start)
             }
-            let isReply = turn != nil && rows.int(row, Column.seq).map { Int64($0) } == turn
+            // Replies have a state, prompts have none.
+            let isReply = turn != nil && !rows.isNull(row, Column.state)
             if isReply {
                 // A reply whose prompts are gone was on its way when the conversation was replaced.
                 guard let answered = open, answered.turn == turn else {
@@ -54,18 +55,16 @@ extension TurnHistory {
     /// Whether the prompts of a turn are among the rows.
     static func holds(_ turn: Turn, _ rows: QueryResult) -> Bool {
         (0..<rows.rowCount).reversed().contains { row in
-            rows.int(row, Column.turn).map { Int64($0) } == turn.number
-                && rows.int(row, Column.seq).map { Int64($0) } != turn.number
+            rows.int(row, Column.turn).map { Int64($0) } == turn.number && rows.isNull(row, Column.state)
         }
     }
 
     private enum Column {
-        static let seq = 0
-        static let turn = 1
-        static let name = 2
-        static let message = 3
-        static let extras = 4
-        static let state = 5
+        static let turn = 0
+        static let name = 1
+        static let message = 2
+        static let extras = 3
+        static let state = 4
     }
 }
 

@@ -91,13 +91,6 @@ public struct ByteBuffer: Sendable {
         storage.append(addingCapacity: count, initializingWith: body)
     }
 
-    /// Appends `count` copies of a byte, and returns where they begin, for `overwrite`.
-    public mutating func appendGap(_ count: Int, filledWith byte: UInt8 = 0) -> Mark {
-        let mark = Mark(offset: storage.count - start)
-        storage.append(contentsOf: repeatElement(byte, count: count))
-        return mark
-    }
-
     /// A place in a buffer; valid until bytes are taken from its front.
     public struct Mark: Sendable {
         fileprivate let offset: Int

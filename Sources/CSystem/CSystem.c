@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -161,7 +160,6 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
     return error ? -error : process;
 }
 
-int csystem_die_with_parent(void) { return result(prctl(PR_SET_PDEATHSIG, SIGTERM)); }
 
 char *const *csystem_environment(void) { return environ; }
 

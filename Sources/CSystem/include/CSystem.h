@@ -56,8 +56,6 @@ int64_t csystem_raise_descriptor_limit(void);
 /// Returns its process id.
 int csystem_spawn(char *const arguments[], char *const environment[], const char *directory, int input, int output);
 
-/// The calling process gets SIGTERM when its parent ends (Linux).
-int csystem_die_with_parent(void);
 /// The environment of the process: strings `NAME=value`, ended by NULL.
 char *const *csystem_environment(void);
 /// The hard limit of open descriptors.

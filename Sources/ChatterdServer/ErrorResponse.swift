@@ -10,7 +10,8 @@ extension RelayError.Code {
         switch self {
         case .invalidRequest, .historyTooLarge: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
-        case .conversationReplaced: .conflict
+        case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused: .conflict
+        case .replyNotFound: .notFound
         case .replyNotStored, .internal: .internalServerError
         case .model(let code):
             switch code {

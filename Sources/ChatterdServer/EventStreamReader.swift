@@ -12,6 +12,7 @@ final class EventStreamReader: ReplyReader {
     private let responder: Responder
     private let unsentLimit: Int
     private var isHolding = false
+    private var reply: Reply?
 
     init(_ stream: ResponseStream, responder: Responder, unsentLimit: Int) {
         self.stream = stream
@@ -32,27 +33,36 @@ final class EventStreamReader: ReplyReader {
             // A comment with a colon: the course's clients take any other line for a fault.
             stream.write { EventEncoder.append(comment: "keep-alive", to: &$0) }
         }
+        self.reply = reply
         reply.attach(self)
     }
 
-    func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {
+    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         // A JSON object that a generation hands on holds no line end.
-        stream.write { EventEncoder.append(id: id, line: line, to: &$0) }
+        stream.write { EventEncoder.append(id: position.text, line: line, to: &$0) }
         if stream.unsentCount > unsentLimit, !isHolding {
             isHolding = true
-            reply.hold()
+            reply?.hold()
             stream.awaitDrain()
         }
+        return !isHolding
     }
 
-    func replyEnded(_ reply: Reply, error: RelayError?) {
-        if let error {
-            responder.annotate(Annotation.code, error.code.rawValue)
-            if !error.detail.isEmpty {
-                responder.annotate(Annotation.detail, error.detail)
-            }
-            stream.write { Self.append(error, model: reply.model, to: &$0) }
+    func reset(to position: ReplyPosition) {}
+
+    func end(_ ending: ReplyEnding, at position: ReplyPosition) {
+        stream.write { EventEncoder.append(id: position.text, line: ending.lastEvent.span, to: &$0) }
+        reply = nil
+        stream.finish()
+    }
+
+    func fail(_ error: RelayError) {
+        responder.annotate(Annotation.code, error.code.rawValue)
+        if !error.detail.isEmpty {
+            responder.annotate(Annotation.detail, error.detail)
         }
+        stream.write { Self.append(error, model: reply?.model ?? "", to: &$0) }
+        reply = nil
         stream.finish()
     }
 

@@ -20,7 +20,9 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         self.historyLimit = historyLimit
     }
 
-    func openTurn(appID: String, prompts: [ModelMessage]) async throws(RelayError) -> (Turn, TurnHistory) {
+    func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+        let appID = opening.appID
+        let prompts = opening.prompts
         let now = pool.shard.now
         let renewal = lease.renewal(at: now)
         let results = try await run(
@@ -37,7 +39,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             throw RelayError(.internal, "The prompt could not be stored.", detail: "openTurn returned no row")
         }
         let turn = Turn(appID: appID, number: Int64(number))
-        return (turn, TurnHistory(rows: rows, turn: turn, limit: historyLimit))
+        return .opened(turn, TurnHistory(rows: rows, turn: turn, limit: historyLimit))
     }
 
     func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
@@ -62,13 +64,19 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         return TurnHistory(rows: rows, turn: turn, limit: historyLimit)
     }
 
-    func closeTurn(_ turn: Turn, with reply: StoredReply) async throws(RelayError) {
+    func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let id = Parameter.uuid(high: reply.id.high, low: reply.id.low)
+        var extras = ByteBuffer()
+        if !reply.toolCalls.isEmpty {
+            extras.append("\"tool_calls\":[")
+            extras.append(reply.toolCalls)
+            extras.append("]")
+        }
         let stored = try await run(
             [
                 Query(
                     ConversationStatements.closeTurn, .text(turn.appID), .int8(turn.number), .utf8(reply.text), id,
-                    .text(reply.model), .utf8(reply.extras), .utf8(reply.thinking), .text(reply.state.rawValue))
+                    .text(""), .utf8(extras.array), .utf8(reply.thinking), .text(reply.ending.state.rawValue))
             ], otherwise: .replyNotStored)
         if stored.first?.affectedRows == 1 { return }
         let found = try await run([Query(ConversationStatements.isClosed, .text(turn.appID), .int8(turn.number))])
@@ -80,6 +88,19 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             .interrupted, "The answer took so long to be stored that the turn was given up. Ask again.",
             detail: "another process has closed the turn")
     }
+
+    func openAlternative(
+        to reply: ReplyRecord, as id: ReplyID, model: String?
+    ) async throws(RelayError) -> ReopenedTurn { throw RelayError(.internal, "not there yet") }
+    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] { [] }
+    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] { [] }
+    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? { nil }
+    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        throw RelayError(.internal, "not there yet")
+    }
+    func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError) {}
+    func choose(_ reply: ReplyRecord) async throws(RelayError) {}
+    func deleteConversation(appID: String) async throws(RelayError) {}
 
     func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
         _ = try await run([

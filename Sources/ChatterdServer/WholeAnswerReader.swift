@@ -6,6 +6,7 @@ import Relay
 /// Turns a reply into one JSON object of Ollama's shape, for requests with `"stream":false`. Confined to its shard.
 final class WholeAnswerReader: ReplyReader {
     private let responder: Responder
+    private var reply: Reply?
 
     init(_ responder: Responder) {
         self.responder = responder
@@ -14,19 +15,25 @@ final class WholeAnswerReader: ReplyReader {
     /// Waits for the end of the reply; a client that leaves is reported to it.
     func follow(_ reply: Reply) {
         responder.onClientGone = { reply.readerLeft() }
+        self.reply = reply
         reply.attach(self)
     }
 
-    func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {}
+    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool { true }
 
-    func replyEnded(_ reply: Reply, error: RelayError?) {
-        if let error {
-            responder.refuse(error)
-        } else if let body = Self.object(of: reply) {
+    func reset(to position: ReplyPosition) {}
+
+    func end(_ ending: ReplyEnding, at position: ReplyPosition) {
+        if let reply = reply.take(), let body = Self.object(of: reply) {
             responder.respond(json: body)
         } else {
             responder.refuse(RelayError(.internal, "The answer is stored, but could not be put together."))
         }
+    }
+
+    func fail(_ error: RelayError) {
+        reply = nil
+        responder.refuse(error)
     }
 
     /// The last line of the reply, with the whole text in its message; nothing when the line does not read.

@@ -12,6 +12,15 @@ public struct ChatRequest: Sendable, Equatable {
     /// Whether the answer is to come piece by piece, which is the default as it is Ollama's.
     public var stream: Bool
 
+    /// The reply that the messages follow, or `start` for the start of the conversation; nothing for its last message.
+    public var parent: String?
+
+    /// What becomes of the reply when nobody reads it any more; nothing for the server's default.
+    public var onDisconnect: DisconnectPolicy?
+
+    /// What becomes of the reply when its process dies.
+    public var onInterrupt = InterruptPolicy.close
+
     /// The members that are none of ours, for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 

@@ -33,9 +33,13 @@ public final class ChatService: @unchecked Sendable {
         try refuseWhenStopping()
         try board.promise(appID: request.appID)
         do throws(RelayError) {
-            let (turn, history) = try await store.openTurn(appID: request.appID, prompts: request.messages)
+            let id = makeID()
+            let opening = TurnOpening(appID: request.appID, prompts: request.messages, id: id, model: request.model)
+            guard case .opened(let turn, let history) = try await store.openTurn(opening) else {
+                throw RelayError(.internal, "The prompt could not be stored.", detail: "openTurn knew a key that was not given")
+            }
             board.open(turn)
-            let reply = Reply(id: makeID(), turn: turn, request: request, history: history, service: self)
+            let reply = Reply(id: id, turn: turn, request: request, history: history, service: self)
             replies[ObjectIdentifier(reply)] = reply
             if isEnding {
                 // It was on its way when the others were ended.

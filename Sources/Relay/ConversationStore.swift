@@ -4,11 +4,25 @@ import LanguageModels
 ///
 /// Every method throws `storeUnavailable` when the store is away, too slow or read-only; then nothing, or all, was done.
 public protocol ConversationStore: AnyObject, Sendable {
-    /// Commits the prompts of a new turn at the end of a conversation; returns the turn and what it has to go on.
-    func openTurn(appID: String, prompts: [ModelMessage]) async throws(RelayError) -> (Turn, TurnHistory)
+    // MARK: - Turns
 
-    /// Closes an earlier turn of the same conversation as interrupted if its process is dead.
+    /// Commits the prompts of a new turn and the place of its reply; returns the turn and what it has to go on.
     ///
+    /// - Throws: `replyNotFound` when the parent is none of the conversation's, `idempotencyKeyReused` when the key came with
+    ///   another body before.
+    func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened
+
+    /// Commits the place of another answer to the prompt of a reply.
+    ///
+    /// - Throws: `replyNotFound`.
+    func openAlternative(to reply: ReplyRecord, as id: ReplyID, model: String?) async throws(RelayError) -> ReopenedTurn
+
+    /// Takes over replies of dead processes that are to be made again, at most `limit`, each at most three times.
+    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn]
+
+    /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
+    ///
+    /// - Parameter isAbandoned: whether this process, if the turn is its own, knows nothing of it any more.
     /// - Returns: whether the turn is closed now, by whomever.
     func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool
 
@@ -17,13 +31,43 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `conversationReplaced` when the turn is gone.
     func history(of turn: Turn) async throws(RelayError) -> TurnHistory
 
-    /// Stores the reply that closes a turn.
+    /// Stores the end of the reply that closes a turn, behind what is in the journal, and clears the journal of it.
     ///
-    /// May be called again after `storeUnavailable`: the reply is stored once, and its last state counts.
+    /// May be called again after `storeUnavailable`: the reply is stored once, and its last ending counts.
     /// - Throws: `conversationReplaced` when the turn is gone, `interrupted` when somebody else has closed it,
     ///   `replyNotStored` when the store refuses this reply.
-    func closeTurn(_ turn: Turn, with reply: StoredReply) async throws(RelayError)
+    func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError)
+
+    // MARK: - Replies in the making
+
+    /// Journals what replies of this process have grown by, all in one statement, and asks what others want of them.
+    ///
+    /// With nothing to journal it only asks. What is journalled twice from the same start counts once, the longer one.
+    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal]
+
+    /// Finds a reply by its name.
+    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord?
+
+    /// Reads on in a reply: its journal while it is being made, its text afterwards; at most about 256 KiB.
+    ///
+    /// An empty page without an ending says that there is no more yet. The start is another one than asked for when the reply
+    /// is of another attempt, or over and shorter than that.
+    /// - Throws: `replyNotFound` when it is gone.
+    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage
+
+    /// Tells the process that makes a reply something; without effect when it is over.
+    func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError)
+
+    // MARK: - Conversations
 
     /// Replaces a conversation by other messages, all at once.
     func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError)
+
+    /// Makes what is said next follow a reply.
+    ///
+    /// - Throws: `replyNotFound`; `replyNotComplete` when its turn would not be replayed.
+    func choose(_ reply: ReplyRecord) async throws(RelayError)
+
+    /// Removes a conversation, and all that belongs to it, in bounded batches.
+    func deleteConversation(appID: String) async throws(RelayError)
 }

@@ -22,6 +22,12 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case interrupted
         /// The client left, and did not come back within the grace.
         case cancelled
+        /// There is no such reply, or it is none of this app's.
+        case replyNotFound
+        /// The reply is not complete: it cannot be chosen.
+        case replyNotComplete
+        /// The `Idempotency-Key` came with another body before.
+        case idempotencyKeyReused
         /// A fault of the relay itself.
         case `internal`
         /// What the model server did.
@@ -39,6 +45,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .conversationReplaced: "conversation_replaced"
             case .interrupted: "interrupted"
             case .cancelled: "cancelled"
+            case .replyNotFound: "reply_not_found"
+            case .replyNotComplete: "reply_not_complete"
+            case .idempotencyKeyReused: "idempotency_key_reused"
             case .internal: "internal"
             case .model(let code): code.rawValue
             }
@@ -47,7 +56,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Whether the same request may succeed if it is sent again.
         public var isRetryable: Bool {
             switch self {
-            case .invalidRequest, .historyTooLarge, .conversationReplaced: false
+            case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
+                .idempotencyKeyReused:
+                false
             case .model(let code): code.isRetryable
             default: true
             }
@@ -58,7 +69,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             [
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
-                .interrupted, .cancelled, .internal,
+                .interrupted, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused, .internal,
             ] + ModelError.Code.allCases.map(Code.model)
         }
     }

@@ -1,15 +1,6 @@
 import Bytes
 import LanguageModels
 
-/// Whoever reads a reply as it is made; all calls come on the reply's shard.
-public protocol ReplyReader: AnyObject {
-    /// One line of Ollama's shape, with its place in the reply, from 1 on. The last line, with `"done":true`, comes when the
-    /// reply is stored.
-    func reply(_ reply: Reply, line: Span<UInt8>, id: Int)
-    /// The reply is over: all of it was read and stored, or it failed. Called once.
-    func replyEnded(_ reply: Reply, error: RelayError?)
-}
-
 /// The answer to one turn, from the commit of its prompts to the commit of its text. Confined to its shard.
 ///
 /// It gathers what the model says while it hands every line on, so that what was streamed is what is stored. It goes on without
@@ -45,7 +36,6 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
     private let request: ChatRequest
     private var history: TurnHistory?
     private var phase = Phase.waiting
-    private var lineCount = 0
     private var reader: (any ReplyReader)?
     private var cancellation: RelayError?
     private var generated: CheckedContinuation<RelayError?, Never>?
@@ -60,6 +50,11 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         self.history = history
         self.service = service
         model = request.model
+    }
+
+    /// How far it has got.
+    public var position: ReplyPosition {
+        ReplyPosition(text: text.count, thinking: thinking.count, toolCalls: toolCalls.count)
     }
 
     /// Whether the reader has been told the end.
@@ -197,16 +192,11 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
 
     /// Asks the store once to close the turn with what there is.
     private func close(as state: ReplyState) async throws(RelayError) {
-        var extras = ByteBuffer()
-        if !toolCalls.isEmpty {
-            extras.append("\"tool_calls\":[")
-            extras.append(toolCalls)
-            extras.append("]")
-        }
         try await service.store.closeTurn(
             turn,
-            with: StoredReply(
-                id: id, model: model, text: text.array, thinking: thinking.array, extras: extras.array, state: state))
+            with: ClosingReply(
+                id: id, journalled: ReplyPosition(), text: text.array, thinking: thinking.array,
+                toolCalls: toolCalls.array, ending: ReplyEnding(state: state, lastEvent: finalLine ?? [])))
     }
 
     /// Stores the whole answer; hides the store's absence for as long as the limits say.
@@ -262,11 +252,13 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
     private func tellEnd(_ error: RelayError?) {
         phase = .ended
         guard let reader = reader.take() else { return }
-        if error == nil, let finalLine {
-            lineCount += 1
-            reader.reply(self, line: finalLine.span, id: lineCount)
+        if let error {
+            reader.fail(error)
+        } else {
+            var end = position
+            end.isEnd = true
+            reader.end(ReplyEnding(state: .complete, lastEvent: finalLine ?? []), at: end)
         }
-        reader.replyEnded(self, error: error)
     }
 
     // MARK: - Waiting
@@ -304,8 +296,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         if fields.isDone {
             finalLine = line.withUnsafeBufferPointer { Array($0) }
         } else {
-            lineCount += 1
-            reader?.reply(self, line: line, id: lineCount)
+            _ = reader?.read(line: line, to: position)
         }
     }
 

@@ -38,36 +38,37 @@ public enum ReplyState: String, Sendable, CaseIterable {
     case complete
     /// The model server or the store failed; the text is what came before.
     case failed
-    /// The client left; the text is what came before.
+    /// The client stopped it, or left; the text is what came before.
     case cancelled
     /// The server was stopped or died; the text is what came before.
     case interrupted
 }
 
-/// A reply as it is stored.
-public struct StoredReply: Sendable {
+/// The end of a reply as it is stored, behind what is in its journal.
+public struct ClosingReply: Sendable {
     /// Its name: by it the store knows the same reply again.
     public var id: ReplyID
-    /// The model that was asked for.
-    public var model: String
-    /// The text, byte for byte as it was streamed.
+    /// Where the rest begins; everything before is in the journal.
+    public var journalled: ReplyPosition
+    /// The rest of the text, byte for byte as it was streamed.
     public var text: [UInt8]
-    /// What the model thought aloud, if it did.
+    /// The rest of what the model thought aloud.
     public var thinking: [UInt8]
-    /// Further members of the message as JSON text without its braces, such as `"tool_calls":[...]`; empty for none.
-    public var extras: [UInt8]
+    /// The rest of the tool calls: JSON objects with commas between them.
+    public var toolCalls: [UInt8]
     /// How it ended.
-    public var state: ReplyState
+    public var ending: ReplyEnding
 
     /// Makes a reply.
     public init(
-        id: ReplyID, model: String, text: [UInt8], thinking: [UInt8], extras: [UInt8], state: ReplyState
+        id: ReplyID, journalled: ReplyPosition, text: [UInt8], thinking: [UInt8], toolCalls: [UInt8],
+        ending: ReplyEnding
     ) {
         self.id = id
-        self.model = model
+        self.journalled = journalled
         self.text = text
         self.thinking = thinking
-        self.extras = extras
-        self.state = state
+        self.toolCalls = toolCalls
+        self.ending = ending
     }
 }

@@ -50,13 +50,15 @@ final class MemoryDatabase: @unchecked Sendable {
         rows(turn.appID).first { $0.seq == turn.number - 1 && $0.turn == turn.number }
     }
 
-    func close(_ turn: Turn, with reply: StoredReply?) {
+    func close(_ turn: Turn, with reply: ClosingReply?) {
         let message = ModelMessage(
             role: "assistant", content: String(decoding: reply?.text ?? [], as: UTF8.self),
-            extras: reply.flatMap { $0.extras.isEmpty ? nil : String(decoding: $0.extras, as: UTF8.self) })
+            extras: reply.flatMap {
+                $0.toolCalls.isEmpty ? nil : "\"tool_calls\":[\(String(decoding: $0.toolCalls, as: UTF8.self))]"
+            })
         insert(
             Row(
-                seq: turn.number, turn: turn.number, message: message, state: reply?.state ?? .interrupted,
+                seq: turn.number, turn: turn.number, message: message, state: reply?.ending.state ?? .interrupted,
                 id: reply?.id, thinking: String(decoding: reply?.thinking ?? [], as: UTF8.self)), into: turn.appID)
     }
 

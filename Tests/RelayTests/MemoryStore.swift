@@ -45,12 +45,25 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         hanging.remove(at: index).1.resume()
     }
 
-    func openTurn(appID: String, prompts: [ModelMessage]) async throws(RelayError) -> (Turn, TurnHistory) {
+    func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
         let isLost = try await begin(.openTurn)
-        let turn = database.append(prompts, to: appID, holder: process)
+        let turn = database.append(opening.prompts, to: opening.appID, holder: process)
         try end(isLost)
-        return (turn, try read(turn))
+        return .opened(turn, try read(turn))
     }
+
+    func openAlternative(
+        to reply: ReplyRecord, as id: ReplyID, model: String?
+    ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
+    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] { [] }
+    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] { [] }
+    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? { nil }
+    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        throw Self.refusal
+    }
+    func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError) {}
+    func choose(_ reply: ReplyRecord) async throws(RelayError) {}
+    func deleteConversation(appID: String) async throws(RelayError) {}
 
     func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
         let isLost = try await begin(.settleTurn)
@@ -69,7 +82,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return try read(turn)
     }
 
-    func closeTurn(_ turn: Turn, with reply: StoredReply) async throws(RelayError) {
+    func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let isLost = try await begin(.closeTurn)
         guard !refused.contains(.closeTurn) else { throw Self.refusal }
         guard database.prompt(of: turn) != nil else {
@@ -77,7 +90,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         }
         if let there = database.reply(to: turn) {
             guard there.id == reply.id else { throw RelayError(.interrupted, "taken") }
-            database.mark(turn, reply.state)
+            database.mark(turn, reply.ending.state)
         } else {
             database.close(turn, with: reply)
         }

@@ -93,16 +93,31 @@ final class ScriptedGeneration: Generation {
 /// Writes down what a reply says.
 final class RecordingReader: ReplyReader {
     private(set) var lines: [String] = []
-    private(set) var ids: [Int] = []
+    private(set) var positions: [ReplyPosition] = []
+    private(set) var endings: [ReplyEnding] = []
+    private(set) var resets = 0
     private(set) var ends: [RelayError?] = []
 
-    func reply(_ reply: Reply, line: Span<UInt8>, id: Int) {
+    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         #expect(ends.isEmpty, "a line after the end")
         lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
-        ids.append(id)
+        positions.append(position)
+        return true
     }
 
-    func replyEnded(_ reply: Reply, error: RelayError?) {
+    func reset(to position: ReplyPosition) {
+        lines = []
+        resets += 1
+    }
+
+    func end(_ ending: ReplyEnding, at position: ReplyPosition) {
+        lines.append(String(decoding: ending.lastEvent, as: UTF8.self))
+        positions.append(position)
+        endings.append(ending)
+        ends.append(nil)
+    }
+
+    func fail(_ error: RelayError) {
         ends.append(error)
     }
 

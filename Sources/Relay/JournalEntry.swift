@@ -1,0 +1,40 @@
+/// What a reply has grown by since it was journalled last.
+public struct JournalEntry: Sendable {
+    /// The turn of the reply.
+    public var turn: Turn
+    /// The name of the reply.
+    public var id: ReplyID
+    /// What it has grown by.
+    public var page: ReplyPage
+
+    /// Makes an entry.
+    public init(turn: Turn, id: ReplyID, page: ReplyPage) {
+        self.turn = turn
+        self.id = id
+        self.page = page
+    }
+}
+
+/// What other processes tell the one that makes a reply.
+public struct ReplySignal: Sendable, Hashable {
+    /// The reply.
+    public var id: ReplyID
+    /// What they tell.
+    public var kind: Kind
+
+    /// What can be told.
+    public enum Kind: String, Sendable, CaseIterable {
+        /// Somebody wants it to stop.
+        case stop
+        /// Somebody reads it there; holds for ten seconds.
+        case read
+        /// The store has no such reply in the making any more: its conversation was replaced or deleted, or it was given up.
+        case gone
+    }
+
+    /// Makes a signal.
+    public init(id: ReplyID, kind: Kind) {
+        self.id = id
+        self.kind = kind
+    }
+}

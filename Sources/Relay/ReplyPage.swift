@@ -1,0 +1,57 @@
+/// A stretch of a reply, from one position to another.
+public struct ReplyPage: Sendable {
+    /// Where it begins: where it was asked for, or the start of the reply when there is no such place in it (it was begun
+    /// anew, or is shorter than the reader thinks).
+    public var start: ReplyPosition
+    /// The text from there on; whole characters.
+    public var text: [UInt8]
+    /// What the model thought aloud from there on; whole characters.
+    public var thinking: [UInt8]
+    /// The tool calls from there on: JSON objects with commas between them; a comma at the start belongs to it.
+    public var toolCalls: [UInt8]
+    /// How the reply ended, when this page reaches its end.
+    public var ending: ReplyEnding?
+
+    /// Makes a page.
+    public init(
+        start: ReplyPosition, text: [UInt8] = [], thinking: [UInt8] = [], toolCalls: [UInt8] = [],
+        ending: ReplyEnding? = nil
+    ) {
+        self.start = start
+        self.text = text
+        self.thinking = thinking
+        self.toolCalls = toolCalls
+        self.ending = ending
+    }
+
+    /// Whether it holds nothing but perhaps the ending.
+    public var isEmpty: Bool { text.isEmpty && thinking.isEmpty && toolCalls.isEmpty }
+
+    /// Where it ends.
+    public var end: ReplyPosition {
+        ReplyPosition(
+            attempt: start.attempt, text: start.text + text.count, thinking: start.thinking + thinking.count,
+            toolCalls: start.toolCalls + toolCalls.count, isEnd: ending != nil)
+    }
+}
+
+/// How a reply ended.
+public struct ReplyEnding: Sendable, Equatable {
+    /// What became of it.
+    public var state: ReplyState
+    /// The data of the last event: the line with `"done":true`, or that of the `error` event; empty when the process died
+    /// before there was one.
+    public var lastEvent: [UInt8]
+    /// Why it failed, where that happened; not stored.
+    public var cause: RelayError?
+
+    /// Makes an ending.
+    public init(state: ReplyState, lastEvent: [UInt8], cause: RelayError? = nil) {
+        self.state = state
+        self.lastEvent = lastEvent
+        self.cause = cause
+    }
+
+    /// Whether the last event is an `error` event; otherwise it is a line.
+    public var isError: Bool { state == .failed || state == .interrupted }
+}

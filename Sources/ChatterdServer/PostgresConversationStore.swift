@@ -90,7 +90,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     }
 
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn { throw RelayError(.internal, "not there yet") }
     func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] { [] }
     func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] { [] }

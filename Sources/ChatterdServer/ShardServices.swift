@@ -71,7 +71,9 @@ final class ShardServices: Sendable {
             models: ModelDirectory(first, Array(entries.dropFirst())),
             limits: RelayLimits(configuration), board: turns,
             scheduler: Scheduler(
-                makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) }, now: { shard.now }),
+                makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
+                spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
+                timeOfDay: WallClock.nanoseconds),
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(using: &generator)

@@ -57,6 +57,14 @@ public struct OllamaAnswer: Sendable {
         appendEnding(doneReason, promptTokens, answerTokens, to: &buffer)
     }
 
+    /// Appends the last line of an answer that was ended before its time; `state` says how.
+    public func appendStop(at nanoseconds: Int64, state: String, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"state\":")
+        buffer.append(jsonString: state)
+        buffer.append(UInt8(ascii: "}"))
+    }
+
     /// Appends a whole answer as one object, for requests without streaming.
     ///
     /// `thinking` and `toolCalls`, a JSON array, are left out when nil or empty.

@@ -15,7 +15,9 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// Commits the place of another answer to the prompt of a reply.
     ///
     /// - Throws: `replyNotFound`.
-    func openAlternative(to reply: ReplyRecord, as id: ReplyID, model: String?) async throws(RelayError) -> ReopenedTurn
+    func openAlternative(
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
+    ) async throws(RelayError) -> ReopenedTurn
 
     /// Takes over replies of dead processes that are to be made again, at most `limit`, each at most three times.
     func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn]

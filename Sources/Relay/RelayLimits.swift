@@ -1,3 +1,5 @@
+import LanguageModels
+
 /// The limits of the relay; `chatterd help limits` lists them.
 public struct RelayLimits: Sendable, Equatable {
     /// Replies that may be running or waiting in the process.
@@ -10,6 +12,14 @@ public struct RelayLimits: Sendable, Equatable {
     public var storePatience: Duration = .seconds(10)
     /// How often a turn looks for the end of one that another process runs.
     public var turnPoll: Duration = .milliseconds(200)
+    /// How often what replies have grown by is journalled, and how often replies of other processes are read.
+    public var journalTick: Duration = .milliseconds(200)
+    /// The age at which a reply is journalled at first: most are over before.
+    public var journalAge: Duration = .milliseconds(50)
+    /// The bytes of a reply that make it journalled before the tick.
+    public var journalUrgency = 1 << 20
+    /// How long whoever stops a reply waits for its end.
+    public var stopPatience: Duration = .seconds(2)
 
     /// Makes the limits with their defaults.
     public init() {}

@@ -4,18 +4,26 @@ public struct Scheduler: Sendable {
     public var makeAlarm: @Sendable (@escaping () -> Void) -> any Alarm
     /// Runs a block on the shard, soon; may be called from any thread.
     public var run: @Sendable (@escaping @Sendable () -> Void) -> Void
+    /// Starts a task that stays on the shard; called there.
+    public var spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     /// The monotonic clock, in nanoseconds.
     public var now: @Sendable () -> UInt64
+    /// The time of day, in nanoseconds since 1970.
+    public var timeOfDay: @Sendable () -> Int64
 
     /// Makes a scheduler.
     public init(
         makeAlarm: @escaping @Sendable (@escaping () -> Void) -> any Alarm,
         run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
-        now: @escaping @Sendable () -> UInt64
+        spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void,
+        now: @escaping @Sendable () -> UInt64,
+        timeOfDay: @escaping @Sendable () -> Int64
     ) {
         self.makeAlarm = makeAlarm
         self.run = run
+        self.spawn = spawn
         self.now = now
+        self.timeOfDay = timeOfDay
     }
 }
 

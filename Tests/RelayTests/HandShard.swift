@@ -47,7 +47,9 @@ final class HandClock {
                 return alarm
             },
             run: { shard.run($0) },
-            now: { clock.value.now })
+            spawn: { body in Task(executorPreference: shard) { await body() } },
+            now: { clock.value.now },
+            timeOfDay: { Int64(clock.value.now) })
     }
 
     private struct WeakAlarm {

@@ -53,7 +53,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
     func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] { [] }
     func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] { [] }

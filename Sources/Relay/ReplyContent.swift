@@ -1,0 +1,84 @@
+import Bytes
+import LanguageModels
+
+/// What a reply consists of so far, as far as it is still in memory.
+struct ReplyContent {
+    /// The bytes of each part that are kept in memory after they are in the journal, for readers who come a little late.
+    static let kept = 64 << 10
+
+    private let attempt: Int
+    private var text = ReplyPart()
+    private var thinking = ReplyPart()
+    private var toolCalls = ReplyPart()
+    /// Up to where readers may see it: what the last line carries belongs to the ending.
+    private(set) var visible: ReplyPosition
+    /// Up to where it is in the journal.
+    private(set) var journalled: ReplyPosition
+
+    init(attempt: Int) {
+        self.attempt = attempt
+        visible = ReplyPosition(attempt: attempt)
+        journalled = visible
+    }
+
+    /// Where all of it ends.
+    var end: ReplyPosition {
+        ReplyPosition(
+            attempt: attempt, text: text.count, thinking: thinking.count, toolCalls: toolCalls.count)
+    }
+
+    /// The bytes that are not in the journal.
+    var unjournalled: Int { end.total - journalled.total }
+
+    /// Appends what a line says; what the last line says stays invisible until the reply has ended.
+    mutating func append(_ line: Span<UInt8>, _ fields: OllamaLine) {
+        if let content = fields.content, !content.range.isEmpty {
+            text.append(decodingJSON: line.extracting(content.range))
+        }
+        if let thought = fields.thinking, !thought.range.isEmpty {
+            thinking.append(decodingJSON: line.extracting(thought.range))
+        }
+        if let calls = fields.toolCalls {
+            toolCalls.append(elements: line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
+        }
+        if !fields.isDone {
+            visible = end
+        }
+    }
+
+    /// Shows all of it: the reply has ended.
+    mutating func showAll() {
+        visible = end
+    }
+
+    /// What there is from a position to what is visible; nothing when that is not in memory any more.
+    ///
+    /// A position that is none of this reply's gives the page from its start.
+    func page(from position: ReplyPosition) -> ReplyPage? {
+        let start = visible.covers(position) ? position : ReplyPosition(attempt: attempt)
+        return page(from: start, to: visible)
+    }
+
+    /// What is not in the journal yet.
+    var rest: ReplyPage { page(from: journalled, to: end) ?? ReplyPage(start: journalled) }
+
+    private func page(from start: ReplyPosition, to end: ReplyPosition) -> ReplyPage? {
+        guard start.text >= text.start, start.thinking >= thinking.start, start.toolCalls >= toolCalls.start else {
+            return nil
+        }
+        var start = start
+        start.isEnd = false
+        return ReplyPage(
+            start: start, text: text.bytes(in: start.text..<end.text),
+            thinking: thinking.bytes(in: start.thinking..<end.thinking),
+            toolCalls: toolCalls.bytes(in: start.toolCalls..<end.toolCalls))
+    }
+
+    /// Notes that all up to a position is in the journal, and lets go of what nobody will ask memory for.
+    mutating func journalled(to position: ReplyPosition) {
+        journalled = position
+        text.letGo(before: position.text, keeping: Self.kept)
+        thinking.letGo(before: position.thinking, keeping: Self.kept)
+        toolCalls.letGo(before: position.toolCalls, keeping: Self.kept)
+    }
+}

@@ -1,0 +1,31 @@
+import Bytes
+import LanguageModels
+
+extension ReplyEnding {
+    /// The ending of a reply that did not come to its own: an `error` event, or a last line when it was stopped on purpose.
+    init(_ failure: RelayError, model: String, at nanoseconds: Int64) {
+        let answer = OllamaAnswer(model: model)
+        var event = ByteBuffer()
+        let state: ReplyState
+        switch failure.code {
+        case .cancelled:
+            state = .cancelled
+            answer.appendStop(at: nanoseconds, state: state.rawValue, to: &event)
+        case .shuttingDown, .interrupted:
+            state = .interrupted
+            answer.appendError(failure, at: nanoseconds, to: &event)
+        default:
+            state = .failed
+            answer.appendError(failure, at: nanoseconds, to: &event)
+        }
+        self.init(state: state, lastEvent: event.array, cause: failure)
+    }
+}
+
+extension OllamaAnswer {
+    /// Appends the data of an `error` event.
+    public func appendError(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendError(
+            error.message, code: error.code.rawValue, isRetryable: error.code.isRetryable, at: nanoseconds, to: &buffer)
+    }
+}

@@ -1,0 +1,40 @@
+import Bytes
+
+/// One part of a reply as it grows. Its end is in memory; what stands before may be in the journal only.
+struct ReplyPart {
+    /// The bytes that were let go.
+    private(set) var start = 0
+    private var bytes = ByteBuffer()
+
+    /// All bytes that were ever appended.
+    var count: Int { start + bytes.count }
+
+    /// Appends the inside of a JSON string, decoded.
+    mutating func append(decodingJSON text: Span<UInt8>) {
+        bytes.append(decodingJSON: text)
+    }
+
+    /// Appends the elements of a JSON array behind those that are there.
+    mutating func append(elements: Span<UInt8>) {
+        if count > 0 {
+            bytes.append(UInt8(ascii: ","))
+        }
+        bytes.append(elements)
+    }
+
+    /// What stands in a range, which must not begin before `start`.
+    func bytes(in range: Range<Int>) -> [UInt8] {
+        guard !range.isEmpty else { return [] }
+        let all = bytes.bytes
+        return all.extracting((range.lowerBound - start)..<(range.upperBound - start)).withUnsafeBufferPointer {
+            Array($0)
+        }
+    }
+
+    /// Lets go of what stands before `end` but for the last `kept` bytes of it, once that is worth it.
+    mutating func letGo(before end: Int, keeping kept: Int) {
+        guard end - start > 2 * kept else { return }
+        bytes.removeFirst(end - kept - start)
+        start = end - kept
+    }
+}

@@ -1,0 +1,173 @@
+import Bytes
+import LanguageModels
+import TestSupport
+
+@testable import Relay
+
+/// What a store or another shard has of a reply, and what it lets be read of it at a time.
+final class FakeReply {
+    private(set) var attempt = 1
+    private(set) var text: [UInt8] = []
+    private(set) var thinking: [UInt8] = []
+    private(set) var calls: [UInt8] = []
+    private(set) var ending: ReplyEnding?
+    /// How far readers may see.
+    private(set) var visible = ReplyPosition()
+    /// The most of a part in a page, but at least one character; calls come whole.
+    var pageSize = 1 << 18
+    /// Whether pages are held back until `release`.
+    var isSlow = false
+    /// What the next pages fail with; of two, the first counts.
+    var faults: [RelayError] = []
+    var isAway = false
+    /// The places that were read on from.
+    private(set) var asked: [ReplyPosition] = []
+    /// The bytes of all pages.
+    private(set) var served = 0
+    private var held: [CheckedContinuation<Void, Never>] = []
+
+    /// Lets the page go on that has been held back longest, if any.
+    func release() {
+        if !held.isEmpty { held.removeFirst().resume() }
+    }
+
+    var isHolding: Bool { !held.isEmpty }
+
+    // MARK: - Growing
+
+    /// Grows, and gives the model's line for that.
+    func say(text: String = "", thinking: String = "", calls: String = "", isDone: Bool = false) -> [UInt8] {
+        self.text += text.utf8
+        self.thinking += thinking.utf8
+        if !calls.isEmpty {
+            self.calls += (self.calls.isEmpty ? "" : ",").utf8
+            self.calls += calls.utf8
+        }
+        var line = ByteBuffer()
+        line.append("{\"message\":{\"tool_calls\":[")
+        line.append(utf8: calls)
+        line.append("],\"thinking\":")
+        line.append(jsonString: thinking)
+        line.append(",\"role\":\"assistant\",\"content\":")
+        line.append(jsonString: text)
+        line.append("},\"model\":\"m\",\"done\":")
+        line.append(isDone ? "true,\"eval_count\":7}" : "false}")
+        if !isDone { visible = end }
+        return line.array
+    }
+
+    /// Ends; the last line may carry some text itself.
+    @discardableResult
+    func finish(text: String = "", state: ReplyState = .complete) -> ReplyEnding {
+        let ending = ReplyEnding(state: state, lastEvent: say(text: text, isDone: true))
+        self.ending = ending
+        visible = end
+        visible.isEnd = true
+        return ending
+    }
+
+    /// The process died.
+    func die() {
+        ending = ReplyEnding(state: .interrupted, lastEvent: [])
+        visible.isEnd = true
+    }
+
+    /// Begins anew, as another process does.
+    func beginAgain() {
+        attempt += 1
+        (text, thinking, calls, ending) = ([], [], [], nil)
+        visible = ReplyPosition(attempt: attempt)
+    }
+
+    private var end: ReplyPosition {
+        ReplyPosition(attempt: attempt, text: text.count, thinking: thinking.count, toolCalls: calls.count)
+    }
+
+    // MARK: - Reading
+
+    func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        asked.append(position)
+        if isSlow {
+            await withCheckedContinuation { held.append($0) }
+        }
+        if isAway { throw RelayError(.storeUnavailable, "away") }
+        if !faults.isEmpty { throw faults.removeFirst() }
+        let page = cut(from: position)
+        served += page.end.total - page.start.total
+        return page
+    }
+
+    private func cut(from position: ReplyPosition) -> ReplyPage {
+        var start = position
+        if position.attempt != attempt || ending != nil && !visible.covers(position) {
+            start = ReplyPosition(attempt: attempt)
+        }
+        start.isEnd = false
+        var page = ReplyPage(start: start)
+        page.thinking = piece(of: thinking[..<visible.thinking], from: start.thinking)
+        if start.thinking + page.thinking.count >= visible.thinking {
+            page.text = piece(of: text[..<visible.text], from: start.text)
+        }
+        if start.text + page.text.count >= visible.text {
+            page.toolCalls = Array(calls[..<visible.toolCalls].dropFirst(start.toolCalls))
+        }
+        if page.end.covers(visible) { page.ending = ending }
+        return page
+    }
+
+    private func piece(of bytes: ArraySlice<UInt8>, from start: Int) -> [UInt8] {
+        guard start < bytes.count else { return [] }
+        var end = min(bytes.count, start + pageSize)
+        while end < bytes.count, bytes[end] & 0xC0 == 0x80 { end += 1 }
+        return Array(bytes[start..<end])
+    }
+}
+
+/// A reply as its own shard has it: whoever is attached hears the model's lines as they are.
+final class FakeSource: ReplySource {
+    let reply: FakeReply
+    private(set) var audience = ReplyAudience()
+    /// Readers who have left, or got all.
+    private(set) var gone = 0
+    /// Whether the model is held back for its only reader.
+    private(set) var isHeld = false
+
+    init(_ reply: FakeReply) {
+        self.reply = reply
+    }
+
+    var position: ReplyPosition { reply.visible }
+
+    func attach(_ subscription: ReplySubscription) { audience.insert(subscription) }
+
+    func detach(_ subscription: ReplySubscription) {
+        audience.remove(subscription)
+        isHeld = false
+    }
+
+    func drained(_ subscription: ReplySubscription) { isHeld = false }
+
+    func left(_ subscription: ReplySubscription) { gone += 1 }
+
+    func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        try await reply.page(from: position)
+    }
+
+    func say(_ text: String = "", thinking: String = "", calls: String = "") {
+        let line = reply.say(text: text, thinking: thinking, calls: calls)
+        for member in audience.members where !member.receive(line: line.span, to: reply.visible) {
+            if audience.count == 1 {
+                isHeld = true
+            } else {
+                member.fallBehind()
+            }
+        }
+    }
+
+    func finish(_ text: String = "") {
+        let ending = reply.finish(text: text)
+        for member in audience.members {
+            member.receive(ending: ending, at: reply.visible)
+        }
+    }
+}

@@ -1,0 +1,390 @@
+import LanguageModels
+import TestSupport
+import Testing
+
+@testable import Relay
+
+/// Readers of a reply that is made elsewhere.
+struct FollowerTests {
+    private final class Counts {
+        var keepAlive = 0
+        var idle = 0
+    }
+
+    private let clock = HandClock()
+    private let scheduler: Scheduler
+    private let reply = FakeReply()
+    private let limits = RelayLimits()
+    private let counts = Counts()
+
+    init() {
+        scheduler = clock.scheduler(of: clock.makeShard())
+    }
+
+    /// A follower of a reply of another process, or, without a tick, of another shard.
+    private func follow(
+        from position: ReplyPosition = ReplyPosition(), tick: Duration? = .milliseconds(200), fullPage: Int = 1
+    ) -> ReplyFollower {
+        ReplyFollower(
+            from: position, tick: tick, lines: ReplyLines(model: "m", createdAt: 0),
+            surroundings: .init(
+                pull: { [reply] position throws(RelayError) in try await reply.page(from: position) },
+                keepAlive: { [counts] in counts.keepAlive += 1 }, onIdle: { [counts] in counts.idle += 1 }),
+            scheduler: scheduler, limits: limits, fullPage: fullPage)
+    }
+
+    private func start(_ reader: PartsReader, on follower: ReplyFollower) {
+        reader.subscription = follower.subscribe(reader, from: reader.position)
+    }
+
+    private func say(_ text: String = "", thinking: String = "", calls: String = "") {
+        _ = reply.say(text: text, thinking: thinking, calls: calls)
+    }
+
+    @Test func whatIsThereIsReadAtOnceAndWhatComesOncePerTick() {
+        say("one ")
+        let follower = follow(fullPage: 1000)
+        let reader = PartsReader()
+        start(reader, on: follower)
+        clock.settle()
+        #expect(reader.string == "one ")
+        say("two ")
+        clock.advance(by: .milliseconds(199))
+        #expect(reader.string == "one " && reply.asked.count == 1)
+        clock.advance(by: .milliseconds(1))
+        #expect(reader.string == "one two ")
+        clock.advance(by: .seconds(2))
+        #expect(reply.asked.count == 12)
+        reply.finish(text: "three")
+        clock.advance(by: .milliseconds(200))
+        #expect(reader.string == "one two three" && reader.ending != nil)
+        let asked = reply.asked.count
+        clock.advance(by: .seconds(60))
+        #expect(reply.asked.count == asked)
+    }
+
+    @Test func anotherShardPokesWhenThereIsMore() {
+        let follower = follow(tick: nil)
+        let reader = PartsReader()
+        start(reader, on: follower)
+        clock.advance(by: .seconds(30))
+        #expect(reply.asked.count == 1)
+        say("Hello")
+        follower.poke()
+        clock.settle()
+        #expect(reader.string == "Hello" && reader.lines == 1)
+        reply.finish()
+        follower.poke()
+        clock.settle()
+        #expect(reader.ending != nil && !follower.hasReaders)
+    }
+
+    @Test func aPokeDuringAReadIsNotLost() {
+        let follower = follow(tick: nil, fullPage: 1000)
+        let reader = PartsReader()
+        reply.isSlow = true
+        start(reader, on: follower)
+        clock.settle()
+        reply.isSlow = false
+        reply.release()
+        clock.settle()
+        reply.isSlow = true
+        follower.poke()
+        clock.settle()
+        say("late")
+        follower.poke()
+        follower.poke()
+        reply.isSlow = false
+        reply.release()
+        clock.settle()
+        #expect(reader.string == "late")
+        #expect(reply.asked.count == 3)
+    }
+
+    @Test func aThousandReadersCostOneReading() {
+        let follower = follow()
+        let readers = (0..<1000).map { _ in PartsReader() }
+        readers.forEach { start($0, on: follower) }
+        for number in 0..<50 {
+            say("word \(number) ", thinking: "hm")
+            clock.advance(by: .milliseconds(200))
+        }
+        reply.finish(text: "end")
+        clock.advance(by: .milliseconds(200))
+        #expect(readers.allSatisfy { $0.text == reply.text && $0.ending != nil })
+        #expect(reply.served == reply.visible.total)
+        #expect(counts.keepAlive == 3)
+    }
+
+    @Test func aThousandReadersThatAreFullLeaveAtOnceAndComeBack() {
+        let follower = follow()
+        let readers = (0..<1000).map { _ in PartsReader() }
+        for reader in readers {
+            reader.room = 1
+            start(reader, on: follower)
+        }
+        say(String(repeating: "x", count: 3 * ReplyLines.longestText))
+        clock.settle()
+        #expect(readers.allSatisfy { $0.lines == 1 })
+        readers.forEach { $0.drain() }
+        clock.settle()
+        #expect(readers.allSatisfy { $0.text == reply.text })
+        #expect(reply.served == reply.visible.total)
+    }
+
+    @Test func nothingIsReadTwiceForAReaderThatKeepsUp() {
+        reply.pageSize = 1
+        let follower = follow()
+        let reader = PartsReader()
+        start(reader, on: follower)
+        for number in 0..<30 {
+            say("wörd \(number) ", thinking: "ü")
+            clock.advance(by: .milliseconds(70))
+        }
+        reply.finish()
+        clock.advance(by: .milliseconds(200))
+        #expect(reader.text == reply.text && reader.ending != nil)
+        #expect(reply.served == reply.visible.total)
+    }
+
+    @Test func whoComesLaterCatchesUpByItself() {
+        let follower = follow()
+        let first = PartsReader()
+        start(first, on: follower)
+        say("one ")
+        clock.advance(by: .milliseconds(200))
+        let second = PartsReader()
+        start(second, on: follower)
+        clock.settle()
+        #expect(second.string == "one ")
+        let asked = reply.asked.count
+        say("two ")
+        clock.advance(by: .milliseconds(200))
+        #expect(first.string == "one two " && second.string == "one two ")
+        // One reading, and the one that shows that there is no more.
+        #expect(reply.asked.count == asked + 2)
+    }
+
+    @Test func aReaderThatStandsBeyondTheFollowerSkipsWhatItHas() {
+        let follower = follow(fullPage: 1000)
+        let first = PartsReader()
+        start(first, on: follower)
+        clock.settle()
+        say("Hello")
+        let source = FakeSource(reply)
+        let ahead = PartsReader()
+        ahead.subscription = ReplySubscription(
+            ahead, from: ReplyPosition(), of: source, lines: ReplyLines(model: "m", createdAt: 0),
+            scheduler: scheduler, limits: limits)
+        ahead.subscription?.start()
+        clock.settle()
+        ahead.leave()
+        let again = PartsReader(after: ahead)
+        start(again, on: follower)
+        clock.settle()
+        #expect(first.lines == 0 && again.lines == 0)
+        say(" there")
+        clock.advance(by: .milliseconds(200))
+        #expect(first.string == "Hello there" && again.string == "Hello there" && again.lines == 1)
+        reply.finish(text: "!")
+        clock.advance(by: .milliseconds(200))
+        #expect(first.ending != nil && again.ending != nil && again.resets == 0)
+    }
+
+    @Test func aReaderBeyondTheEndBeginsAnew() {
+        let follower = follow(from: ReplyPosition(text: 50))
+        let lost = PartsReader(claiming: ReplyPosition(text: 50))
+        start(lost, on: follower)
+        clock.settle()
+        // It does not keep the others from reading, although the follower believed it.
+        let other = PartsReader()
+        start(other, on: follower)
+        say("Hello")
+        clock.advance(by: .milliseconds(400))
+        #expect(other.string == "Hello" && lost.lines == 0 && lost.resets == 0)
+        reply.finish(text: "!")
+        clock.advance(by: .milliseconds(400))
+        #expect(other.string == "Hello!" && other.ending != nil && other.resets == 0)
+        #expect(lost.string == "Hello!" && lost.ending != nil && lost.resets == 1)
+    }
+
+    @Test func aReplyThatIsBegunAgainIsReadAgainByAll() {
+        let follower = follow()
+        let (first, second, slow) = (PartsReader(), PartsReader(), PartsReader())
+        slow.room = 1
+        for reader in [first, second, slow] { start(reader, on: follower) }
+        say("old", thinking: "hm")
+        clock.advance(by: .milliseconds(200))
+        reply.beginAgain()
+        say("new")
+        clock.advance(by: .milliseconds(200))
+        slow.drain()
+        clock.advance(by: .milliseconds(200))
+        for reader in [first, second, slow] {
+            #expect(reader.string == "new" && reader.resets == 1 && reader.position.attempt == 2)
+        }
+        reply.finish()
+        clock.advance(by: .milliseconds(200))
+        #expect(first.ending != nil && second.ending != nil && slow.ending != nil)
+    }
+
+    @Test func aReplyOfADeadProcessEndsWithAnError() {
+        let follower = follow()
+        let reader = PartsReader()
+        start(reader, on: follower)
+        say("Hel")
+        clock.advance(by: .milliseconds(200))
+        reply.die()
+        clock.advance(by: .milliseconds(200))
+        #expect(reader.string == "Hel" && reader.ending?.state == .interrupted)
+        #expect(reader.ending.map { String(decoding: $0.lastEvent, as: UTF8.self).contains("interrupted") } == true)
+    }
+
+    @Test func aStoreThatIsAwayForAWhileIsNotNoticed() {
+        let follower = follow()
+        let reader = PartsReader()
+        start(reader, on: follower)
+        clock.settle()
+        reply.isAway = true
+        say("Hello")
+        clock.advance(by: .seconds(9))
+        follower.poke()
+        #expect(reader.error == nil)
+        reply.isAway = false
+        clock.advance(by: .seconds(1))
+        #expect(reader.string == "Hello")
+        reply.isAway = true
+        clock.advance(by: .seconds(9))
+        reply.isAway = false
+        clock.advance(by: .seconds(1))
+        #expect(reader.error == nil)
+    }
+
+    @Test func aStoreThatStaysAwayIsToldToAllAndAskedAgainForTheNext() {
+        let follower = follow()
+        let readers = [PartsReader(), PartsReader()]
+        readers.forEach { start($0, on: follower) }
+        clock.settle()
+        reply.isAway = true
+        clock.advance(by: .seconds(11))
+        #expect(readers.allSatisfy { $0.error?.code == .storeUnavailable })
+        #expect(!follower.hasReaders)
+        let next = PartsReader()
+        start(next, on: follower)
+        clock.advance(by: .seconds(5))
+        #expect(next.error == nil)
+        reply.isAway = false
+        say("Hello")
+        clock.advance(by: .seconds(1))
+        #expect(next.string == "Hello")
+    }
+
+    @Test func theOtherProcessHearsEveryFourSecondsThatTheReplyIsRead() {
+        let follower = follow()
+        let reader = PartsReader()
+        start(reader, on: follower)
+        #expect(counts.keepAlive == 1)
+        clock.advance(by: .seconds(12))
+        #expect(counts.keepAlive == 4)
+        // A full reader is a reader, too.
+        reader.room = 1
+        say("a")
+        clock.advance(by: .seconds(1))
+        say("b")
+        clock.advance(by: .seconds(7))
+        #expect(reader.lines == 1 && counts.keepAlive == 6)
+        reader.leave()
+        clock.advance(by: .seconds(9))
+        #expect(counts.keepAlive == 6 && counts.idle == 0)
+        clock.advance(by: .seconds(1))
+        #expect(counts.idle == 1)
+        clock.advance(by: .seconds(60))
+        #expect(counts.idle == 1 && counts.keepAlive == 6)
+    }
+
+    @Test func readersThatComeAndGoDoNotMakeItSpeakMore() {
+        let follower = follow()
+        for _ in 0..<100 {
+            let reader = PartsReader()
+            start(reader, on: follower)
+            clock.settle()
+            reader.leave()
+            clock.advance(by: .milliseconds(10))
+        }
+        #expect(counts.keepAlive == 1)
+        #expect(counts.idle == 0)
+    }
+
+    @Test func aReplyThatMovesToAnotherProcessIsLookedAtByTheTick() {
+        let follower = follow(tick: nil)
+        let reader = PartsReader()
+        start(reader, on: follower)
+        clock.settle()
+        follower.tick = .milliseconds(200)
+        say("Hello")
+        clock.advance(by: .milliseconds(200))
+        #expect(reader.string == "Hello")
+    }
+
+    @Test func aFollowerWithoutReadersIsLetGo() {
+        weak var gone: ReplyFollower?
+        do {
+            let follower = follow()
+            gone = follower
+            let reader = PartsReader()
+            start(reader, on: follower)
+            clock.settle()
+            reader.leave()
+        }
+        clock.settle()
+        #expect(gone == nil)
+    }
+
+    /// Readers come, are full, leave and come back at random places while the reply grows, and is at times begun again.
+    @Test(arguments: 0..<150 as Range<UInt64>)
+    func whateverHappensTheReaderGetsJustTheReply(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        reply.pageSize = [1, 7, 100, 1 << 18][Int.random(in: 0..<4, using: &random)]
+        let isPoked = Bool.random(using: &random)
+        let follower = follow(tick: isPoked ? nil : .milliseconds(200))
+        var readers = (0..<Int.random(in: 1...4, using: &random)).map { _ in PartsReader() }
+        readers.forEach { start($0, on: follower) }
+        for step in 0..<Int.random(in: 5...120, using: &random) {
+            let index = Int.random(in: 0..<readers.count, using: &random)
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0...2: say(random.text(upTo: 40), thinking: Bool.random(using: &random) ? "é\(step)" : "")
+            case 3: say(calls: #"{"n":\#(step),"s":"],"}"#)
+            case 4: readers[index].drain(Int.random(in: 1...4, using: &random))
+            case 5: reply.isSlow = Bool.random(using: &random)
+            case 6:
+                readers[index].leave()
+                let next = PartsReader(after: readers[index])
+                next.room = Int.random(in: 1...9, using: &random)
+                start(next, on: follower)
+                readers[index] = next
+            case 7: reply.release()
+            case 8: reply.faults = [RelayError(.storeUnavailable, "away")]
+            case 9 where seed % 3 == 0 && step % 7 == 0: reply.beginAgain()
+            case 10 where seed % 5 == 0:
+                let lost = PartsReader(claiming: ReplyPosition(text: 1_000_000 + step))
+                start(lost, on: follower)
+            default: clock.advance(by: .milliseconds(Int.random(in: 1...300, using: &random)))
+            }
+            if isPoked { follower.poke() }
+            if Bool.random(using: &random) { clock.settle() }
+        }
+        reply.finish(text: random.text(upTo: 20))
+        follower.poke()
+        reply.isSlow = false
+        repeat {
+            reply.release()
+            readers.forEach { $0.drain() }
+            clock.advance(by: .seconds(2))
+        } while reply.isHolding
+        for reader in readers {
+            #expect(reader.isOver && reader.error == nil)
+            #expect(reader.text == reply.text && reader.thinking == reply.thinking && reader.calls == reply.calls)
+            #expect(reader.resets < reply.attempt || seed % 5 == 0)
+        }
+    }
+}

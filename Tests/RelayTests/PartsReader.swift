@@ -1,0 +1,115 @@
+import Bytes
+import LanguageModels
+import Testing
+
+@testable import Relay
+
+/// Puts the parts of a reply together, and checks that each line brings just what its position says.
+final class PartsReader: ReplyReader {
+    private(set) var text: [UInt8] = []
+    private(set) var thinking: [UInt8] = []
+    private(set) var calls: [UInt8] = []
+    private(set) var position: ReplyPosition
+    private(set) var lines = 0
+    private(set) var longest = 0
+    private(set) var resets = 0
+    private(set) var ending: ReplyEnding?
+    private(set) var error: RelayError?
+    /// The lines that it takes before it is full.
+    var room = Int.max
+    var subscription: ReplySubscription?
+    /// Whether it claims a position without having what stands before.
+    private var isLying = false
+
+    init() {
+        position = ReplyPosition()
+    }
+
+    /// Claims to have read up to a position.
+    init(claiming position: ReplyPosition) {
+        self.position = position
+        isLying = true
+    }
+
+    /// Goes on where another stopped.
+    init(after other: PartsReader) {
+        (text, thinking, calls, position) = (other.text, other.thinking, other.calls, other.position)
+    }
+
+    var isOver: Bool { ending != nil || error != nil }
+
+    var string: String { String(decoding: text, as: UTF8.self) }
+
+    /// Takes so many lines more.
+    func drain(_ room: Int = .max) {
+        self.room = room
+        subscription?.readerCanTakeMore()
+    }
+
+    func leave() {
+        subscription?.readerLeft()
+        subscription = nil
+    }
+
+    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+        #expect(!isOver, "a line after the end")
+        #expect(!position.isEnd)
+        take(line)
+        check(position)
+        lines += 1
+        longest = max(longest, line.count)
+        room -= 1
+        return room > 0
+    }
+
+    func reset(to position: ReplyPosition) {
+        #expect(!isOver, "a reset after the end")
+        (text, thinking, calls) = ([], [], [])
+        self.position = position
+        resets += 1
+        isLying = false
+    }
+
+    func end(_ ending: ReplyEnding, at position: ReplyPosition) {
+        #expect(!isOver, "two ends")
+        #expect(position.isEnd)
+        self.ending = ending
+        if !ending.isError {
+            take(ending.lastEvent.span)
+        }
+        check(position)
+        subscription = nil
+    }
+
+    func fail(_ error: RelayError) {
+        #expect(!isOver, "two ends")
+        self.error = error
+        subscription = nil
+    }
+
+    private func take(_ line: Span<UInt8>) {
+        guard let fields = try? OllamaLine(line) else {
+            Issue.record("not a line")
+            return
+        }
+        var buffer = ByteBuffer()
+        if let content = fields.content { buffer.append(decodingJSON: line.extracting(content.range)) }
+        text += buffer.array
+        buffer.removeAll()
+        if let thought = fields.thinking { buffer.append(decodingJSON: line.extracting(thought.range)) }
+        thinking += buffer.array
+        buffer.removeAll()
+        if let array = fields.toolCalls {
+            if !calls.isEmpty { buffer.append(UInt8(ascii: ",")) }
+            buffer.append(line.extracting((array.lowerBound + 1)..<(array.upperBound - 1)))
+        }
+        calls += buffer.array
+    }
+
+    private func check(_ position: ReplyPosition) {
+        defer { self.position = position }
+        guard !isLying else { return }
+        #expect(position.text == text.count && position.thinking == thinking.count)
+        #expect(position.toolCalls == calls.count && position.attempt == self.position.attempt)
+    }
+}

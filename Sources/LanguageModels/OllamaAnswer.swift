@@ -40,6 +40,14 @@ public struct OllamaAnswer: Sendable {
         buffer.append("\"},\"done\":false}")
     }
 
+    /// Appends a line with a piece of the model's reasoning, which is UTF-8.
+    public func append(thinking: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\",\"thinking\":\"")
+        buffer.append(jsonEscaping: thinking)
+        buffer.append("\"},\"done\":false}")
+    }
+
     /// Appends a line with tool calls, which are a JSON array already.
     public func append(toolCalls: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         appendOpening(at: nanoseconds, to: &buffer)

@@ -36,7 +36,8 @@ public final class ChatService: @unchecked Sendable {
             let id = makeID()
             let opening = TurnOpening(appID: request.appID, prompts: request.messages, id: id, model: request.model)
             guard case .opened(let turn, let history) = try await store.openTurn(opening) else {
-                throw RelayError(.internal, "The prompt could not be stored.", detail: "openTurn knew a key that was not given")
+                throw RelayError(
+                    .internal, "The prompt could not be stored.", detail: "openTurn knew a key that was not given")
             }
             board.open(turn)
             let reply = Reply(id: id, turn: turn, request: request, history: history, service: self)

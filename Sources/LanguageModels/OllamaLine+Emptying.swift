@@ -1,0 +1,21 @@
+import Bytes
+
+extension ByteBuffer {
+    /// Appends a line without the text, the reasoning and the tool calls that it carries; all else stays as it is.
+    ///
+    /// `line` is what was read from `bytes`.
+    public mutating func append(emptying line: OllamaLine, in bytes: Span<UInt8>) {
+        // The members may come in any order. Brackets stay where the calls were.
+        var gaps: [Range<Int>] = []
+        if let content = line.content { gaps.append(content.range) }
+        if let thinking = line.thinking { gaps.append(thinking.range) }
+        if let calls = line.toolCalls { gaps.append((calls.lowerBound + 1)..<(calls.upperBound - 1)) }
+        gaps.sort { $0.lowerBound < $1.lowerBound }
+        var copied = line.object.lowerBound
+        for gap in gaps {
+            append(bytes.extracting(copied..<gap.lowerBound))
+            copied = gap.upperBound
+        }
+        append(bytes.extracting(copied..<line.object.upperBound))
+    }
+}

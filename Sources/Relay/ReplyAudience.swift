@@ -1,0 +1,31 @@
+/// The subscriptions that are attached to a source. Confined to its shard.
+struct ReplyAudience {
+    /// All of them. Whoever goes over them may let some go meanwhile; those are not live any more.
+    private(set) var members: [ReplySubscription] = []
+
+    /// Whether nobody is attached.
+    var isEmpty: Bool { members.isEmpty }
+
+    /// How many are attached.
+    var count: Int { members.count }
+
+    /// Takes a subscription in; it must not be in an audience.
+    mutating func insert(_ subscription: ReplySubscription) {
+        precondition(subscription.place == nil, "a subscription was attached twice")
+        subscription.place = members.count
+        members.append(subscription)
+    }
+
+    /// Lets a subscription go; says whether it was there.
+    @discardableResult
+    mutating func remove(_ subscription: ReplySubscription) -> Bool {
+        guard let place = subscription.place else { return false }
+        subscription.place = nil
+        let last = members.removeLast()
+        if last !== subscription {
+            members[place] = last
+            last.place = place
+        }
+        return true
+    }
+}

@@ -53,6 +53,16 @@ public enum EventEncoder {
         }
     }
 
+    /// Appends an event whose id is what `id` appends: bytes without CR, LF and NUL.
+    public static func append(
+        name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer, id: (inout ByteBuffer) -> Void
+    ) {
+        buffer.append("id: ")
+        id(&buffer)
+        buffer.append(Grammar.lineFeed)
+        appendRest(name: name, data: data, to: &buffer)
+    }
+
     private static func appendRest(name: EventName?, data: Span<UInt8>, to buffer: inout ByteBuffer) {
         if let name {
             buffer.append("event: ")

@@ -15,6 +15,8 @@ public struct EventName: Sendable, Hashable {
 
     /// `error`
     public static let error = EventName(known: "error")
+    /// `reset`
+    public static let reset = EventName(known: "reset")
 }
 
 /// The id of an event of an event stream: one line without NUL, which readers send back as Last-Event-ID.

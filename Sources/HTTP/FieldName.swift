@@ -45,6 +45,8 @@ public struct FieldName: Sendable, Hashable {
     public static let expect = FieldName(lowercase: "expect")
     /// `host`
     public static let host = FieldName(lowercase: "host")
+    /// `idempotency-key`
+    public static let idempotencyKey = FieldName(lowercase: "idempotency-key")
     /// `if-none-match`
     public static let ifNoneMatch = FieldName(lowercase: "if-none-match")
     /// `keep-alive`
@@ -53,6 +55,8 @@ public struct FieldName: Sendable, Hashable {
     public static let lastEventID = FieldName(lowercase: "last-event-id")
     /// `location`
     public static let location = FieldName(lowercase: "location")
+    /// `on-disconnect`
+    public static let onDisconnect = FieldName(lowercase: "on-disconnect")
     /// `origin`
     public static let origin = FieldName(lowercase: "origin")
     /// `retry-after`

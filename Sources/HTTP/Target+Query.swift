@@ -13,12 +13,24 @@ extension Target {
         queryItems.first { $0.name == name }?.value
     }
 
+    /// A segment of the path with all its escapes decoded, an encoded slash too; the first one has number 1.
+    public func segment(_ number: Int) -> String? {
+        let segments = rawPath.utf8.split(
+            separator: UInt8(ascii: "/"), maxSplits: number + 1, omittingEmptySubsequences: false)
+        guard segments.indices.contains(number) else { return nil }
+        return Target.decode(segments[number], plus: UInt8(ascii: "+"))
+    }
+
     private static func decodeForm(_ text: Substring.UTF8View) -> String {
+        decode(text, plus: Grammar.space)
+    }
+
+    private static func decode(_ text: Substring.UTF8View, plus: UInt8) -> String {
         var decoded: [UInt8] = []
         var rest = text
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "+") {
-                decoded.append(Grammar.space)
+                decoded.append(plus)
             } else if byte == UInt8(ascii: "%"), let first = rest.first, let second = rest.dropFirst().first,
                 let high = Grammar.hexValue(first), let low = Grammar.hexValue(second)
             {

@@ -5,7 +5,8 @@ import HTTP
 /// It makes one response through the responder. A stream that it opened may go on after it has returned.
 public typealias Handler = @Sendable (Request, Responder) async -> Void
 
-/// Finds the handler of a method and a path, exactly: no wildcards but one trailing `:name` segment.
+/// Finds the handler of a method and a path, exactly: no wildcards but one `:name` segment, which stands for any that is not
+/// empty. Of two patterns that fit a path the one without such a segment counts, then the one that was routed first.
 ///
 /// A slash at the end of a path makes no difference. HEAD is served by the handler of GET, its body left out; OPTIONS by the
 /// router itself unless there is a handler.
@@ -27,7 +28,31 @@ public struct Router: Sendable {
 
     private struct Resource {
         let pattern: String
+        /// What stands before and after the `:name` segment, slashes included.
+        let ends: (prefix: Substring, suffix: Substring)?
         var handlers: [(method: Method, handler: Handler)] = []
+
+        init(_ pattern: String) {
+            self.pattern = pattern
+            guard let colon = pattern.firstRange(of: "/:")?.upperBound else {
+                ends = nil
+                return
+            }
+            let rest = pattern[colon...]
+            let suffix = rest[(rest.firstIndex(of: "/") ?? rest.endIndex)...]
+            precondition(!suffix.contains(":"), "a pattern has one parameter at most")
+            ends = (pattern[..<pattern.index(before: colon)], suffix)
+        }
+
+        /// Where the segment stands in a path that the pattern fits. By bytes: characters would take other paths for the same.
+        func parameter(in path: Substring) -> Range<String.Index>? {
+            guard let ends, path.utf8.count > ends.prefix.utf8.count + ends.suffix.utf8.count,
+                path.utf8.starts(with: ends.prefix.utf8), path.utf8.reversed().starts(with: ends.suffix.utf8.reversed())
+            else { return nil }
+            let start = path.utf8.index(path.startIndex, offsetBy: ends.prefix.utf8.count)
+            let end = path.utf8.index(path.endIndex, offsetBy: -ends.suffix.utf8.count)
+            return path.utf8[start..<end].contains(UInt8(ascii: "/")) ? nil : start..<end
+        }
 
         func handler(for method: Method) -> Handler? {
             handlers.first { $0.method == method }?.handler
@@ -38,39 +63,31 @@ public struct Router: Sendable {
     }
 
     private var exact: [String: Resource] = [:]
-    /// By what stands before the parameter, its slash included.
-    private var prefixes: [String: Resource] = [:]
+    private var parameterized: [Resource] = []
 
     /// Makes a router without routes.
     public init() {}
 
-    /// Routes a method of a path, or of a pattern such as `/replies/:id`; a second handler for the same is a mistake that stops
-    /// the program.
+    /// Routes a method of a path, or of a pattern such as `/replies/:id/choose`; a second handler for the same is a mistake that
+    /// stops the program.
     public mutating func on(_ method: Method, _ pattern: String, _ handler: @escaping Handler) {
         precondition(pattern.hasPrefix("/"), "a pattern begins with a slash")
-        let slash = pattern.lastIndex(of: "/") ?? pattern.startIndex
-        let last = pattern[pattern.index(after: slash)...]
-        if last.hasPrefix(":") {
-            Router.add(method, pattern, handler, at: String(pattern[...slash]), in: &prefixes)
-        } else {
-            Router.add(method, pattern, handler, at: pattern, in: &exact)
-        }
-    }
-
-    private static func add(
-        _ method: Method, _ pattern: String, _ handler: @escaping Handler, at key: String,
-        in resources: inout [String: Resource]
-    ) {
-        var resource = resources[key] ?? Resource(pattern: pattern)
+        let index = parameterized.firstIndex { $0.pattern == pattern }
+        var resource = index.map { parameterized[$0] } ?? exact[pattern] ?? Resource(pattern)
         precondition(resource.handler(for: method) == nil, "\(method) \(pattern) is routed twice")
-        precondition(resource.pattern == pattern, "\(pattern) and \(resource.pattern) are the same")
         resource.handlers.append((method, handler))
-        resources[key] = resource
+        if let index {
+            parameterized[index] = resource
+        } else if resource.ends != nil {
+            parameterized.append(resource)
+        } else {
+            exact[pattern] = resource
+        }
     }
 
     func match(_ method: Method, _ target: Target) -> Match {
         guard target.form != .asterisk else {
-            let methods = (exact.values.map(\.handlers) + prefixes.values.map(\.handlers)).joined().map(\.method)
+            let methods = (exact.values.map(\.handlers) + parameterized.map(\.handlers)).joined().map(\.method)
             return .options(allow: Router.allow(methods), pattern: nil)
         }
         let path = target.path
@@ -84,10 +101,10 @@ public struct Router: Sendable {
                 return match(method, resource, parameter: nil)
             }
         }
-        if !prefixes.isEmpty, let slash = trimmed.lastIndex(of: "/") {
-            let parameter = trimmed[trimmed.index(after: slash)...]
-            if !parameter.isEmpty, let resource = prefixes[String(trimmed[...slash])] {
-                return match(method, resource, parameter: String(parameter))
+        for resource in parameterized {
+            if let place = resource.parameter(in: trimmed) {
+                let segment = path.utf8[..<place.lowerBound].count { $0 == UInt8(ascii: "/") }
+                return match(method, resource, parameter: target.segment(segment))
             }
         }
         return .nothing

@@ -21,6 +21,15 @@ extension ChatRequest {
         if let range = members.stream {
             stream = try ChatRequestField("stream", body.extracting(range)).boolean()
         }
+        if let range = members.parent {
+            parent = try ChatRequestField("parent", body.extracting(range)).string(upTo: Self.maximumParentLength)
+        }
+        if let range = members.onDisconnect {
+            onDisconnect = try ChatRequestField("on_disconnect", body.extracting(range)).disconnectPolicy()
+        }
+        if let range = members.onInterrupt {
+            onInterrupt = try ChatRequestField("on_interrupt", body.extracting(range)).interruptPolicy()
+        }
         passThrough = try Self.passThrough(members.others, in: body)
     }
 
@@ -100,6 +109,9 @@ private struct ChatRequestMembers {
     var model: Range<Int>?
     var messages: Range<Int>?
     var stream: Range<Int>?
+    var parent: Range<Int>?
+    var onDisconnect: Range<Int>?
+    var onInterrupt: Range<Int>?
     var others: [(key: JSONString, value: Range<Int>)] = []
 
     init(of body: Span<UInt8>) throws(JSONError) {
@@ -123,6 +135,12 @@ private struct ChatRequestMembers {
                 messages = value
             } else if reader.matches(key, "stream") {
                 stream = value
+            } else if reader.matches(key, "parent") {
+                parent = value
+            } else if reader.matches(key, "on_disconnect") {
+                onDisconnect = value
+            } else if reader.matches(key, "on_interrupt") {
+                onInterrupt = value
             } else if let value, others.count <= ChatRequest.maximumPassThrough {
                 others.append((key, value))
             }

@@ -30,6 +30,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// The characters a role may have.
     public static let maximumRoleLength = 32
 
+    /// The characters a `parent` may have: those of an id.
+    static let maximumParentLength = 36
+
     /// The messages a request may have.
     public static let maximumMessages = 16_384
 

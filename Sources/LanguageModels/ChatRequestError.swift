@@ -36,6 +36,10 @@ public struct ChatRequestError: Error, Equatable, Sendable {
         case tooMany
         /// A string holds characters that it must not hold.
         case forbiddenCharacter
+        /// A value is of the right type, but none of those that are understood.
+        case unknownValue
+        /// A member stands where it has no meaning.
+        case unknownMember
     }
 }
 
@@ -73,6 +77,10 @@ extension ChatRequestError {
         ChatRequestError(
             problem: .tooLong, field: field.words,
             message: "\(field.words) has \(count) characters; at most \(limit) are allowed.")
+    }
+
+    static func unknownValue(_ field: ChatRequestFieldName, wanted: String) -> ChatRequestError {
+        ChatRequestError(problem: .unknownValue, field: field.words, message: "\(field.words) must be \(wanted).")
     }
 
     static func wrongType(

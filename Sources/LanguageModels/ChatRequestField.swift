@@ -2,7 +2,7 @@ import Bytes
 
 /// A value in the body of a request, and what it is called in a sentence about it.
 struct ChatRequestField: ~Escapable {
-    private let name: ChatRequestFieldName
+    let name: ChatRequestFieldName
     private let text: Span<UInt8>
 
     /// Names the value that is all of `text`, which has been read before.
@@ -31,14 +31,28 @@ struct ChatRequestField: ~Escapable {
 
     /// Refuses values of another type.
     func require(_ kind: JSONKind, _ noun: String) throws(ChatRequestError) {
-        let found: JSONKind
+        let found = try self.kind()
+        guard found == kind else { throw .wrongType(name, wanted: noun, found: found) }
+    }
+
+    /// The type of the value.
+    func kind() throws(ChatRequestError) -> JSONKind {
         do {
             var reader = JSONReader(text)
-            found = try reader.kind()
+            return try reader.kind()
         } catch {
             throw .notJSON(error)
         }
-        guard found == kind else { throw .wrongType(name, wanted: noun, found: found) }
+    }
+
+    /// The value, which is a number, if it is a whole one that fits.
+    func integer() throws(ChatRequestError) -> Int? {
+        do {
+            var reader = JSONReader(text)
+            return try reader.integer()
+        } catch {
+            throw .notJSON(error)
+        }
     }
 
     /// The value as a boolean.

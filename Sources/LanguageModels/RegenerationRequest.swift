@@ -1,0 +1,95 @@
+import Bytes
+
+/// What an app asks for that wants another answer to the same prompt.
+public struct RegenerationRequest: Sendable, Equatable {
+    /// The model; nothing for the one that was asked before.
+    public var model: String?
+
+    /// Whether the answer is to come piece by piece.
+    public var stream = true
+
+    /// What becomes of the reply when nobody reads it any more; nothing for the server's default.
+    public var onDisconnect: DisconnectPolicy?
+
+    /// What becomes of the reply when its process dies.
+    public var onInterrupt = InterruptPolicy.close
+
+    /// Makes a request for which nothing was said.
+    public init() {}
+
+    /// Decodes a body, which may be empty; null counts as absent.
+    ///
+    /// Other members are refused: who sends options would believe that they count.
+    public init(decoding body: Span<UInt8>) throws(ChatRequestError) {
+        if body.isEmpty { return }
+        if let offset = UTF8Repair.firstInvalid(in: body) {
+            throw .notUTF8(at: offset)
+        }
+        let members: [(member: Member?, value: Range<Int>)]
+        do {
+            members = try Self.members(of: body)
+        } catch {
+            throw error.code == .wrongType ? .notAnObject : .notJSON(error)
+        }
+        for (member, value) in members {
+            try read(member, body.extracting(value))
+        }
+    }
+
+    private enum Member {
+        case model
+        case stream
+        case onDisconnect
+        case onInterrupt
+    }
+
+    private mutating func read(_ member: Member?, _ value: Span<UInt8>) throws(ChatRequestError) {
+        let isNull = value[0] == UInt8(ascii: "n")
+        switch member {
+        case .model:
+            model = isNull ? nil : try ChatRequestField("model", value).string()
+            if model?.isEmpty == true { throw .empty("model") }
+        case .stream:
+            stream = isNull ? true : try ChatRequestField("stream", value).boolean()
+        case .onDisconnect:
+            onDisconnect = isNull ? nil : try ChatRequestField("on_disconnect", value).disconnectPolicy()
+        case .onInterrupt:
+            onInterrupt = isNull ? .close : try ChatRequestField("on_interrupt", value).interruptPolicy()
+        case nil:
+            throw ChatRequestError(
+                problem: .unknownMember, field: nil,
+                message: "The body may have model, stream, on_disconnect and on_interrupt only.")
+        }
+    }
+
+    private static func members(of body: Span<UInt8>) throws(JSONError) -> [(member: Member?, value: Range<Int>)] {
+        var reader = JSONReader(body)
+        guard try reader.kind() == .object else {
+            // Broken text is a graver fault than the wrong type.
+            try reader.skipValue()
+            try reader.finish()
+            throw JSONError(.wrongType, at: 0)
+        }
+        var members: [(member: Member?, value: Range<Int>)] = []
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            var member: Member?
+            if reader.matches(key, "model") {
+                member = .model
+            } else if reader.matches(key, "stream") {
+                member = .stream
+            } else if reader.matches(key, "on_disconnect") {
+                member = .onDisconnect
+            } else if reader.matches(key, "on_interrupt") {
+                member = .onInterrupt
+            }
+            let value = try reader.skipValue()
+            // One foreign member says it all, however many there are.
+            if member != nil || members.last?.member != nil || members.isEmpty {
+                members.append((member, value))
+            }
+        }
+        try reader.finish()
+        return members
+    }
+}

@@ -38,7 +38,7 @@ let package = Package(
         .target(
             name: "ChatterdServer",
             dependencies: [
-                "Bytes", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
+                "Bytes", "CSystem", "COpenSSL", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
                 "Relay",
             ],
             resources: [.embedInCode("Migrations")],

@@ -6,38 +6,28 @@ import Relay
 
 /// `POST /llmchat` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
-    private let services: [ShardServices]
-    private let keepAlive: Duration
-    private let unsentLimit: Int
-
-    init(services: [ShardServices], configuration: Configuration) {
-        self.services = services
-        keepAlive = configuration.relay.keepAlive
-        unsentLimit = configuration.server.unsentLimit
-    }
+    let services: [ShardServices]
+    let sender: ReplySender
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
-            let chat = try decode(request, responder)
-            let reply = try await services[request].chat.accept(chat)
-            // From here on the prompt is committed.
-            if chat.stream {
-                let stream = responder.stream(.ok, fields: Self.streamFields)
-                let reader = EventStreamReader(stream, responder: responder, unsentLimit: unsentLimit)
-                reader.follow(reply, keepAlive: keepAlive)
-                if stream.isClosed {
-                    // The client left while the prompt was being stored: nobody will report it.
-                    reply.readerLeft()
+            let service = services[request].chat
+            var chat = try decode(request, responder)
+            chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
+            let key = try request.idempotencyKey()
+            // From the return of accept on the prompt is committed.
+            switch try await service.accept(chat, key: key) {
+            case .started(let reply):
+                sender.send(reply.id, model: reply.model, isWhole: !chat.stream, to: responder) {
+                    reply.subscribe($0)
                 }
-            } else {
-                let reader = WholeAnswerReader(responder)
-                reader.follow(reply)
-                if !responder.isWaiting {
-                    reply.readerLeft()
+                await reply.run()
+            case .known(let reply):
+                sender.send(reply.id, model: reply.model, isWhole: !chat.stream, to: responder) {
+                    service.subscribe($0, to: reply, from: ReplyPosition())
                 }
             }
-            await reply.run()
         } catch {
             responder.refuse(error)
         }
@@ -57,17 +47,16 @@ struct ChatRoute: Sendable {
     private func decode(
         _ request: Request, _ responder: Responder, requiringModel: Bool = true
     ) throws(RelayError) -> ChatRequest {
+        let chat: ChatRequest
         do throws(ChatRequestError) {
-            let chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)
-            responder.annotate(Annotation.appID, chat.appID)
-            return chat
+            chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }
+        responder.annotate(Annotation.appID, chat.appID)
+        if let parent = chat.parent, TurnParent(parsing: parent) == nil {
+            throw RelayError(.invalidRequest, "parent must be \"start\" or the id of a reply.")
+        }
+        return chat
     }
-
-    /// Nothing on the way may hold the stream back, change or keep it.
-    private static let streamFields: Fields = [
-        .contentType: "text/event-stream", .cacheControl: "no-cache, no-transform", .xAccelBuffering: "no",
-    ]
 }

@@ -27,27 +27,35 @@ extension RelayError.Code {
 
 extension Responder {
     /// Answers with an error as JSON; 503 says when to come back.
-    func refuse(_ error: RelayError) {
-        annotate(Annotation.code, error.code.rawValue)
-        if !error.detail.isEmpty {
-            annotate(Annotation.detail, error.detail)
-        }
+    func refuse(_ error: RelayError, fields: Fields = [:]) {
+        annotate(error)
         var body = ByteBuffer()
         body.append("{\"error\":")
         body.append(jsonString: error.message)
         body.append(",\"code\":")
         body.append(jsonString: error.code.rawValue)
         body.append("}\n")
-        var fields: Fields = [.contentType: "application/json"]
+        var fields = fields
+        fields.set(.contentType, "application/json")
         if error.code.status == .serviceUnavailable {
             fields.set(.retryAfter, FieldValue(1))
         }
         respond(error.code.status, fields: fields, body: body)
     }
 
-    /// Answers 200 with a JSON text.
-    func respond(json: ByteBuffer) {
-        respond(.ok, fields: [.contentType: "application/json"], body: json)
+    /// Notes an error for the log.
+    func annotate(_ error: RelayError) {
+        annotate(Annotation.code, error.code.rawValue)
+        if !error.detail.isEmpty {
+            annotate(Annotation.detail, error.detail)
+        }
+    }
+
+    /// Answers with a JSON text.
+    func respond(_ status: Status = .ok, json: ByteBuffer, fields: Fields = [:]) {
+        var fields = fields
+        fields.set(.contentType, "application/json")
+        respond(status, fields: fields, body: json)
     }
 
     /// Answers 200 with `{}`.

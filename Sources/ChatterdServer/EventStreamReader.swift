@@ -1,77 +1,95 @@
 import Bytes
 import HTTP
 import HTTPServer
-import LanguageModels
 import Relay
 
-/// Turns a reply into the events of `/llmchat`: this is where a line of the model becomes bytes for the client.
+/// Turns a reply into the events of a response: this is where a line of the model becomes bytes for the client.
 ///
 /// Confined to its shard.
 final class EventStreamReader: ReplyReader {
     private let stream: ResponseStream
     private let responder: Responder
+    private let model: String
     private let unsentLimit: Int
-    private var isHolding = false
-    private var reply: Reply?
+    private var isFull = false
+    private var subscription: ReplySubscription?
 
-    init(_ stream: ResponseStream, responder: Responder, unsentLimit: Int) {
+    init(_ stream: ResponseStream, responder: Responder, model: String, unsentLimit: Int) {
         self.stream = stream
         self.responder = responder
+        self.model = model
         self.unsentLimit = unsentLimit
     }
 
-    /// Reads the reply from its start; a client that leaves is reported to it.
-    func follow(_ reply: Reply, keepAlive: Duration) {
+    /// Reads on; a client that leaves is reported, even if it has left before.
+    func follow(_ subscription: ReplySubscription, keepAlive: Duration) {
+        guard !stream.isClosed else {
+            subscription.readerLeft()
+            return
+        }
+        self.subscription = subscription
         // The stream lets go of these when it ends. No weak references: they would slow down every token.
-        stream.onClientGone = { reply.readerLeft() }
+        stream.onClientGone = { [self] in self.subscription.take()?.readerLeft() }
         stream.onDrained = { [self] in
-            guard isHolding else { return }
-            isHolding = false
-            reply.resume()
+            guard isFull else { return }
+            isFull = false
+            self.subscription?.readerCanTakeMore()
         }
         stream.onSilence(after: keepAlive) { [stream] in
             // A comment with a colon: the course's clients take any other line for a fault.
             stream.write { EventEncoder.append(comment: "keep-alive", to: &$0) }
         }
-        self.reply = reply
-        reply.attach(self)
     }
 
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
-        // A JSON object that a generation hands on holds no line end.
-        stream.write { EventEncoder.append(id: position.text, line: line, to: &$0) }
-        if stream.unsentCount > unsentLimit, !isHolding {
-            isHolding = true
-            reply?.hold()
-            stream.awaitDrain()
+        // A JSON object that a reply hands on holds no line end.
+        if position.isPlainNumber {
+            stream.write { EventEncoder.append(id: position.text, line: line, to: &$0) }
+        } else {
+            stream.write { EventEncoder.append(data: line, to: &$0) { position.append(to: &$0) } }
         }
-        return !isHolding
+        if stream.unsentCount <= unsentLimit { return true }
+        isFull = true
+        stream.awaitDrain()
+        return false
     }
 
-    func reset(to position: ReplyPosition) {}
+    func reset(to position: ReplyPosition) {
+        var data = ByteBuffer()
+        data.append("{\"reset\":true,\"attempt\":")
+        data.append(decimal: position.attempt)
+        data.append("}")
+        stream.write { EventEncoder.append(name: .reset, data: data.bytes, to: &$0) { position.append(to: &$0) } }
+    }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        stream.write { EventEncoder.append(id: position.text, line: ending.lastEvent.span, to: &$0) }
-        reply = nil
-        stream.finish()
-    }
-
-    func fail(_ error: RelayError) {
-        responder.annotate(Annotation.code, error.code.rawValue)
-        if !error.detail.isEmpty {
-            responder.annotate(Annotation.detail, error.detail)
+        let event = LastEvent(of: ending, model: model)
+        if let error = event.error {
+            responder.annotate(error)
         }
-        stream.write { Self.append(error, model: reply?.model ?? "", to: &$0) }
-        reply = nil
+        var position = position
+        position.isEnd = true
+        stream.write { buffer in
+            EventEncoder.append(name: event.error == nil ? nil : .error, data: event.data.span, to: &buffer) {
+                position.append(to: &$0)
+            }
+        }
+        subscription = nil
         stream.finish()
     }
 
-    /// Appends an `error` event that both generations of the course's clients can read.
-    static func append(_ error: RelayError, model: String, to buffer: inout ByteBuffer) {
-        var data = ByteBuffer()
-        OllamaAnswer(model: model).appendError(
-            error.message, code: error.code.rawValue, isRetryable: error.code.isRetryable, at: WallClock.nanoseconds(),
-            to: &data)
-        EventEncoder.append(name: .error, data: data.bytes, to: &buffer)
+    /// Without an id, because the reply itself is not over: the client may come back for the rest.
+    func fail(_ error: RelayError) {
+        responder.annotate(error)
+        let event = LastEvent(error, model: model)
+        stream.write { EventEncoder.append(name: .error, data: event.data.span, to: &$0) }
+        subscription = nil
+        stream.finish()
     }
+}
+
+extension ReplyPosition {
+    /// Whether its text form is nothing but the bytes of text: that of nearly every event.
+    @inline(__always)
+    fileprivate var isPlainNumber: Bool { attempt == 1 && thinking == 0 && toolCalls == 0 && !isEnd }
 }

@@ -8,6 +8,10 @@ enum Route: String, CaseIterable {
     case llmchat = "/llmchat"
     case llmprep = "/llmprep"
     case llmprompt = "/llmprompt"
+    case reply = "/replies/:id"
+    case regenerate = "/replies/:id/regenerate"
+    case choose = "/replies/:id/choose"
+    case conversation = "/conversations/:appID"
     case postchatt = "/postchatt"
     case getchatts = "/getchatts"
     case healthz = "/healthz"
@@ -20,13 +24,21 @@ extension Router {
     /// The table of routes.
     init(_ services: [ShardServices], state: ServerState, configuration: Configuration) {
         self.init()
-        let chat = ChatRoute(services: services, configuration: configuration)
+        let sender = ReplySender(configuration)
+        let chat = ChatRoute(services: services, sender: sender)
+        let reply = ReplyRoute(services: services, sender: sender)
+        let conversation = ConversationRoute(services: services)
         let board = BoardRoute(services: services)
         let status = StatusRoute(services: services, state: state)
         let prompt = PromptRoute(services: services, unsentLimit: configuration.server.unsentLimit)
         on(.post, Route.llmchat.rawValue, chat.answer)
         on(.post, Route.llmprep.rawValue, chat.prepare)
         on(.post, Route.llmprompt.rawValue, prompt.answer)
+        on(.get, Route.reply.rawValue, reply.read)
+        on(.delete, Route.reply.rawValue, reply.stop)
+        on(.post, Route.regenerate.rawValue, reply.regenerate)
+        on(.post, Route.choose.rawValue, reply.choose)
+        on(.delete, Route.conversation.rawValue, conversation.delete)
         on(.post, Route.postchatt.rawValue, board.post)
         on(.get, Route.getchatts.rawValue, board.list)
         on(.get, Route.identity.rawValue, status.identity)

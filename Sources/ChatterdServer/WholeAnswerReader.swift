@@ -1,4 +1,5 @@
 import Bytes
+import HTTP
 import HTTPServer
 import LanguageModels
 import Relay
@@ -6,58 +7,103 @@ import Relay
 /// Turns a reply into one JSON object of Ollama's shape, for requests with `"stream":false`. Confined to its shard.
 final class WholeAnswerReader: ReplyReader {
     private let responder: Responder
-    private var reply: Reply?
+    private let model: String
+    private let location: Fields
+    private var subscription: ReplySubscription?
+    private var text = ByteBuffer()
+    private var thinking = ByteBuffer()
+    private var toolCalls = ByteBuffer()
 
-    init(_ responder: Responder) {
+    init(_ responder: Responder, model: String, location: Fields) {
         self.responder = responder
+        self.model = model
+        self.location = location
     }
 
-    /// Waits for the end of the reply; a client that leaves is reported to it.
-    func follow(_ reply: Reply) {
-        responder.onClientGone = { reply.readerLeft() }
-        self.reply = reply
-        reply.attach(self)
+    /// Waits for the end of the reply; a client that leaves is reported, even if it has left before.
+    func follow(_ subscription: ReplySubscription) {
+        guard responder.isWaiting else {
+            subscription.readerLeft()
+            return
+        }
+        self.subscription = subscription
+        responder.onClientGone = { [self] in self.subscription.take()?.readerLeft() }
     }
 
-    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool { true }
+    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+        // What a reply hands on has been read before.
+        if let fields = try? OllamaLine(line) {
+            gather(fields, of: line)
+        }
+        return true
+    }
 
-    func reset(to position: ReplyPosition) {}
+    func reset(to position: ReplyPosition) {
+        text.removeAll()
+        thinking.removeAll()
+        toolCalls.removeAll()
+    }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        if let reply = reply.take(), let body = Self.object(of: reply) {
-            responder.respond(json: body)
+        subscription = nil
+        let event = LastEvent(of: ending, model: model)
+        if let error = event.error {
+            responder.refuse(error, fields: location)
+        } else if let body = object(endingWith: event.data.span) {
+            responder.respond(json: body, fields: location)
         } else {
-            responder.refuse(RelayError(.internal, "The answer is stored, but could not be put together."))
+            responder.refuse(
+                RelayError(.internal, "The answer is stored, but could not be put together."), fields: location)
         }
     }
 
     func fail(_ error: RelayError) {
-        reply = nil
-        responder.refuse(error)
+        subscription = nil
+        responder.refuse(error, fields: location)
+    }
+
+    private func gather(_ fields: OllamaLine, of line: Span<UInt8>) {
+        if let content = fields.content, !content.range.isEmpty {
+            text.append(decodingJSON: line.extracting(content.range))
+        }
+        if let thought = fields.thinking, !thought.range.isEmpty {
+            thinking.append(decodingJSON: line.extracting(thought.range))
+        }
+        if let calls = fields.toolCalls {
+            if !toolCalls.isEmpty {
+                toolCalls.append(UInt8(ascii: ","))
+            }
+            toolCalls.append(line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
+        }
     }
 
     /// The last line of the reply, with the whole text in its message; nothing when the line does not read.
-    private static func object(of reply: Reply) -> ByteBuffer? {
-        guard let line = reply.finalLine else { return nil }
-        let last = line.span
-        guard let message = (try? OllamaLine(last))?.message else { return nil }
-        var body = ByteBuffer(capacity: reply.text.count + last.count + 128)
+    private func object(endingWith last: Span<UInt8>) -> ByteBuffer? {
+        guard let fields = try? OllamaLine(last), let message = fields.message else { return nil }
+        gather(fields, of: last)
+        let (text, thinking, toolCalls) = (text, thinking, toolCalls)
+        var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 128)
         body.append(last.extracting(first: message.lowerBound))
-        body.append("{\"role\":\"assistant\",\"content\":")
-        let text = reply.text
-        body.append(jsonString: text.bytes)
-        if !reply.thinking.isEmpty {
-            body.append(",\"thinking\":")
-            let thinking = reply.thinking
-            body.append(jsonString: thinking.bytes)
-        }
-        if !reply.toolCalls.isEmpty {
-            body.append(",\"tool_calls\":[")
-            body.append(reply.toolCalls)
-            body.append("]")
-        }
-        body.append("}")
+        body.append(assistantSaying: text.bytes, thinking: thinking.bytes, toolCalls: toolCalls.bytes)
         body.append(last.extracting(message.upperBound..<last.count))
         return body
+    }
+}
+
+extension ByteBuffer {
+    /// Appends a message of the model with all of its parts; tool calls are JSON objects with commas between them.
+    mutating func append(assistantSaying text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>) {
+        append("{\"role\":\"assistant\",\"content\":")
+        append(jsonString: text)
+        if !thinking.isEmpty {
+            append(",\"thinking\":")
+            append(jsonString: thinking)
+        }
+        if !toolCalls.isEmpty {
+            append(",\"tool_calls\":[")
+            append(toolCalls)
+            append("]")
+        }
+        append("}")
     }
 }

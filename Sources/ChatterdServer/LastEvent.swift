@@ -1,0 +1,71 @@
+import Bytes
+import LanguageModels
+import Relay
+
+/// The data of the event that says how a reply ended, also of one whose process died before it could say so.
+struct LastEvent {
+    /// A JSON object on one line.
+    let data: [UInt8]
+    /// What it says went wrong, if it is an `error` event.
+    let error: RelayError?
+
+    init(of ending: ReplyEnding, model: String) {
+        if ending.lastEvent.isEmpty {
+            self = ending.isError ? LastEvent(Self.silence, model: model) : LastEvent(model: model)
+        } else {
+            data = ending.lastEvent
+            error = ending.isError ? Self.error(in: ending.lastEvent.span) : nil
+        }
+    }
+
+    /// An `error` event that both generations of the course's clients can read.
+    init(_ error: RelayError, model: String) {
+        var data = ByteBuffer()
+        OllamaAnswer(model: model).appendError(
+            error.message, code: error.code.rawValue, isRetryable: error.code.isRetryable, at: WallClock.nanoseconds(),
+            to: &data)
+        self.data = data.array
+        self.error = error
+    }
+
+    private init(model: String) {
+        var data = ByteBuffer()
+        OllamaAnswer(model: model).appendEnd(
+            at: WallClock.nanoseconds(), doneReason: "stop", promptTokens: nil, answerTokens: nil, to: &data)
+        self.data = data.array
+        error = nil
+    }
+
+    private static let silence = RelayError(.interrupted, "The answer broke off here, because the server was stopped.")
+
+    private static func error(in data: Span<UInt8>) -> RelayError {
+        var code = RelayError.Code.internal
+        var message = silence.message
+        JSONMembers.forEach(of: data) { reader, key, value in
+            let text = data.extracting(value)
+            guard text[0] == UInt8(ascii: "\"") else { return }
+            if reader.matches(key, "error") {
+                message = String(decodingJSON: text.extracting(1..<text.count - 1))
+            } else if reader.matches(key, "code") {
+                let name = String(decodingJSON: text.extracting(1..<text.count - 1))
+                code = RelayError.Code.all.first { $0.rawValue == name } ?? code
+            }
+        }
+        return RelayError(code, message)
+    }
+}
+
+/// A walk over the members of a JSON object.
+enum JSONMembers {
+    /// Calls `body` with each member, up to where the text is no JSON object.
+    static func forEach(
+        of object: Span<UInt8>, _ body: (borrowing JSONReader, JSONString, Range<Int>) -> Void
+    ) {
+        var reader = JSONReader(object)
+        // Written by ourselves: what does not read has no members.
+        guard (try? reader.beginObject()) != nil else { return }
+        while let key = try? reader.nextKey(), let value = try? reader.skipValue() {
+            body(reader, key, value)
+        }
+    }
+}

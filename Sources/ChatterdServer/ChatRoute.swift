@@ -47,16 +47,12 @@ struct ChatRoute: Sendable {
     private func decode(
         _ request: Request, _ responder: Responder, requiringModel: Bool = true
     ) throws(RelayError) -> ChatRequest {
-        let chat: ChatRequest
         do throws(ChatRequestError) {
-            chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)
+            let chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)
+            responder.annotate(Annotation.appID, chat.appID)
+            return chat
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }
-        responder.annotate(Annotation.appID, chat.appID)
-        if let parent = chat.parent, TurnParent(parsing: parent) == nil {
-            throw RelayError(.invalidRequest, "parent must be \"start\" or the id of a reply.")
-        }
-        return chat
     }
 }

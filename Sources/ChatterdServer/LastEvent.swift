@@ -14,16 +14,14 @@ struct LastEvent {
             self = ending.isError ? LastEvent(Self.silence, model: model) : LastEvent(model: model)
         } else {
             data = ending.lastEvent
-            error = ending.isError ? Self.error(in: ending.lastEvent.span) : nil
+            error = ending.isError ? ending.cause ?? Self.error(in: ending.lastEvent.span) : nil
         }
     }
 
     /// An `error` event that both generations of the course's clients can read.
     init(_ error: RelayError, model: String) {
         var data = ByteBuffer()
-        OllamaAnswer(model: model).appendError(
-            error.message, code: error.code.rawValue, isRetryable: error.code.isRetryable, at: WallClock.nanoseconds(),
-            to: &data)
+        OllamaAnswer(model: model).appendError(error, at: WallClock.nanoseconds(), to: &data)
         self.data = data.array
         self.error = error
     }

@@ -12,6 +12,9 @@ struct RouterTests {
         router.on(.get, "/replies/:id", nothing)
         router.on(.delete, "/replies/:id", nothing)
         router.on(.get, "/replies", nothing)
+        router.on(.post, "/replies/:id/choose", nothing)
+        router.on(.get, "/replies/newest", nothing)
+        router.on(.get, "/:any/of/them", nothing)
         return router
     }()
 
@@ -43,7 +46,26 @@ struct RouterTests {
         (.head, "/replies/12", "/replies/:id 12"),
         (.get, "/replies/12/", "/replies/:id 12"),
         (.get, "/replies/a%20b", "/replies/:id a b"),
-        (.get, "/replies/a%2Fb", "/replies/:id a%2Fb"),
+        (.get, "/replies/a%2Fb", "/replies/:id a/b"),
+        (.get, "/replies/a%252Fb", "/replies/:id a%2Fb"),
+        (.get, "/replies/a+b", "/replies/:id a+b"),
+        (.get, "/replies/%C3%A9", "/replies/:id é"),
+        (.get, "/replies/newest", "/replies/newest -"),
+        (.get, "/replies/newest/", "/replies/newest -"),
+        (.post, "/replies/12/choose", "/replies/:id/choose 12"),
+        (.post, "/replies/12/choose/?a", "/replies/:id/choose 12"),
+        (.post, "/replies/newest/choose", "/replies/:id/choose newest"),
+        (.post, "/replies/a%2Fb/choose", "/replies/:id/choose a/b"),
+        (.get, "/replies/12/choose", "wrong OPTIONS, POST"),
+        (.post, "/replies//choose", "nothing"),
+        (.post, "/replies/choose", "wrong DELETE, GET, HEAD, OPTIONS"),
+        (.post, "/replies/12/choose/1", "nothing"),
+        (.post, "/replies/1/2/choose", "nothing"),
+        (.post, "/Replies/12/choose", "nothing"),
+        (.get, "/replies//", "nothing"),
+        (.get, "/some/of/them", "/:any/of/them some"),
+        (.get, "//of/them", "nothing"),
+        (.get, "/of/them", "nothing"),
         (.get, "/replies/1/2", "nothing"),
         (.put, "/replies/12", "wrong DELETE, GET, HEAD, OPTIONS"),
         (.options, "/replies/12", "options DELETE, GET, HEAD, OPTIONS"),

@@ -16,6 +16,14 @@ struct ChatRequestRefusal: Sendable, CustomTestStringConvertible {
     }
 
     var testDescription: String { message }
+
+    fileprivate static func onDisconnect(
+        _ value: String, _ problem: ChatRequestError.Problem, _ found: String = ""
+    ) -> ChatRequestRefusal {
+        ChatRequestRefusal(
+            .request(adding: ",\"on_disconnect\":\(value)"), problem, "on_disconnect",
+            "on_disconnect must be \"finish\", \"cancel\" or whole seconds from 0 to 86400\(found).")
+    }
 }
 
 extension String {
@@ -111,4 +119,25 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(
         .request(adding: #","stream":"no""#), .wrongType, "stream", "stream must be true or false, not a string."),
     .init(.request(adding: #","stream":0"#), .wrongType, "stream", "stream must be true or false, not a number."),
+    .init(.request(adding: #","parent":7"#), .wrongType, "parent", "parent must be a string, not a number."),
+    .init(.request(adding: #","parent":"""#), .empty, "parent", "parent must not be empty."),
+    .init(
+        .request(adding: #","parent":"\#(String(repeating: "0", count: 37))""#), .tooLong, "parent",
+        "parent has 37 characters; at most 36 are allowed."),
+    .onDisconnect("true", .wrongType, ", not a boolean"),
+    .onDisconnect("[]", .wrongType, ", not an array"),
+    .onDisconnect(#""30""#, .unknownValue),
+    .onDisconnect(#""Finish""#, .unknownValue),
+    .onDisconnect(#""""#, .unknownValue),
+    .onDisconnect("-1", .unknownValue),
+    .onDisconnect("1.5", .unknownValue),
+    .onDisconnect("1e2", .unknownValue),
+    .onDisconnect("86401", .unknownValue),
+    .onDisconnect("99999999999999999999", .unknownValue),
+    .init(
+        .request(adding: #","on_interrupt":1"#), .wrongType, "on_interrupt",
+        "on_interrupt must be a string, not a number."),
+    .init(
+        .request(adding: #","on_interrupt":"again""#), .unknownValue, "on_interrupt",
+        #"on_interrupt must be "close" or "regenerate"."#),
 ]

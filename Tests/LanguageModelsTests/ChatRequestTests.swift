@@ -24,6 +24,42 @@ struct ChatRequestTests {
         #expect(try ChatRequest(json: .request(adding: member)).stream == expected)
     }
 
+    @Test(
+        arguments: [
+            ("", nil), (#","on_disconnect":null"#, nil), (#","on_disconnect":"finish""#, .finish),
+            (#","on_disconnect":"cancel""#, .cancel(after: .zero)), (#","on_disconnect":0"#, .cancel(after: .zero)),
+            (#","on_disconnect":90"#, .cancel(after: .seconds(90))),
+            (#","on_disconnect":86400"#, .cancel(after: .seconds(86_400))),
+            (#","on_disconnect":1,"on_\u0064isconnect":2"#, .cancel(after: .seconds(2))),
+        ] as [(String, DisconnectPolicy?)])
+    func whatComesOfALonelyReplyIsSaid(_ member: String, _ expected: DisconnectPolicy?) throws {
+        let request = try ChatRequest(json: .request(adding: member))
+        #expect(request.onDisconnect == expected)
+        #expect(request.passThrough.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("", .close), (#","on_interrupt":null"#, .close), (#","on_interrupt":"close""#, .close),
+            (#","on_interrupt":"regenerate""#, .regenerate),
+        ] as [(String, InterruptPolicy)])
+    func whatComesOfAnInterruptedReplyIsSaid(_ member: String, _ expected: InterruptPolicy) throws {
+        let request = try ChatRequest(json: .request(adding: member))
+        #expect(request.onInterrupt == expected)
+        #expect(request.passThrough.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("", nil), (#","parent":null"#, nil), (#","parent":"start""#, "start"),
+            (#","parent":"3ba4cc87-d4a4-4eb1-9d35-12b019e508c8""#, "3ba4cc87-d4a4-4eb1-9d35-12b019e508c8"),
+        ] as [(String, String?)])
+    func aRequestMayFollowAnEarlierReply(_ member: String, _ expected: String?) throws {
+        let request = try ChatRequest(json: .request(adding: member))
+        #expect(request.parent == expected)
+        #expect(request.passThrough.isEmpty)
+    }
+
     @Test func membersForTheModelAreKeptAsTheyCame() throws {
         let request = try ChatRequest(
             json: .request(

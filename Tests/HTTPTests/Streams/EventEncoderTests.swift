@@ -38,6 +38,14 @@ import Testing
         #expect(EventID(17).text == "17")
     }
 
+    @Test func anIDOfAnyBytesIsWrittenInPlace() {
+        var buffer = ByteBuffer()
+        let data = Array("x\ny".utf8)
+        EventEncoder.append(data: data.span, to: &buffer) { $0.append("12.5") }
+        EventEncoder.append(name: .reset, data: data.span.extracting(first: 1), to: &buffer) { $0.append("2~0-end") }
+        #expect(buffer.string == "id: 12.5\ndata: x\ndata: y\n\nid: 2~0-end\nevent: reset\ndata: x\n\n")
+    }
+
     @Test func aCommentStaysOnOneLineAndHasAColon() {
         var buffer = ByteBuffer()
         EventEncoder.append(comment: "keep\r\nalive\0", to: &buffer)

@@ -50,12 +50,18 @@ public final class Application: Sendable {
             var random = SystemRandomNumberGenerator()
             let lease = ProcessLease(id: ReplyID(using: &random))
             let turns = TurnBoard(limits: RelayLimits(configuration))
+            let directory = ReplyDirectory()
             var services: [ShardServices] = []
             for shard in shards {
                 services.append(
                     try ShardServices(
                         shard: shard, configuration: configuration, upstreams: configuration.upstreams.list,
-                        target: target, turns: turns, lease: lease, log: log))
+                        target: target, turns: turns, directory: directory, lease: lease, log: log))
+            }
+            let journal = Journal(
+                services: services.map(\.chat), tick: RelayLimits(configuration).journalTick)
+            for service in services {
+                service.chat.journal = journal
             }
             let state = ServerState()
             var environment = Environment()

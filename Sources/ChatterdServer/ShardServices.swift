@@ -20,7 +20,7 @@ final class ShardServices: Sendable {
     /// - Throws: what the configuration's upstreams lack.
     init(
         shard: Shard, configuration: Configuration, upstreams: [Configuration.Upstream], target: ConnectionTarget,
-        turns: TurnBoard, lease: ProcessLease, log: Log
+        turns: TurnBoard, directory: ReplyDirectory, lease: ProcessLease, log: Log
     ) throws(StartError) {
         self.shard = shard
         var store = PostgresConfiguration(target: target)
@@ -69,7 +69,7 @@ final class ShardServices: Sendable {
             store: PostgresConversationStore(
                 pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit),
             models: ModelDirectory(first, Array(entries.dropFirst())),
-            limits: RelayLimits(configuration), board: turns,
+            limits: RelayLimits(configuration), board: turns, directory: directory,
             scheduler: Scheduler(
                 makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
                 spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },

@@ -1,3 +1,4 @@
+import Bytes
 import LanguageModels
 
 /// The use cases of the relay on one shard. Confined to its shard.
@@ -6,52 +7,137 @@ public final class ChatService: @unchecked Sendable {
     let models: ModelDirectory
     let limits: RelayLimits
     let board: TurnBoard
+    let directory: ReplyDirectory
     let scheduler: Scheduler
+    /// The process's journal; set before the first prompt.
+    public var journal: Journal?
     private let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
     private var isEnding = false
-    private var replies: [ObjectIdentifier: Reply] = [:]
+    /// The replies that this shard makes.
+    private var replies: [ReplyID: Reply] = [:]
+    /// The replies that are made elsewhere, and read here.
+    var followers: [ReplyID: ReplyFollower] = [:]
 
-    /// Makes the service of a shard; the board is the same for all shards of the process.
+    /// Makes the service of a shard; board and directory are the same for all shards of the process.
     public init(
         store: any ConversationStore, models: ModelDirectory, limits: RelayLimits, board: TurnBoard,
-        scheduler: Scheduler,
-        makeID: @escaping @Sendable () -> ReplyID
+        directory: ReplyDirectory, scheduler: Scheduler, makeID: @escaping @Sendable () -> ReplyID
     ) {
         self.store = store
         self.models = models
         self.limits = limits
         self.board = board
+        self.directory = directory
         self.scheduler = scheduler
         self.makeID = makeID
     }
 
-    /// Commits a prompt, and gives the reply that is to be run.
+    // MARK: - Making replies
+
+    /// Commits a prompt, and gives the reply that is to be run; or the reply that the key was given to before.
     ///
-    /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; nothing is stored then.
-    public func accept(_ request: ChatRequest) async throws(RelayError) -> Reply {
+    /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`, `invalidRequest` and `replyNotFound` for a parent that is none,
+    ///   `idempotencyKeyReused`; nothing is stored then.
+    public func accept(
+        _ request: ChatRequest, key: IdempotencyKey? = nil
+    ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
+        let opening = TurnOpening(
+            appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
+            options: Self.text(of: request.passThrough), parent: try TurnParent(request.parent), key: key,
+            onInterrupt: request.onInterrupt)
         try board.promise(appID: request.appID)
         do throws(RelayError) {
-            let id = makeID()
-            let opening = TurnOpening(appID: request.appID, prompts: request.messages, id: id, model: request.model)
-            guard case .opened(let turn, let history) = try await store.openTurn(opening) else {
-                throw RelayError(
-                    .internal, "The prompt could not be stored.", detail: "openTurn knew a key that was not given")
+            switch try await store.openTurn(opening) {
+            case .opened(let turn, let history):
+                board.open(turn)
+                let reopened = ReopenedTurn(
+                    turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
+                return .started(
+                    begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
+            case .known(let id):
+                let record = try await find(id)
+                board.giveUp(appID: request.appID)
+                return .known(record)
             }
-            board.open(turn)
-            let reply = Reply(id: id, turn: turn, request: request, history: history, service: self)
-            replies[ObjectIdentifier(reply)] = reply
-            if isEnding {
-                // It was on its way when the others were ended.
-                reply.cancel(Self.ending)
-            }
-            return reply
         } catch {
             board.giveUp(appID: request.appID)
             throw error
         }
     }
+
+    /// Begins another answer to the prompt of a reply; the old one is kept.
+    ///
+    /// - Parameter model: the model that is asked; nothing for the same.
+    public func regenerate(
+        _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy
+    ) async throws(RelayError) -> Reply {
+        try refuseWhenStopping()
+        try board.promise(appID: reply.turn.appID)
+        do throws(RelayError) {
+            let turn = try await store.openAlternative(
+                to: reply, as: makeID(), model: model, onInterrupt: onInterrupt)
+            board.open(turn.turn)
+            return begin(turn, passThrough: try Self.members(of: turn), onDisconnect: policy(onDisconnect))
+        } catch {
+            board.giveUp(appID: reply.turn.appID)
+            throw error
+        }
+    }
+
+    /// Makes replies of dead processes again whose clients asked for that, a few at a time.
+    public func adoptAbandoned() async throws(RelayError) {
+        guard !isStopping else { return }
+        for turn in try await store.adoptAbandoned(limit: 16) {
+            board.adopt(turn.turn)
+            let reply = begin(turn, passThrough: try Self.members(of: turn), onDisconnect: .finish)
+            scheduler.spawn { await reply.run() }
+        }
+    }
+
+    private func begin(
+        _ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
+    ) -> Reply {
+        let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, service: self)
+        replies[reply.id] = reply
+        directory.enter(reply.id, self)
+        journal?.begin()
+        if isEnding {
+            // It was on its way when the others were ended.
+            reply.cancel(Self.ending)
+        }
+        return reply
+    }
+
+    private func policy(_ wanted: DisconnectPolicy?) -> DisconnectPolicy {
+        wanted ?? .cancel(after: limits.disconnectGrace)
+    }
+
+    private static func text(of members: [RawMember]) -> [UInt8] {
+        var text = ByteBuffer()
+        text.append(members)
+        return text.array
+    }
+
+    private static func members(of turn: ReopenedTurn) throws(RelayError) -> [RawMember] {
+        do {
+            return try [RawMember](decodingMembers: turn.options)
+        } catch {
+            throw RelayError(.internal, "The request cannot be repeated.", detail: "stored options: \(error)")
+        }
+    }
+
+    func finished(_ reply: Reply) {
+        replies[reply.id] = nil
+        directory.remove(reply.id)
+        board.close(reply.turn)
+    }
+
+    /// The reply of that name, if this shard makes it.
+    func reply(_ id: ReplyID) -> Reply? { replies[id] }
+
+    // MARK: - Conversations
 
     /// Replaces a conversation; the model is not asked.
     ///
@@ -60,6 +146,43 @@ public final class ChatService: @unchecked Sendable {
         try refuseWhenStopping()
         try await store.replaceConversation(appID: request.appID, with: request.messages)
     }
+
+    /// Removes a conversation with all that belongs to it.
+    public func deleteConversation(appID: String) async throws(RelayError) {
+        try await store.deleteConversation(appID: appID)
+    }
+
+    /// Makes what is said next follow a reply.
+    public func choose(_ reply: ReplyRecord) async throws(RelayError) {
+        try await store.choose(reply)
+    }
+
+    // MARK: - The journal
+
+    /// What the replies of this shard have grown by.
+    func journalEntries() -> [JournalEntry] {
+        let now = scheduler.now()
+        return replies.values.compactMap { $0.journalEntry(at: now) }
+    }
+
+    /// Entries are in the store, or could not be written; those of other shards are passed over.
+    func journalled(_ entries: [JournalEntry], isWritten: Bool) {
+        for entry in entries {
+            replies[entry.id]?.journalled(entry.page, isWritten: isWritten)
+        }
+    }
+
+    /// Another process tells a reply of this shard something.
+    func receive(_ signal: ReplySignal) {
+        guard let reply = replies[signal.id] else { return }
+        switch signal.kind {
+        case .stop: reply.stop()
+        case .read: reply.isReadElsewhere()
+        case .gone: reply.isGone()
+        }
+    }
+
+    // MARK: - Stopping
 
     /// Takes no more prompts; replies that are running go on.
     public func stopAccepting() {
@@ -85,9 +208,26 @@ public final class ChatService: @unchecked Sendable {
             throw RelayError(.shuttingDown, "The server is being stopped. Try again in a moment.")
         }
     }
+}
 
-    func finished(_ reply: Reply) {
-        replies[ObjectIdentifier(reply)] = nil
-        board.close(reply.turn)
+/// What came of a prompt.
+public enum AcceptedPrompt {
+    /// It is committed; the reply is to be run.
+    case started(Reply)
+    /// It was accepted before.
+    case known(ReplyRecord)
+}
+
+extension TurnParent {
+    /// Reads what a request names as its parent; nothing for none.
+    init?(_ text: String?) throws(RelayError) {
+        guard let text else { return nil }
+        if text == "start" {
+            self = .start
+        } else if let id = ReplyID(parsing: text) {
+            self = .reply(id)
+        } else {
+            throw RelayError(.invalidRequest, "parent must be the id of a reply, or \"start\".")
+        }
     }
 }

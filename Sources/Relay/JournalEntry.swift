@@ -26,11 +26,14 @@ public struct ReplySignal: Sendable, Hashable {
     public enum Kind: String, Sendable, CaseIterable {
         /// Somebody wants it to stop.
         case stop
-        /// Somebody reads it there; holds for ten seconds.
+        /// Somebody reads it there; holds for `readLifetime`.
         case read
         /// The store has no such reply in the making any more: its conversation was replaced or deleted, or it was given up.
         case gone
     }
+
+    /// How long a sign that somebody reads counts.
+    public static let readLifetime = Duration.seconds(10)
 
     /// Makes a signal.
     public init(id: ReplyID, kind: Kind) {

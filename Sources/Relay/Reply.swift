@@ -4,22 +4,14 @@ import LanguageModels
 /// The answer to one turn, from the commit of its prompts to the commit of its text. Confined to its shard.
 ///
 /// It gathers what the model says while it hands every line on, so that what was streamed is what is stored. It goes on without
-/// a reader for the grace that the limits give.
-public final class Reply: GenerationConsumer, @unchecked Sendable {
+/// a reader as long as its policy says.
+public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     /// Its name.
     public let id: ReplyID
     /// The turn that this reply closes.
     public let turn: Turn
     /// The model that was asked for.
     public let model: String
-    /// The text so far.
-    public private(set) var text = ByteBuffer()
-    /// What the model thought aloud so far.
-    public private(set) var thinking = ByteBuffer()
-    /// The elements of the model's tool calls so far, with commas between them.
-    public private(set) var toolCalls = ByteBuffer()
-    /// The line with `"done":true`, once it has come.
-    public private(set) var finalLine: [UInt8]?
 
     private enum Phase {
         /// Earlier turns of the conversation are not closed yet, or the model has not been asked.
@@ -28,75 +20,204 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         case generating(any Generation)
         /// The model is done; the reply is being stored.
         case storing
-        /// The reader has been told the end.
-        case ended
+        /// The readers have been told the end.
+        case ended(ReplyEnding)
     }
 
     private let service: ChatService
-    private let request: ChatRequest
+    private let attempt: Int
+    private let passThrough: [RawMember]
+    private let onDisconnect: DisconnectPolicy
+    private let begunAt: UInt64
     private var history: TurnHistory?
     private var phase = Phase.waiting
-    private var reader: (any ReplyReader)?
-    private var cancellation: RelayError?
-    private var generated: CheckedContinuation<RelayError?, Never>?
-    private var pause: CheckedContinuation<Void, Never>?
-    private var pauseAlarm: (any Alarm)?
+    private var content: ReplyContent
+    private var finalLine: [UInt8]?
+
+    /// The readers that keep up.
+    private var audience = ReplyAudience()
+    /// The readers, with those that are behind.
+    private var readerCount = 0
+    /// Whether the model waits for the only reader.
+    private var isHeld = false
+    /// The followers on other shards; they count as readers.
+    private var watches: [ReplyWatch] = []
+    private let lines: ReplyLines
     private var graceAlarm: (any Alarm)?
 
-    init(id: ReplyID, turn: Turn, request: ChatRequest, history: TurnHistory, service: ChatService) {
-        self.id = id
-        self.turn = turn
-        self.request = request
-        self.history = history
+    private var cancellation: RelayError?
+    private var generated: CheckedContinuation<RelayError?, Never>?
+    private let pause: Pause
+    /// An entry of this reply is on its way to the store.
+    private var isBeingJournalled = false
+    private var journalRound: CheckedContinuation<Void, Never>?
+
+    init(_ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, service: ChatService) {
+        id = turn.id
+        self.turn = turn.turn
+        model = turn.model
+        attempt = turn.attempt
+        history = turn.history
+        self.passThrough = passThrough
+        self.onDisconnect = onDisconnect
         self.service = service
-        model = request.model
+        content = ReplyContent(attempt: turn.attempt)
+        pause = Pause(on: service.scheduler)
+        begunAt = service.scheduler.now()
+        lines = ReplyLines(model: turn.model, createdAt: service.scheduler.timeOfDay())
+    }
+
+    /// What the store knows of it.
+    public var record: ReplyRecord {
+        ReplyRecord(
+            id: id, turn: turn, model: model, state: ending?.state, attempt: attempt, isAbandoned: false, createdAt: 0,
+            finishedAt: nil)
+    }
+
+    private var ending: ReplyEnding? {
+        if case .ended(let ending) = phase { ending } else { nil }
+    }
+
+    // MARK: - Readers
+
+    /// Hands the reply to a reader, from its start on; the reader hears nothing before this returns.
+    public func subscribe(_ reader: any ReplyReader) -> ReplySubscription {
+        subscribe(reader, from: ReplyPosition(attempt: attempt))
+    }
+
+    func subscribe(_ reader: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
+        readerCount += 1
+        graceAlarm?.cancel()
+        letFullReadersFallBehind()
+        let subscription = ReplySubscription(
+            reader, from: position, of: self, lines: lines, scheduler: service.scheduler, limits: service.limits)
+        subscription.start()
+        return subscription
+    }
+
+    /// Whoever held the model back is not the only reader any more.
+    private func letFullReadersFallBehind() {
+        guard isHeld else { return }
+        for subscription in audience.members where subscription.isFull {
+            subscription.fallBehind()
+        }
+        release()
     }
 
     /// How far it has got.
-    public var position: ReplyPosition {
-        ReplyPosition(text: text.count, thinking: thinking.count, toolCalls: toolCalls.count)
+    var position: ReplyPosition { ending == nil ? content.visible : endPosition }
+
+    func attach(_ subscription: ReplySubscription) {
+        audience.insert(subscription)
     }
 
-    /// Whether the reader has been told the end.
-    public var isEnded: Bool {
-        if case .ended = phase { true } else { false }
+    func detach(_ subscription: ReplySubscription) {
+        audience.remove(subscription)
     }
 
-    // MARK: - The reader
-
-    /// Hands the reply to a reader; there is one, from before `run`.
-    public func attach(_ reader: any ReplyReader) {
-        self.reader = reader
+    func drained(_ subscription: ReplySubscription) {
+        release()
     }
 
-    /// The reader is gone: the reply goes on for the grace, and is then cancelled.
-    public func readerLeft() {
-        guard reader != nil, !isEnded else { return }
-        reader = nil
-        resume()
-        let left = RelayError(.cancelled, "The client left, and did not come back in time.")
-        guard service.limits.disconnectGrace > .zero else {
-            cancel(left)
+    func left(_ subscription: ReplySubscription) {
+        readerCount -= 1
+        checkReaders()
+    }
+
+    /// When nobody reads any more, the policy says for how long the reply goes on.
+    private func checkReaders() {
+        guard readerCount == 0, watches.isEmpty, ending == nil else { return }
+        release()
+        guard case .cancel(let grace) = onDisconnect else { return }
+        guard grace > .zero else {
+            cancel(Self.abandoned)
             return
         }
-        let alarm = service.scheduler.makeAlarm { [unowned self] in cancel(left) }
-        alarm.set(after: service.limits.disconnectGrace)
-        graceAlarm = alarm
+        setGrace(grace)
     }
 
-    /// The reader cannot take more for now.
-    public func hold() {
-        if case .generating(let generation) = phase {
-            generation.pause()
+    /// Somebody reads it in another process.
+    func isReadElsewhere() {
+        guard readerCount == 0, watches.isEmpty, ending == nil, case .cancel(let grace) = onDisconnect else { return }
+        setGrace(ReplySignal.readLifetime + grace)
+    }
+
+    private func setGrace(_ grace: Duration) {
+        if graceAlarm == nil {
+            graceAlarm = service.scheduler.makeAlarm { [unowned self] in cancel(Self.abandoned) }
         }
+        graceAlarm?.set(after: grace)
     }
 
-    /// The reader can take more.
-    public func resume() {
+    private static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
+    private static let stopped = RelayError(.cancelled, "The reply was stopped.")
+
+    private func release() {
+        guard isHeld else { return }
+        isHeld = false
         if case .generating(let generation) = phase {
             generation.resume()
         }
     }
+
+    /// A reader can take no more for now: if it is the only one, the model waits for it.
+    private func full(_ subscription: ReplySubscription) {
+        guard readerCount == 1, watches.isEmpty else {
+            subscription.fallBehind()
+            return
+        }
+        guard !isHeld, case .generating(let generation) = phase else { return }
+        isHeld = true
+        generation.pause()
+    }
+
+    func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        if let page = memoryPage(from: position) { return page }
+        return try await service.store.readReply(record, from: position)
+    }
+
+    /// Reads on from a position; nothing when that is not in memory.
+    func memoryPage(from position: ReplyPosition) -> ReplyPage? {
+        var page = content.page(from: position)
+        page?.ending = ending
+        return page
+    }
+
+    /// Tells a follower on another shard whenever there is more.
+    func watch(_ watch: ReplyWatch) {
+        watches.append(watch)
+        graceAlarm?.cancel()
+        letFullReadersFallBehind()
+        watch.poke()
+    }
+
+    /// The follower has no readers any more.
+    func stopWatching(_ watch: ReplyWatch) {
+        watches.removeAll { $0 === watch }
+        checkReaders()
+    }
+
+    // MARK: - The journal
+
+    /// What is to be journalled now, if anything.
+    func journalEntry(at now: UInt64) -> JournalEntry? {
+        guard case .generating = phase, !isBeingJournalled, content.unjournalled > 0,
+            .nanoseconds(Int64(clamping: now &- begunAt)) >= service.limits.journalAge
+        else { return nil }
+        isBeingJournalled = true
+        return JournalEntry(turn: turn, id: id, page: content.rest)
+    }
+
+    /// The entry is in the store, or could not be written.
+    func journalled(_ page: ReplyPage, isWritten: Bool) {
+        isBeingJournalled = false
+        if isWritten {
+            content.journalled(to: page.end)
+        }
+        journalRound.take()?.resume()
+    }
+
+    // MARK: - Ending early
 
     /// Ends the reply for a reason; without effect when the model is done already.
     public func cancel(_ reason: RelayError) {
@@ -113,6 +234,18 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
         }
     }
 
+    /// Somebody wants it to end here.
+    func stop() {
+        cancel(Self.stopped)
+    }
+
+    /// The store has no such reply in the making any more.
+    func isGone() {
+        cancel(
+            RelayError(
+                .conversationReplaced, "The conversation was replaced or deleted while the answer was being made."))
+    }
+
     /// Whether a stop of the server should cut short what the reply is waiting for.
     private var isStopping: Bool { service.isStopping }
 
@@ -122,9 +255,10 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
     public func run() async {
         do throws(RelayError) {
             let messages = try await waitForEarlierTurns()
-            try await generate(messages)
-            try await storeAnswer()
-            tellEnd(nil)
+            let lastLine = try await generate(messages)
+            let ending = ReplyEnding(state: .complete, lastEvent: lastLine)
+            try await storeAnswer(ending)
+            tellEnd(ending)
         } catch {
             await keepRemains(of: error)
         }
@@ -164,7 +298,7 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
                 scheduler.run { wakeUp.reply?.wake() }
             }
             if isOpenHere {
-                await pause(atMost: .seconds(30))
+                await pause.wait(atMost: .seconds(30))
                 continue
             }
             let isAbandoned = service.board.isAbandoned(earlier)
@@ -174,38 +308,44 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
                 // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
                 return
             }
-            await pause(atMost: service.limits.turnPoll)
+            await pause.wait(atMost: service.limits.turnPoll)
         }
     }
 
-    private func generate(_ messages: EncodedMessages) async throws(RelayError) {
+    private func generate(_ messages: EncodedMessages) async throws(RelayError) -> [UInt8] {
         let generation = service.models.model(named: model).generate(
-            GenerationRequest(model: model, messages: messages, passThrough: request.passThrough), to: self)
+            GenerationRequest(model: model, messages: messages, passThrough: passThrough), to: self)
         phase = .generating(generation)
         let error = await withCheckedContinuation { generated = $0 }
         if let error { throw error }
-        guard finalLine != nil else {
+        guard let finalLine else {
             throw RelayError(
                 .internal, "The answer ended without its last line.", detail: "a model ended without a line with done")
         }
+        return finalLine
     }
 
     /// Asks the store once to close the turn with what there is.
-    private func close(as state: ReplyState) async throws(RelayError) {
+    private func close(_ ending: ReplyEnding) async throws(RelayError) {
+        if isBeingJournalled {
+            // What is on its way must not come after the end.
+            await withCheckedContinuation { journalRound = $0 }
+        }
+        let rest = content.rest
         try await service.store.closeTurn(
             turn,
             with: ClosingReply(
-                id: id, journalled: ReplyPosition(), text: text.array, thinking: thinking.array,
-                toolCalls: toolCalls.array, ending: ReplyEnding(state: state, lastEvent: finalLine ?? [])))
+                id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
+                ending: ending))
     }
 
     /// Stores the whole answer; hides the store's absence for as long as the limits say.
-    private func storeAnswer() async throws(RelayError) {
+    private func storeAnswer(_ ending: ReplyEnding) async throws(RelayError) {
         let start = service.scheduler.now()
         var delay = Duration.milliseconds(50)
         while true {
             do throws(RelayError) {
-                return try await close(as: .complete)
+                return try await close(ending)
             } catch  where error.code == .storeUnavailable {
                 let left = service.limits.storePatience - .nanoseconds(service.scheduler.now() &- start)
                 guard left > .zero, !isStopping else {
@@ -213,90 +353,83 @@ public final class Reply: GenerationConsumer, @unchecked Sendable {
                         .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
                         detail: error.detail)
                 }
-                await pause(atMost: min(delay, left))
+                await pause.wait(atMost: min(delay, left))
                 delay = min(delay * 2, .seconds(1))
             }
         }
     }
 
-    /// Stores what there is of a reply that failed, and tells the reader; goes on trying while the store is away.
+    /// Stores what there is of a reply that failed, and tells the readers; goes on trying while the store is away.
     private func keepRemains(of failure: RelayError) async {
         phase = .storing
-        let state: ReplyState
-        switch failure.code {
-        case .cancelled: state = .cancelled
-        case .shuttingDown: state = .interrupted
-        case .conversationReplaced, .interrupted:
+        let ending = ReplyEnding(failure, model: model, at: service.scheduler.timeOfDay())
+        if failure.code == .conversationReplaced || failure.code == .interrupted {
             // The place of the reply is gone, or taken.
-            tellEnd(failure)
+            tellEnd(ending)
             return
-        default: state = .failed
         }
         var delay = Duration.seconds(1)
         while true {
             do throws(RelayError) {
-                try await close(as: state)
+                try await close(ending)
                 break
             } catch {
                 // What the store refuses it will refuse again: whoever comes next gives the turn up.
                 guard error.code == .storeUnavailable, !isStopping else { break }
             }
             // Nobody waits any more, but the turn must not stay open for the others.
-            tellEnd(failure)
-            await pause(atMost: delay)
+            tellEnd(ending)
+            await pause.wait(atMost: delay)
             delay = min(delay * 2, .seconds(5))
         }
-        tellEnd(failure)
+        tellEnd(ending)
     }
 
-    private func tellEnd(_ error: RelayError?) {
-        phase = .ended
-        guard let reader = reader.take() else { return }
-        if let error {
-            reader.fail(error)
-        } else {
-            var end = position
-            end.isEnd = true
-            reader.end(ReplyEnding(state: .complete, lastEvent: finalLine ?? []), at: end)
+    private var endPosition: ReplyPosition {
+        var position = content.visible
+        position.isEnd = true
+        return position
+    }
+
+    private func tellEnd(_ ending: ReplyEnding) {
+        guard self.ending == nil else { return }
+        content.showAll()
+        phase = .ended(ending)
+        for subscription in audience.members {
+            subscription.receive(ending: ending, at: endPosition)
+        }
+        poke()
+    }
+
+    private func poke() {
+        for watch in watches {
+            watch.poke()
         }
     }
 
-    // MARK: - Waiting
-
-    private func pause(atMost duration: Duration) async {
-        if pauseAlarm == nil {
-            pauseAlarm = service.scheduler.makeAlarm { [unowned self] in wake() }
-        }
-        pauseAlarm?.set(after: duration)
-        await withCheckedContinuation { pause = $0 }
-        pauseAlarm?.cancel()
-    }
-
-    /// Ends a pause early; the server calls it when it stops.
+    /// Ends a wait early; the server calls it when it stops.
     func wake() {
-        pause.take()?.resume()
+        pause.end()
     }
 
     // MARK: - The model
 
     /// Gathers the line's text and hands the line on.
     public func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
-        if let content = fields.content, !content.range.isEmpty {
-            text.append(decodingJSON: line.extracting(content.range))
-        }
-        if let thought = fields.thinking, !thought.range.isEmpty {
-            thinking.append(decodingJSON: line.extracting(thought.range))
-        }
-        if let calls = fields.toolCalls {
-            if !toolCalls.isEmpty {
-                toolCalls.append(UInt8(ascii: ","))
-            }
-            toolCalls.append(line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
-        }
-        if fields.isDone {
+        content.append(line, fields)
+        guard !fields.isDone else {
             finalLine = line.withUnsafeBufferPointer { Array($0) }
-        } else {
-            _ = reader?.read(line: line, to: position)
+            return
+        }
+        let position = content.visible
+        for subscription in audience.members where !subscription.receive(line: line, to: position) {
+            full(subscription)
+        }
+        if !watches.isEmpty {
+            poke()
+        }
+        if content.unjournalled > service.limits.journalUrgency, !isBeingJournalled {
+            service.journal?.hurry()
         }
     }
 

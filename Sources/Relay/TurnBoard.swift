@@ -66,6 +66,14 @@ public final class TurnBoard: Sendable {
         }
     }
 
+    /// Takes in a turn that another process has left behind; no limit holds it up.
+    func adopt(_ turn: Turn) {
+        state.withLock { state in
+            state.count += 1
+            state.conversations[turn.appID, default: Conversation()].open.insert(turn.number)
+        }
+    }
+
     /// Takes a turn off the board, and wakes who waits for it.
     func close(_ turn: Turn) {
         let waiters = state.withLock { state in

@@ -14,6 +14,26 @@ final class MemoryDatabase: @unchecked Sendable {
         var thinking = ""
     }
 
+    /// A reply from the start of its turn, with what is in its journal.
+    struct Reply {
+        var turn: Turn
+        var model: String
+        var holder: Int
+        var attempt = 1
+        var options: [UInt8] = []
+        var onInterrupt = InterruptPolicy.close
+        var page = ReplyPage(start: ReplyPosition())
+        /// The ending that was stored.
+        var ending: ReplyEnding?
+    }
+
+    /// The replies by their names.
+    var replies: [ReplyID: Reply] = [:]
+    /// What processes are told.
+    var signals: [Int: [ReplySignal]] = [:]
+    /// The keys that were used, with the replies they were used for.
+    var keys: [String: (digest: [UInt8], reply: ReplyID)] = [:]
+
     /// The rows of each conversation, by place.
     private(set) var conversations: [String: [Row]] = [:]
     /// The processes whose lease has run out.
@@ -50,16 +70,32 @@ final class MemoryDatabase: @unchecked Sendable {
         rows(turn.appID).first { $0.seq == turn.number - 1 && $0.turn == turn.number }
     }
 
-    func close(_ turn: Turn, with reply: ClosingReply?) {
+    /// Closes a turn with the text that its reply has now; without a name, as interrupted.
+    func close(_ turn: Turn, as id: ReplyID?, _ state: ReplyState) {
+        let page = id.flatMap { replies[$0]?.page } ?? ReplyPage(start: ReplyPosition())
         let message = ModelMessage(
-            role: "assistant", content: String(decoding: reply?.text ?? [], as: UTF8.self),
-            extras: reply.flatMap {
-                $0.toolCalls.isEmpty ? nil : "\"tool_calls\":[\(String(decoding: $0.toolCalls, as: UTF8.self))]"
-            })
+            role: "assistant", content: String(decoding: page.text, as: UTF8.self),
+            extras: page.toolCalls.isEmpty ? nil : "\"tool_calls\":[\(String(decoding: page.toolCalls, as: UTF8.self))]"
+        )
         insert(
             Row(
-                seq: turn.number, turn: turn.number, message: message, state: reply?.ending.state ?? .interrupted,
-                id: reply?.id, thinking: String(decoding: reply?.thinking ?? [], as: UTF8.self)), into: turn.appID)
+                seq: turn.number, turn: turn.number, message: message, state: state, id: id,
+                thinking: String(decoding: page.thinking, as: UTF8.self)), into: turn.appID)
+    }
+
+    /// Closes a turn whose process is dead, with what is in the journal of its reply.
+    func settle(_ turn: Turn) {
+        guard let id = replies.first(where: { $0.value.turn == turn })?.key else { return }
+        replies[id]?.ending = ReplyEnding(state: .interrupted, lastEvent: [])
+        replies[id]?.holder = 0
+        close(turn, as: id, .interrupted)
+    }
+
+    /// Gives a turn to another process.
+    func take(_ turn: Turn, holder: Int) {
+        for index in rows(turn.appID).indices where rows(turn.appID)[index].turn == turn.number {
+            conversations[turn.appID]?[index].holder = holder
+        }
     }
 
     func mark(_ turn: Turn, _ state: ReplyState) {
@@ -92,5 +128,31 @@ final class MemoryDatabase: @unchecked Sendable {
         }
         let open = states.filter { $0.value == nil && $0.key != turn.number }.keys.sorted()
         return TurnHistory(messages: messages, unfinished: open, isTooLarge: messages.json.count > limit)
+    }
+}
+
+extension ReplyPage {
+    /// Removes what stands beyond a position.
+    mutating func truncate(to position: ReplyPosition) {
+        text = Array(text.prefix(position.text - start.text))
+        thinking = Array(thinking.prefix(position.thinking - start.thinking))
+        toolCalls = Array(toolCalls.prefix(position.toolCalls - start.toolCalls))
+    }
+
+    /// Adds a page that begins where this one ends.
+    mutating func append(_ page: ReplyPage) {
+        text += page.text
+        thinking += page.thinking
+        toolCalls += page.toolCalls
+    }
+
+    /// What stands from a position on.
+    func suffix(from position: ReplyPosition) -> ReplyPage {
+        var start = position
+        start.isEnd = false
+        return ReplyPage(
+            start: start, text: Array(text.dropFirst(position.text - self.start.text)),
+            thinking: Array(thinking.dropFirst(position.thinking - self.start.thinking)),
+            toolCalls: Array(toolCalls.dropFirst(position.toolCalls - self.start.toolCalls)), ending: ending)
     }
 }

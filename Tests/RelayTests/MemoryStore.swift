@@ -3,7 +3,7 @@ import Relay
 
 /// What a store is asked for.
 enum StoreCall: Hashable {
-    case openTurn, settleTurn, history, closeTurn, replace
+    case openTurn, settleTurn, history, closeTurn, replace, journal, find, read, signal
 }
 
 /// What may happen to a call.
@@ -47,7 +47,17 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
         let isLost = try await begin(.openTurn)
+        if let key = opening.key {
+            if let known = database.keys[key.text] {
+                guard known.digest == key.digest else { throw RelayError(.idempotencyKeyReused, "reused") }
+                return .known(known.reply)
+            }
+            database.keys[key.text] = (key.digest, opening.id)
+        }
         let turn = database.append(opening.prompts, to: opening.appID, holder: process)
+        database.replies[opening.id] = MemoryDatabase.Reply(
+            turn: turn, model: opening.model, holder: process, options: opening.options,
+            onInterrupt: opening.onInterrupt)
         try end(isLost)
         return .opened(turn, try read(turn))
     }
@@ -55,15 +65,75 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
-    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] { [] }
-    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] { [] }
-    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? { nil }
+
+    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] {
+        var adopted: [ReopenedTurn] = []
+        for (id, var reply) in database.replies
+        where reply.ending == nil && reply.onInterrupt == .regenerate && database.dead.contains(reply.holder) {
+            reply.holder = process
+            reply.attempt += 1
+            reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
+            database.replies[id] = reply
+            database.take(reply.turn, holder: process)
+            adopted.append(
+                ReopenedTurn(
+                    turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
+                    history: try read(reply.turn)))
+        }
+        return adopted
+    }
+
+    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
+        let isLost = try await begin(.journal)
+        var signals = database.signals[process] ?? []
+        for entry in entries {
+            guard var reply = database.replies[entry.id], reply.ending == nil, reply.holder == process else {
+                signals.append(ReplySignal(id: entry.id, kind: .gone))
+                continue
+            }
+            reply.page.truncate(to: entry.page.start)
+            reply.page.append(entry.page)
+            database.replies[entry.id] = reply
+        }
+        try end(isLost)
+        return signals
+    }
+
+    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? {
+        _ = try await begin(.find)
+        return database.replies[id].map { reply in
+            ReplyRecord(
+                id: id, turn: reply.turn, model: reply.model, state: reply.ending?.state, attempt: reply.attempt,
+                isAbandoned: database.dead.contains(reply.holder), createdAt: 0, finishedAt: nil)
+        }
+    }
+
     func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        _ = try await begin(.read)
+        guard let stored = database.replies[reply.id] else { throw RelayError(.replyNotFound, "gone") }
+        var content = stored.page
+        content.ending = stored.ending
+        guard content.end.covers(position) else {
+            return position.attempt == stored.attempt && stored.ending == nil
+                ? ReplyPage(start: position) : content
+        }
+        return content.suffix(from: position)
+    }
+
+    func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError) {
+        _ = try await begin(.signal)
+        guard let holder = database.replies[reply.id]?.holder else { return }
+        database.signals[holder, default: []].append(ReplySignal(id: reply.id, kind: kind))
+    }
+
+    func choose(_ reply: ReplyRecord) async throws(RelayError) {
         throw Self.refusal
     }
-    func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError) {}
-    func choose(_ reply: ReplyRecord) async throws(RelayError) {}
-    func deleteConversation(appID: String) async throws(RelayError) {}
+
+    func deleteConversation(appID: String) async throws(RelayError) {
+        database.replace(appID, with: [])
+        database.replies = database.replies.filter { $0.value.turn.appID != appID }
+    }
 
     func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
         let isLost = try await begin(.settleTurn)
@@ -72,7 +142,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         let isDead = prompt.holder == process ? isAbandoned : prompt.holder.map { database.dead.contains($0) } ?? true
         guard isDead else { return false }
         guard !refused.contains(.settleTurn) else { throw Self.refusal }
-        database.close(turn, with: nil)
+        database.settle(turn)
         try end(isLost)
         return true
     }
@@ -85,14 +155,22 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let isLost = try await begin(.closeTurn)
         guard !refused.contains(.closeTurn) else { throw Self.refusal }
-        guard database.prompt(of: turn) != nil else {
+        guard database.prompt(of: turn) != nil, var stored = database.replies[reply.id] else {
             throw RelayError(.conversationReplaced, "replaced")
         }
         if let there = database.reply(to: turn) {
-            guard there.id == reply.id else { throw RelayError(.interrupted, "taken") }
+            guard there.id == reply.id, stored.holder == process else { throw RelayError(.interrupted, "taken") }
+            stored.ending = reply.ending
+            database.replies[reply.id] = stored
             database.mark(turn, reply.ending.state)
         } else {
-            database.close(turn, with: reply)
+            stored.page.truncate(to: reply.journalled)
+            stored.page.append(
+                ReplyPage(
+                    start: reply.journalled, text: reply.text, thinking: reply.thinking, toolCalls: reply.toolCalls))
+            stored.ending = reply.ending
+            database.replies[reply.id] = stored
+            database.close(turn, as: reply.id, reply.ending.state)
         }
         try end(isLost)
     }

@@ -94,13 +94,15 @@ struct ReplyTests {
         let relay = TestRelay()
         let post = relay.post("Hi")
         let answer = try relay.answer()
-        post.reply?.hold()
+        post.reader.isFull = true
+        answer.say("a")
         #expect(answer.isPaused)
-        post.reply?.resume()
+        post.subscription?.readerCanTakeMore()
         #expect(!answer.isPaused)
-        post.reply?.hold()
+        answer.say("b")
+        #expect(answer.isPaused)
         // Nobody is left who could let it go on.
-        post.reply?.readerLeft()
+        post.subscription?.readerLeft()
         #expect(!answer.isPaused)
     }
 

@@ -96,13 +96,15 @@ final class RecordingReader: ReplyReader {
     private(set) var positions: [ReplyPosition] = []
     private(set) var endings: [ReplyEnding] = []
     private(set) var resets = 0
+    /// Whether it can take no more.
+    var isFull = false
     private(set) var ends: [RelayError?] = []
 
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         #expect(ends.isEmpty, "a line after the end")
         lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
         positions.append(position)
-        return true
+        return !isFull
     }
 
     func reset(to position: ReplyPosition) {
@@ -111,10 +113,12 @@ final class RecordingReader: ReplyReader {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        lines.append(String(decoding: ending.lastEvent, as: UTF8.self))
+        if !ending.isError {
+            lines.append(String(decoding: ending.lastEvent, as: UTF8.self))
+        }
         positions.append(position)
         endings.append(ending)
-        ends.append(nil)
+        ends.append(ending.cause)
     }
 
     func fail(_ error: RelayError) {

@@ -9,23 +9,29 @@ final class TestRelay {
     let model = ScriptedModel()
     let board: TurnBoard
     let service: ChatService
+    let directory: ReplyDirectory
+    private(set) var journal: Journal?
     private let limits: RelayLimits
 
     /// Makes a process with one shard.
     convenience init(_ limits: RelayLimits = RelayLimits(), database: MemoryDatabase = MemoryDatabase()) {
         self.init(
-            limits, clock: HandClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits))
+            limits, clock: HandClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
+            directory: ReplyDirectory())
     }
 
-    private init(_ limits: RelayLimits, clock: HandClock, store: MemoryStore, board: TurnBoard) {
+    private init(
+        _ limits: RelayLimits, clock: HandClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory
+    ) {
         self.limits = limits
         self.clock = clock
         self.store = store
         self.board = board
+        self.directory = directory
         shard = clock.makeShard()
         service = ChatService(
             store: store, models: ModelDirectory(.init(name: "test", serves: [], model: model)), limits: limits,
-            board: board, scheduler: clock.scheduler(of: shard),
+            board: board, directory: directory, scheduler: clock.scheduler(of: shard),
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(using: &generator)
@@ -34,28 +40,45 @@ final class TestRelay {
 
     /// Another shard of the same process.
     func sibling() -> TestRelay {
-        TestRelay(limits, clock: clock, store: MemoryStore(store.database, process: store.process), board: board)
+        TestRelay(
+            limits, clock: clock, store: MemoryStore(store.database, process: store.process), board: board,
+            directory: directory)
     }
 
     /// A process of its own on the same database.
     func stranger() -> TestRelay {
         TestRelay(
             limits, clock: clock, store: MemoryStore(store.database, process: store.process + 1),
-            board: TurnBoard(limits: limits))
+            board: TurnBoard(limits: limits), directory: ReplyDirectory())
+    }
+
+    /// Begins to journal what the shards given make.
+    func startJournal(_ shards: TestRelay...) {
+        let services = [service] + shards.map(\.service)
+        journal = Journal(services: services, tick: limits.journalTick)
+        for service in services {
+            service.journal = journal
+        }
     }
 
     var database: MemoryDatabase { store.database }
 
     /// Sends a prompt, and runs it as far as it goes.
     @discardableResult
-    func post(_ texts: String..., appID: String = "app") -> Post {
-        let request = ChatRequest(
+    func post(
+        _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
+        onInterrupt: InterruptPolicy = .close
+    ) -> Post {
+        var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
+        request.onDisconnect = onDisconnect
+        request.onInterrupt = onInterrupt
         let post = Post()
-        Task(executorPreference: shard) { [service] in
+        Task(executorPreference: shard) { [service, request] in
             do throws(RelayError) {
-                let reply = try await service.accept(request)
-                reply.attach(post.reader)
+                guard case .started(let reply) = try await service.accept(request) else { return }
+                post.id = reply.id
+                post.subscription = reply.subscribe(post.reader)
                 post.reply = reply
                 await reply.run()
                 post.reply = nil
@@ -106,7 +129,9 @@ struct NoAnswer: Error {}
 /// A prompt on its way.
 final class Post: @unchecked Sendable {
     let reader = RecordingReader()
+    fileprivate(set) var id: ReplyID?
     fileprivate(set) var reply: Reply?
+    fileprivate(set) var subscription: ReplySubscription?
     fileprivate(set) var refusal: RelayError?
     /// Whether nothing is left to do.
     fileprivate(set) var isOver = false

@@ -1,0 +1,111 @@
+/// Reading and ending replies, wherever they are made.
+extension ChatService {
+    /// Finds a reply.
+    ///
+    /// - Parameter appID: the app that it must belong to, if that is known.
+    /// - Throws: `replyNotFound`.
+    public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {
+        guard let record = try await store.findReply(id), appID == nil || appID == record.turn.appID else {
+            throw RelayError(.replyNotFound, "There is no such reply.")
+        }
+        return record
+    }
+
+    /// Has a reader read a reply from a position on; the reader hears nothing before this returns.
+    public func subscribe(
+        _ reader: any ReplyReader, to record: ReplyRecord, from position: ReplyPosition
+    ) -> ReplySubscription {
+        if let reply = reply(record.id) {
+            return reply.subscribe(reader, from: position)
+        }
+        let follower = followers[record.id] ?? makeFollower(of: record, from: position)
+        return follower.subscribe(reader, from: position)
+    }
+
+    private func makeFollower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
+        let id = record.id
+        let home = directory[id]
+        var surroundings = ReplyFollower.Surroundings(
+            pull: { [unowned self] position async throws(RelayError) in try await page(of: record, from: position) })
+        if home == nil {
+            surroundings.keepAlive = { [unowned self] in
+                // If it fails, the next one is four seconds away.
+                scheduler.spawn { [self] in try? await store.signal(.read, to: record) }
+            }
+        }
+        let watch = ReplyWatch(on: scheduler) { [unowned self] in followers[id]?.poke() }
+        surroundings.onIdle = { [unowned self] in
+            followers[id] = nil
+            watch.cancel()
+            home?.scheduler.run { home?.reply(id)?.stopWatching(watch) }
+        }
+        let follower = ReplyFollower(
+            from: position, tick: home == nil ? limits.journalTick : nil,
+            lines: ReplyLines(model: record.model, createdAt: record.createdAt * 1000), surroundings: surroundings,
+            scheduler: scheduler, limits: limits)
+        followers[id] = follower
+        home?.scheduler.run { home?.reply(id)?.watch(watch) }
+        return follower
+    }
+
+    /// All there is of a reply, with its ending if it is over.
+    public func readWhole(_ record: ReplyRecord) async throws(RelayError) -> ReplyPage {
+        var whole = ReplyPage(start: ReplyPosition(attempt: record.attempt))
+        while true {
+            let page = try await page(of: record, from: whole.end)
+            if page.start != whole.end {
+                // It was begun again meanwhile.
+                whole = page
+            } else {
+                whole.text += page.text
+                whole.thinking += page.thinking
+                whole.toolCalls += page.toolCalls
+                whole.ending = page.ending
+            }
+            if whole.ending != nil || page.isEmpty { return whole }
+        }
+    }
+
+    /// Ends a reply, and waits a while for its end.
+    ///
+    /// - Returns: the reply as it is then.
+    public func stop(_ record: ReplyRecord) async throws(RelayError) -> ReplyRecord {
+        guard record.state == nil else { return record }
+        if let home = directory[record.id] {
+            home.scheduler.run { home.reply(record.id)?.stop() }
+        } else {
+            try await store.signal(.stop, to: record)
+        }
+        let start = scheduler.now()
+        let pause = Pause(on: scheduler)
+        var delay = Duration.milliseconds(10)
+        while true {
+            await pause.wait(atMost: delay)
+            let found = try await find(record.id)
+            let waited = Duration.nanoseconds(Int64(clamping: scheduler.now() &- start))
+            if found.state != nil || waited >= limits.stopPatience { return found }
+            delay = min(delay * 2, .milliseconds(200))
+        }
+    }
+
+    /// Reads on in a reply: in the memory of the shard that makes it, or in the store.
+    func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        if let home = directory[record.id], let page = await home.memoryPage(of: record.id, from: position, for: self) {
+            return page
+        }
+        return try await store.readReply(record, from: position)
+    }
+
+    /// Asks this service, from the shard of another one.
+    private func memoryPage(
+        of id: ReplyID, from position: ReplyPosition, for asker: ChatService
+    ) async -> ReplyPage? {
+        if self === asker { return reply(id)?.memoryPage(from: position) }
+        return await withUnsafeContinuation { continuation in
+            scheduler.run { [self] in
+                let page = reply(id)?.memoryPage(from: position)
+                asker.scheduler.run { continuation.resume(returning: page) }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Bytes
+
+/// Writes what all replies of the process have grown by into the store: once a tick, in one statement.
+///
+/// It runs while replies are being made, on the shard of its first service; the others are asked, each on its own.
+public final class Journal: @unchecked Sendable {
+    private let services: [ChatService]
+    private let home: ChatService
+    private let tick: Duration
+    private let isRunning = Lock(false)
+    private var alarm: (any Alarm)?
+    /// A round is on its way.
+    private var isBusy = false
+    /// Somebody has so much to journal that the next round is not to wait.
+    private var isUrgent = false
+    private var entries: [JournalEntry] = []
+    private var left = 0
+
+    /// Makes the journal of a process; its services are told.
+    public init?(services: [ChatService], tick: Duration) {
+        guard let home = services.first else { return nil }
+        self.services = services
+        self.home = home
+        self.tick = tick
+    }
+
+    /// Begins its rounds unless they go on already. From any thread.
+    func begin() {
+        let begins = isRunning.withLock { isRunning in
+            defer { isRunning = true }
+            return !isRunning
+        }
+        if begins {
+            home.scheduler.run { [self] in arm() }
+        }
+    }
+
+    /// Begins the next round at once. From any thread.
+    func hurry() {
+        home.scheduler.run { [self] in
+            guard !isBusy else {
+                isUrgent = true
+                return
+            }
+            collect()
+        }
+    }
+
+    private func arm() {
+        if alarm == nil {
+            alarm = home.scheduler.makeAlarm { [unowned self] in collect() }
+        }
+        alarm?.set(after: tick)
+    }
+
+    private func collect() {
+        guard !isBusy else { return }
+        guard home.board.count > 0 else {
+            isRunning.withLock { $0 = false }
+            // A turn may have been opened before that.
+            if home.board.count > 0 {
+                begin()
+            }
+            return
+        }
+        isBusy = true
+        left = services.count
+        for service in services {
+            service.scheduler.run { [self] in
+                let found = service.journalEntries()
+                home.scheduler.run { [self] in take(found) }
+            }
+        }
+    }
+
+    private func take(_ found: [JournalEntry]) {
+        entries += found
+        left -= 1
+        guard left == 0 else { return }
+        let all = entries
+        entries = []
+        home.scheduler.spawn { [self] in await write(all) }
+    }
+
+    private func write(_ entries: [JournalEntry]) async {
+        var signals: [ReplySignal]?
+        do throws(RelayError) {
+            signals = try await home.store.journal(entries)
+        } catch {
+            // The store is away: the next round brings these and what comes until then.
+            signals = nil
+        }
+        let isWritten = signals != nil
+        for service in services {
+            service.scheduler.run { service.journalled(entries, isWritten: isWritten) }
+        }
+        for signal in signals ?? [] {
+            guard let service = services[0].directory[signal.id] else { continue }
+            service.scheduler.run { service.receive(signal) }
+        }
+        isBusy = false
+        if isUrgent, isWritten {
+            isUrgent = false
+            collect()
+        } else {
+            arm()
+        }
+    }
+}

@@ -13,7 +13,7 @@ public final class Application: Sendable {
     private let services: [ShardServices]
     private let state: ServerState
     private let server: Server
-    private let keeper: LeaseKeeper
+    private let keeper: Housekeeper
     private let identity: TLSIdentity?
     private let turns: TurnBoard
 
@@ -69,7 +69,10 @@ public final class Application: Sendable {
             server = Server(
                 shards: shards, limits: Limits(configuration),
                 router: Router(services, state: state, configuration: configuration), environment: environment)
-            let keeper = LeaseKeeper(pool: services[0].pool, lease: lease, turns: turns)
+            let keeper = Housekeeper(
+                store: PostgresConversationStore(
+                    pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
+                turns: turns, retention: configuration.relay.retention, adopt: {})
             for service in services {
                 service.shard.run { service.pool.start() }
             }
@@ -79,7 +82,7 @@ public final class Application: Sendable {
             self.keeper = keeper
             self.turns = turns
             if isAlone {
-                _ = try await services[0].pool.run(Query(ConversationStatements.endAllLeases))
+                try await keeper.takeOver()
             }
             identity = try configuration.server.tls.map { try TLSIdentity(certificate: $0.certificate, key: $0.key) }
             try server.listen(on: try await Self.address(of: configuration.server.listen))

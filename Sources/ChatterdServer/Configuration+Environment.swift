@@ -148,5 +148,8 @@ extension Configuration.Relay {
         maximumWaitingTurns = reader.number(.maximumWaitingTurns) ?? 0
         historyLimit = reader.number(.historyLimit) ?? 0
         boardLimit = reader.number(.boardLimit) ?? 0
+        journalTick = reader.duration(.journalTick)
+        keyLifetime = reader.duration(.keyLifetime)
+        retention = reader.isSet(.retention) ? reader.duration(.retention) : nil
     }
 }

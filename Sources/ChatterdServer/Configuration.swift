@@ -119,6 +119,12 @@ public struct Configuration: Sendable {
         public var historyLimit: Int
         /// Rows of the chat board in one answer.
         public var boardLimit: Int
+        /// How often what running replies have grown by is stored.
+        public var journalTick: Duration
+        /// How long the name of a request is remembered.
+        public var keyLifetime: Duration
+        /// After what time without an addition a conversation is removed; nothing keeps all.
+        public var retention: Duration?
     }
 
     /// What the log shows.

@@ -2,89 +2,147 @@ import Postgres
 
 /// The SQL of the conversations. Every statement touches the rows of one appID; order is by seq, never by time.
 enum ConversationStatements {
-    /// Appends the prompts of a new turn and keeps the place after them for its reply.
+    /// Appends the prompts of a new turn, and the row of its reply: the last element of the arrays.
     ///
     /// Two at once on one conversation compute the same places: the primary key lets one of them pass.
     static let openTurn = Statement(
-        "open_turn", .text, .textArray, .textArray, .textArray, .uuid,
+        "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text,
         sql: """
-            INSERT INTO chatts (appid, seq, turn, name, message, extras, holder)
-            SELECT $1, l.last + p.place, l.last + cardinality($2) + 1, p.name, p.message, nullif(p.extras, ''), $5
+            INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns))
+            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''), \(replyValues)
             FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
-                (SELECT coalesce(
-                    (SELECT greatest(seq, turn) FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1), 0) AS last) AS l
+                (SELECT \(last) AS last) AS l
             RETURNING turn
             """)
 
-    /// The whole conversation, with what is needed to tell complete turns from others.
+    /// The same for a turn that follows another one than the last, or whose request has a name. None of it is done when there
+    /// is no such parent, or the name is taken.
+    ///
+    /// $10 is `tip`, `start`, or `reply` with the reply's name in $11; $12 the request's name or null, $13 the digest of its
+    /// body, $14 how long the name is remembered, in seconds.
+    static let openNamedTurn = Statement(
+        "open_named_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .text, .uuid,
+        .text, .bytes, .int8,
+        sql: """
+            WITH parent AS (
+                SELECT NULL::bigint AS seq WHERE $10 = 'tip'
+                UNION ALL
+                SELECT seq FROM chatts WHERE $10 = 'reply' AND appid = $1 AND id = $11 AND turn = seq
+                UNION ALL
+                SELECT coalesce((
+                    SELECT seq FROM chatts
+                    WHERE appid = $1 AND seq < coalesce(
+                        (SELECT seq FROM chatts WHERE appid = $1 AND state IS NOT NULL ORDER BY seq LIMIT 1),
+                        9223372036854775807)
+                    ORDER BY seq DESC LIMIT 1), 0)
+                WHERE $10 = 'start'
+            ), claimed AS (
+                INSERT INTO chatterd_keys AS k (appid, key, digest, reply, expires_at)
+                SELECT $1, $12, $13, $5, now() + make_interval(secs => $14) FROM parent WHERE $12 IS NOT NULL
+                ON CONFLICT (appid, key) DO UPDATE SET
+                    digest = excluded.digest, reply = excluded.reply, expires_at = excluded.expires_at
+                    WHERE k.expires_at <= now()
+                RETURNING k.reply
+            )
+            INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after)
+            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''), \(replyValues),
+                CASE p.place WHEN 1 THEN nullif(parent.seq, l.last) END
+            FROM parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
+                (SELECT \(last) AS last) AS l
+            WHERE $12 IS NULL OR EXISTS (SELECT FROM claimed)
+            RETURNING turn
+            """)
+
+    /// The reply that a request's name stands for, and whether it came with the same body.
+    static let keyedReply = Statement(
+        "keyed_reply", .text, .text, .bytes, returnsBinary: true,
+        sql: "SELECT reply, digest = $3 FROM chatterd_keys WHERE appid = $1 AND key = $2")
+
+    /// Appends another reply to the prompts of a reply.
+    static let openAlternative = Statement(
+        "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, returnsBinary: true,
+        sql: """
+            INSERT INTO chatts (
+                appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, after)
+            SELECT $1, l.last + 1, l.last + 1, 'assistant', '', 'streaming', $4, coalesce($5, r.model), $6, 1, r.options,
+                $7, p.seq
+            FROM chatts r
+            JOIN chatts p ON p.appid = r.appid AND p.seq = coalesce(r.after, r.seq - 1) AND p.state = 'prompt',
+                (SELECT \(last) AS last) AS l
+            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq
+            RETURNING turn, model, options
+            """)
+
+    /// The whole conversation, with what is needed to tell what is replayed.
     ///
     /// In binary, so that a number a row is not written out and read again as digits; each column costs the server, too.
     static let history = Statement(
         "history", .text, returnsBinary: true,
-        sql: "SELECT turn, name, message, extras, state FROM chatts WHERE appid = $1 ORDER BY seq")
+        sql: "SELECT seq, name, message, extras, state, after FROM chatts WHERE appid = $1 ORDER BY seq")
 
-    /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
-    static let settleTurn = Statement(
-        "settle_turn", .text, .int8, .uuid, .boolean,
+    /// Makes a complete reply what the next turn follows, unless it is so already.
+    static let choose = Statement(
+        "choose", .text, .int8, .uuid,
         sql: """
-            INSERT INTO chatts (appid, seq, turn, name, message, state)
-            SELECT p.appid, p.turn, p.turn, 'assistant', '', 'interrupted'
-            FROM chatts p
-            WHERE p.appid = $1 AND p.seq = $2 - 1 AND p.turn = $2
-                AND CASE WHEN p.holder = $3 THEN $4 ELSE NOT EXISTS (
-                    SELECT FROM chatterd_processes l WHERE l.id = p.holder AND l.expires_at > now()) END
-            ON CONFLICT (appid, seq) DO NOTHING
+            INSERT INTO chatts (appid, seq, name, message, state, after)
+            SELECT r.appid, l.seq + 1, '', '', 'choice', r.seq
+            FROM chatts r, (SELECT seq, state, after FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS l
+            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.state = 'complete'
+                AND l.seq <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
             """)
 
-    /// Whether a turn is closed, or gone.
-    static let isSettled = Statement(
-        "is_settled", .text, .int8,
+    /// What became of a reply, and whether process $4 is making it; no row when it is gone.
+    static let replyState = Statement(
+        "reply_state", .text, .int8, .uuid, .uuid,
         sql: """
-            SELECT EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2)
-                OR NOT EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2 - 1 AND turn = $2)
+            SELECT state, state = 'streaming' AND holder = $4 FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3
             """)
 
-    /// Stores a reply in the place that its turn has kept, unless the turn is gone or closed.
+    /// Replaces a conversation; returns whether replies in the making were among it.
     ///
-    /// The reply that is there already keeps its text, and ends as the client was told last.
-    static let closeTurn = Statement(
-        "close_turn", .text, .int8, .text, .uuid, .text, .text, .text, .text,
-        sql: """
-            INSERT INTO chatts (appid, seq, turn, name, message, id, model, extras, thinking, state)
-            SELECT $1, $2, $2, 'assistant', $3, $4, $5, nullif($6, ''), nullif($7, ''), $8
-            WHERE EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2 - 1 AND turn = $2)
-            ON CONFLICT (appid, seq) DO UPDATE SET state = excluded.state WHERE chatts.id = excluded.id
-            """)
-
-    /// A row when there is a reply in the place of a turn.
-    static let isClosed = Statement(
-        "is_closed", .text, .int8,
-        sql: "SELECT FROM chatts WHERE appid = $1 AND seq = $2")
-
-    /// Replaces a conversation. Places are never used again, so that the reply of a turn that ran meanwhile finds none.
+    /// Places are never used again, so that the reply of a turn that ran meanwhile finds none.
     static let replace = Statement(
         "replace", .text, .textArray, .textArray, .textArray,
         sql: """
-            WITH gone AS (DELETE FROM chatts WHERE appid = $1 RETURNING greatest(seq, turn) AS last)
-            INSERT INTO chatts (appid, seq, name, message, extras)
-            SELECT $1, l.last + p.place, p.name, p.message, nullif(p.extras, '')
-            FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
-                (SELECT coalesce(max(last), 0) AS last FROM gone) AS l
+            WITH gone AS (DELETE FROM chatts WHERE appid = $1 RETURNING seq, state),
+            keys AS (DELETE FROM chatterd_keys WHERE appid = $1),
+            added AS (
+                INSERT INTO chatts (appid, seq, name, message, extras)
+                SELECT $1, l.last + p.place, p.name, p.message, nullif(p.extras, '')
+                FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
+                    (SELECT coalesce(max(seq), 0) AS last FROM gone) AS l
+            )
+            SELECT coalesce(bool_or(state = 'streaming'), false) FROM gone
             """)
 
-    /// Keeps this process alive in the eyes of the others for some seconds, by the database's clock.
-    static let renewLease = Statement(
-        "renew_lease", .uuid, .int8,
+    /// Removes the last rows of a conversation, at most $2: what is left meanwhile is whole.
+    static let deleteRows = Statement(
+        "delete_rows", .text, .int8,
         sql: """
-            INSERT INTO chatterd_processes (id, expires_at) VALUES ($1, now() + make_interval(secs => $2))
-            ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at
+            DELETE FROM chatts WHERE appid = $1 AND seq >= (
+                SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
             """)
 
-    /// Ends the leases of all processes: for one that knows that it is the only one.
-    static let endAllLeases = Statement("end_all_leases", sql: "DELETE FROM chatterd_processes")
+    /// Removes names of requests whose replies are gone, at most $2.
+    static let deleteKeys = Statement(
+        "delete_keys", .text, .int8,
+        sql: """
+            DELETE FROM chatterd_keys WHERE appid = $1 AND key IN (
+                SELECT k.key FROM chatterd_keys k
+                WHERE k.appid = $1 AND NOT EXISTS (
+                    SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)
+                LIMIT $2)
+            """)
 
-    /// Says that this process runs nothing any more, and clears away what dead ones left.
-    static let endLease = Statement(
-        "end_lease", .uuid,
-        sql: "DELETE FROM chatterd_processes WHERE id = $1 OR expires_at < now() - interval '1 day'")
+    private static let last = "coalesce((SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1), 0)"
+
+    /// What the row of a reply has and the rows of its prompts have not.
+    private static let replyColumns = "state, id, model, holder, attempt, options, on_interrupt"
+    private static let replyValues = """
+        CASE p.place WHEN cardinality($2) THEN 'streaming' ELSE 'prompt' END,
+        CASE p.place WHEN cardinality($2) THEN $5 ELSE gen_random_uuid() END,
+        CASE p.place WHEN cardinality($2) THEN $6 END, CASE p.place WHEN cardinality($2) THEN $7 END,
+        CASE p.place WHEN cardinality($2) THEN 1 END, CASE p.place WHEN cardinality($2) THEN $8 END,
+        CASE p.place WHEN cardinality($2) THEN $9 END
+        """
 }

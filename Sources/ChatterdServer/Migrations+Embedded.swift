@@ -5,7 +5,8 @@ extension Migration {
     /// The files of `Migrations/`, as they were when the program was built; a test holds the list against the folder.
     static var embedded: [Migration] {
         [
-            Migration(name: "0001_chatts", sql: String(decoding: PackageResources._001_chatts_sql, as: UTF8.self))
+            Migration(name: "0001_chatts", sql: String(decoding: PackageResources._001_chatts_sql, as: UTF8.self)),
+            Migration(name: "0002_replies", sql: String(decoding: PackageResources._002_replies_sql, as: UTF8.self)),
         ]
     }
 }

@@ -4,116 +4,151 @@ import Postgres
 import Relay
 import Sockets
 
-/// The conversations in the table `chatts`. Confined to its shard.
+/// The conversations in the table `chatts`, and what belongs to them. Confined to its shard.
 final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     /// How often a batch is tried that lost against another one on the same conversation: each time somebody won, so that
     /// all that may wait on one conversation come through.
     private static let attempts = 100
 
-    private let pool: PostgresPool
-    private let lease: ProcessLease
-    private let historyLimit: Int
+    let pool: PostgresPool
+    let lease: ProcessLease
+    let historyLimit: Int
+    /// How long the name of a request is remembered.
+    private let keyLifetime: Duration
 
-    init(pool: PostgresPool, lease: ProcessLease, historyLimit: Int) {
+    init(pool: PostgresPool, lease: ProcessLease, historyLimit: Int, keyLifetime: Duration = .seconds(86_400)) {
         self.pool = pool
         self.lease = lease
         self.historyLimit = historyLimit
+        self.keyLifetime = keyLifetime
     }
 
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
-        let appID = opening.appID
-        let prompts = opening.prompts
-        let now = pool.shard.now
-        let renewal = lease.renewal(at: now)
-        let results = try await run(
-            (renewal.map { [$0] } ?? []) + [
-                Query(
-                    ConversationStatements.openTurn, .text(appID), .textArray(prompts.map(\.role)),
-                    .textArray(prompts.map(\.content)), .textArray(prompts.map { $0.extras ?? "" }), lease.parameter),
-                Query(ConversationStatements.history, .text(appID)),
-            ])
-        if renewal != nil {
-            lease.renewed(at: now)
+        var queries = [openQuery(opening), Query(ConversationStatements.history, .text(opening.appID))]
+        if let key = opening.key {
+            queries.append(
+                Query(ConversationStatements.keyedReply, .text(opening.appID), .text(key.text), .bytes(key.digest)))
         }
-        guard let rows = results.last, let number = results.dropLast().last?.int(0, 0) else {
-            throw RelayError(.internal, "The prompt could not be stored.", detail: "openTurn returned no row")
+        let results = try await runHolding(queries)
+        if let number = results[0].int(0, 0) {
+            let turn = Turn(appID: opening.appID, number: Int64(number))
+            return .opened(turn, TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
         }
-        let turn = Turn(appID: appID, number: Int64(number))
-        return .opened(turn, TurnHistory(rows: rows, turn: turn, limit: historyLimit))
+        guard opening.key != nil, let known = results[2].replyID(0, 0) else {
+            throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+        }
+        guard results[2].bool(0, 1) == true else {
+            throw RelayError(
+                .idempotencyKeyReused, "This Idempotency-Key came with another request before. Use a new one.")
+        }
+        return .known(known)
     }
 
-    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
-        let results = try await run(
-            [
-                Query(
-                    ConversationStatements.settleTurn, .text(turn.appID), .int8(turn.number), lease.parameter,
-                    .boolean(isAbandoned)),
-                Query(ConversationStatements.isSettled, .text(turn.appID), .int8(turn.number)),
-            ], otherwise: .replyNotStored)
-        return results.last?.bool(0, 0) ?? false
+    private func openQuery(_ opening: TurnOpening) -> Query {
+        let prompts = opening.prompts
+        var parameters: [Parameter] = [
+            .text(opening.appID), .textArray(prompts.map(\.role) + ["assistant"]),
+            .textArray(prompts.map(\.content) + [""]), .textArray(prompts.map { $0.extras ?? "" } + [""]),
+            opening.id.parameter, .text(opening.model), lease.parameter,
+            opening.options.isEmpty ? .null : .utf8(opening.options),
+            opening.onInterrupt.parameter,
+        ]
+        if opening.parent == nil, opening.key == nil {
+            return Query(ConversationStatements.openTurn, parameters: parameters)
+        }
+        switch opening.parent {
+        case nil: parameters += [.text("tip"), .null]
+        case .start: parameters += [.text("start"), .null]
+        case .reply(let id): parameters += [.text("reply"), id.parameter]
+        }
+        parameters += [
+            opening.key.map { .text($0.text) } ?? .null, opening.key.map { .bytes($0.digest) } ?? .null,
+            .int8(keyLifetime.components.seconds),
+        ]
+        return Query(ConversationStatements.openNamedTurn, parameters: parameters)
+    }
+
+    func openAlternative(
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
+    ) async throws(RelayError) -> ReopenedTurn {
+        let appID = reply.turn.appID
+        let results = try await runHolding([
+            Query(
+                ConversationStatements.openAlternative, .text(appID), .int8(reply.turn.number), reply.id.parameter,
+                id.parameter, model.map { .text($0) } ?? .null, lease.parameter, onInterrupt.parameter),
+            Query(ConversationStatements.history, .text(appID)),
+        ])
+        guard let number = results[0].int(0, 0) else { throw Self.replyNotFound }
+        let turn = Turn(appID: appID, number: Int64(number))
+        return ReopenedTurn(
+            turn: turn, id: id, model: results[0].string(0, 1) ?? "", options: results[0].array(0, 2), attempt: 1,
+            history: TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
+    }
+
+    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] {
+        let adopted = try await runHolding([
+            Query(ReplyStatements.adopt, lease.parameter, .int8(limit))
+        ])[0]
+        guard adopted.rowCount > 0 else { return [] }
+        let histories: [QueryResult]
+        do throws(RelayError) {
+            histories = try await run(
+                (0..<adopted.rowCount).map {
+                    Query(ConversationStatements.history, .text(adopted.string($0, 0) ?? ""))
+                })
+        } catch {
+            // They are ours now, and nobody makes them.
+            lease.doubt()
+            throw error
+        }
+        return (0..<adopted.rowCount).compactMap { row in
+            guard let appID = adopted.string(row, 0), let number = adopted.int(row, 1), let id = adopted.replyID(row, 2)
+            else { return nil }
+            let turn = Turn(appID: appID, number: Int64(number))
+            return ReopenedTurn(
+                turn: turn, id: id, model: adopted.string(row, 3) ?? "", options: adopted.array(row, 4),
+                attempt: adopted.int(row, 5) ?? 1,
+                history: TurnHistory(rows: histories[row], turn: turn, limit: historyLimit))
+        }
     }
 
     func history(of turn: Turn) async throws(RelayError) -> TurnHistory {
-        let results = try await run([Query(ConversationStatements.history, .text(turn.appID))])
-        guard let rows = results.first else {
-            throw RelayError(.internal, "The conversation could not be read.", detail: "history returned nothing")
-        }
+        let rows = try await run([Query(ConversationStatements.history, .text(turn.appID))])[0]
         guard TurnHistory.holds(turn, rows) else {
             throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")
         }
         return TurnHistory(rows: rows, turn: turn, limit: historyLimit)
     }
 
-    func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
-        let id = Parameter.uuid(high: reply.id.high, low: reply.id.low)
-        var extras = ByteBuffer()
-        if !reply.toolCalls.isEmpty {
-            extras.append("\"tool_calls\":[")
-            extras.append(reply.toolCalls)
-            extras.append("]")
-        }
-        let stored = try await run(
-            [
-                Query(
-                    ConversationStatements.closeTurn, .text(turn.appID), .int8(turn.number), .utf8(reply.text), id,
-                    .text(""), .utf8(extras.array), .utf8(reply.thinking), .text(reply.ending.state.rawValue))
-            ], otherwise: .replyNotStored)
-        if stored.first?.affectedRows == 1 { return }
-        let found = try await run([Query(ConversationStatements.isClosed, .text(turn.appID), .int8(turn.number))])
-        guard found.first?.rowCount == 1 else {
-            throw RelayError(
-                .conversationReplaced, "The conversation was replaced while the answer was being made.")
-        }
-        throw RelayError(
-            .interrupted, "The answer took so long to be stored that the turn was given up. Ask again.",
-            detail: "another process has closed the turn")
-    }
+    static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")
 
-    func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
-    ) async throws(RelayError) -> ReopenedTurn { throw RelayError(.internal, "not there yet") }
-    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] { [] }
-    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] { [] }
-    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? { nil }
-    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        throw RelayError(.internal, "not there yet")
-    }
-    func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError) {}
-    func choose(_ reply: ReplyRecord) async throws(RelayError) {}
-    func deleteConversation(appID: String) async throws(RelayError) {}
+    // MARK: - Batches
 
-    func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
-        _ = try await run([
-            Query(
-                ConversationStatements.replace, .text(appID), .textArray(messages.map(\.role)),
-                .textArray(messages.map(\.content)), .textArray(messages.map { $0.extras ?? "" }))
-        ])
-    }
-
-    private func run(
+    /// Runs a batch; gives a result for each query.
+    func run(
         _ queries: [Query], otherwise code: RelayError.Code = .internal
     ) async throws(RelayError) -> [QueryResult] {
         try await pool.runForRelay(queries, attempts: Self.attempts, otherwise: code)
+    }
+
+    /// Runs a batch by which this process comes to hold a turn: it must be known to be alive.
+    private func runHolding(_ queries: [Query]) async throws(RelayError) -> [QueryResult] {
+        let now = pool.shard.now
+        let renewal = lease.renewal(at: now)
+        do throws(RelayError) {
+            var results = try await run((renewal.map { [$0] } ?? []) + queries)
+            if renewal != nil {
+                lease.renewed(at: now)
+                results.removeFirst()
+            }
+            return results
+        } catch {
+            if error.code == .storeUnavailable {
+                // If it was done all the same, nobody here knows of the turn.
+                lease.doubt()
+            }
+            throw error
+        }
     }
 }
 
@@ -136,29 +171,32 @@ extension PostgresPool {
     }
 }
 
-extension RelayError {
-    /// The error of a store, without its words: those are for the log.
-    init(_ error: PostgresError, otherwise code: Code) {
-        if error.isStoreAway {
-            self.init(
-                .storeUnavailable, "The database cannot be reached. Try again in a moment.", detail: error.description)
-        } else if code == .replyNotStored {
-            self.init(code, "The answer could not be stored.", detail: error.description)
-        } else {
-            self.init(code, "The database refused to store this.", detail: error.description)
-        }
-    }
+extension ReplyID {
+    /// The name as a parameter.
+    var parameter: Parameter { .uuid(high: high, low: low) }
 }
 
-extension PostgresError {
-    /// Whether the store as a whole is away, too slow or read-only: another time the same may succeed.
-    fileprivate var isStoreAway: Bool {
-        switch code {
-        case .connectionFailed, .connectionLost, .timedOut, .overloaded, .shuttingDown, .readOnly,
-            .serializationFailure,
-            .insufficientResources:
-            true
-        default: false
+extension InterruptPolicy {
+    /// The policy as a parameter; none for the usual one.
+    fileprivate var parameter: Parameter { self == .close ? .null : .text(rawValue) }
+}
+
+extension QueryResult {
+    /// The name of a reply from a field of type uuid in binary; nothing for NULL.
+    func replyID(_ row: Int, _ column: Int) -> ReplyID? {
+        guard row < rowCount else { return nil }
+        let bytes = bytes(row, column)
+        guard bytes.count == 16 else { return nil }
+        var halves: (UInt64, UInt64) = (0, 0)
+        for index in 0..<8 {
+            halves.0 = halves.0 << 8 | UInt64(bytes[index])
+            halves.1 = halves.1 << 8 | UInt64(bytes[index + 8])
         }
+        return ReplyID(high: halves.0, low: halves.1)
+    }
+
+    /// The bytes of a field, to keep; none for NULL.
+    func array(_ row: Int, _ column: Int) -> [UInt8] {
+        bytes(row, column).withUnsafeBufferPointer { Array($0) }
     }
 }

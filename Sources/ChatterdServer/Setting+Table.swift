@@ -91,6 +91,18 @@ extension Setting {
             .limit(.replies, .bytes(1_024...1 << 32), "64MiB", "The history that is replayed to a model server.")
         case .boardLimit:
             .limit(.replies, .count(1...1_000_000, of: "rows"), "1000", "Rows of the chat board in one /getchatts.")
+        case .journalTick:
+            .plain(
+                .replies, .duration(.milliseconds(20) ... .seconds(5)), "200ms",
+                "How often what running replies have grown by is stored.")
+        case .keyLifetime:
+            .plain(
+                .replies, .duration(.seconds(1) ... .hours(24 * 365)), "24h",
+                "How long an Idempotency-Key is remembered.")
+        case .retention:
+            .option(
+                .replies, .duration(.seconds(1) ... .hours(24 * 3_650)), "all are kept",
+                "After what time without an addition a conversation is removed.")
 
         case .maximumConnections:
             .limit(

@@ -35,6 +35,9 @@ public enum Setting: String, CaseIterable, Sendable {
     case maximumWaitingTurns = "CHATTERD_MAX_WAITING_TURNS"
     case historyLimit = "CHATTERD_HISTORY_LIMIT"
     case boardLimit = "CHATTERD_BOARD_LIMIT"
+    case journalTick = "CHATTERD_JOURNAL_TICK"
+    case keyLifetime = "CHATTERD_IDEMPOTENCY_TTL"
+    case retention = "CHATTERD_RETENTION"
 
     case maximumConnections = "CHATTERD_MAX_CONNECTIONS"
     case requestLineLimit = "CHATTERD_REQUEST_LINE_LIMIT"

@@ -67,7 +67,8 @@ final class ShardServices: Sendable {
 
         chat = ChatService(
             store: PostgresConversationStore(
-                pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit),
+                pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit,
+                keyLifetime: configuration.relay.keyLifetime),
             models: ModelDirectory(first, Array(entries.dropFirst())),
             limits: RelayLimits(configuration), board: turns, directory: directory,
             scheduler: Scheduler(

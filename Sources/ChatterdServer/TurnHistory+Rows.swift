@@ -6,66 +6,115 @@ import Relay
 extension TurnHistory {
     /// Reads the rows of `ConversationStatements.history`, and encodes what is replayed to the model.
     ///
-    /// Replayed are rows outside of any turn, the turns whose reply is complete, and the prompts of `turn` itself.
-    init(rows: QueryResult, turn current: Turn, limit: Int) {
-        var messages = EncodedMessages()
-        var unfinished: [Int64] = []
-        var isTooLarge = false
-        /// The turn whose prompts were read, and whose reply was not.
-        var open: (turn: Int64, start: EncodedMessages.Mark)?
-
+    /// Replayed are rows outside of any turn, the turns whose reply is complete, and the prompts of `turn` itself; of a
+    /// conversation with branches, those that lead to `turn`.
+    init(rows: QueryResult, turn: Turn, limit: Int) {
+        var encoder = TurnHistoryEncoder(limit: limit)
         for row in 0..<rows.rowCount {
-            let turn = rows.int(row, Column.turn).map { Int64($0) }
-            if let turn, turn > current.number { break }
-            if let open, turn != open.turn {
-                unfinished.append(open.turn)
-                messages.truncate(to: open.start)
-            }
-            // Replies have a state, prompts have none.
-            let isReply = turn != nil && !rows.isNull(row, Column.state)
-            if isReply {
-                // A reply whose prompts are gone was on its way when the conversation was replaced.
-                guard let answered = open, answered.turn == turn else {
-                    open = nil
-                    continue
+            if !rows.isNull(row, TurnHistoryColumn.after) {
+                // There are branches, in front of the turn at least.
+                encoder = TurnHistoryEncoder(limit: limit)
+                for row in Self.path(to: turn, in: rows) {
+                    guard encoder.take(row, in: rows, of: turn) else { break }
                 }
-                open = nil
-                guard rows.bytes(row, Column.state).isEqual(to: "complete") else {
-                    messages.truncate(to: answered.start)
-                    continue
-                }
-            } else if let turn {
-                if open?.turn != turn {
-                    open = turn == current.number ? nil : (turn, messages.end)
-                }
-            } else {
-                open = nil
-            }
-            guard messages.json.count <= limit else {
-                isTooLarge = true
                 break
             }
-            messages.append(
-                role: rows.bytes(row, Column.name), content: rows.bytes(row, Column.message),
-                extras: rows.bytes(row, Column.extras))
+            guard encoder.take(row, in: rows, of: turn) else { break }
         }
-        self.init(messages: messages, unfinished: unfinished, isTooLarge: isTooLarge)
+        self.init(messages: encoder.messages, unfinished: encoder.unfinished, isTooLarge: encoder.isTooLarge)
     }
 
-    /// Whether the prompts of a turn are among the rows.
+    /// Whether the place of a turn's reply is among the rows.
     static func holds(_ turn: Turn, _ rows: QueryResult) -> Bool {
-        (0..<rows.rowCount).reversed().contains { row in
-            rows.int(row, Column.turn).map { Int64($0) } == turn.number && rows.isNull(row, Column.state)
-        }
+        guard let row = row(of: turn.number, in: rows, before: rows.rowCount) else { return false }
+        let state = rows.bytes(row, TurnHistoryColumn.state)
+        return !state.isEmpty && !state.isEqual(to: "prompt") && !state.isEqual(to: "choice")
     }
 
-    private enum Column {
-        static let turn = 0
-        static let name = 1
-        static let message = 2
-        static let extras = 3
-        static let state = 4
+    /// The rows that lead to the reply of a turn, in order, itself included: each follows the one before it, unless it says
+    /// which.
+    private static func path(to turn: Turn, in rows: QueryResult) -> [Int] {
+        var path: [Int] = []
+        var next = row(of: turn.number, in: rows, before: rows.rowCount)
+        while let row = next {
+            path.append(row)
+            if let after = rows.int(row, TurnHistoryColumn.after) {
+                next = self.row(of: Int64(after), in: rows, before: row)
+            } else {
+                next = row > 0 ? row - 1 : nil
+            }
+        }
+        return path.reversed()
     }
+
+    /// The row in a place of the conversation, among those before a row: a link never leads forward.
+    private static func row(of place: Int64, in rows: QueryResult, before end: Int) -> Int? {
+        var low = 0
+        var high = end
+        while low < high {
+            let middle = (low + high) / 2
+            guard let found = rows.int(middle, TurnHistoryColumn.seq) else { return nil }
+            if found == place { return middle }
+            if found < place {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return nil
+    }
+}
+
+/// Takes the rows of a conversation in order, and keeps what is replayed.
+private struct TurnHistoryEncoder {
+    let limit: Int
+    private(set) var messages = EncodedMessages()
+    private(set) var unfinished: [Int64] = []
+    private(set) var isTooLarge = false
+    /// Where the prompts begin whose reply was not read.
+    private var open: EncodedMessages.Mark?
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// - Returns: whether there may be more; there is none after the place of the turn's own reply.
+    mutating func take(_ row: Int, in rows: QueryResult, of turn: Turn) -> Bool {
+        let state = rows.bytes(row, TurnHistoryColumn.state)
+        if state.isEqual(to: "prompt") {
+            open = open ?? messages.end
+        } else if !state.isEmpty {
+            guard let place = rows.int(row, TurnHistoryColumn.seq), place < turn.number else { return false }
+            guard !state.isEqual(to: "choice") else { return true }
+            // A reply whose prompts are gone was on its way when the conversation was replaced.
+            guard let start = open.take() else { return true }
+            guard state.isEqual(to: "complete") else {
+                messages.truncate(to: start)
+                if state.isEqual(to: "streaming") {
+                    unfinished.append(Int64(place))
+                }
+                return true
+            }
+        }
+        guard messages.json.count <= limit else {
+            isTooLarge = true
+            return false
+        }
+        messages.append(
+            role: rows.bytes(row, TurnHistoryColumn.name), content: rows.bytes(row, TurnHistoryColumn.message),
+            extras: rows.bytes(row, TurnHistoryColumn.extras))
+        return true
+    }
+}
+
+/// The columns of `ConversationStatements.history`.
+private enum TurnHistoryColumn {
+    static let seq = 0
+    static let name = 1
+    static let message = 2
+    static let extras = 3
+    static let state = 4
+    static let after = 5
 }
 
 extension Span<UInt8> {

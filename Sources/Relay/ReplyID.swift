@@ -5,6 +5,12 @@ public struct ReplyID: Sendable, Hashable {
     /// The last eight bytes.
     public let low: UInt64
 
+    /// Makes a name from its halves.
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
     /// Makes a name from 122 random bits.
     public init(using generator: inout some RandomNumberGenerator) {
         high = generator.next() & 0xffff_ffff_ffff_0fff | 0x4000

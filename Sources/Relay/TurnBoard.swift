@@ -93,7 +93,7 @@ public final class TurnBoard: Sendable {
     }
 
     /// Whether this process runs no such turn: nobody here would close it.
-    func isAbandoned(_ turn: Turn) -> Bool {
+    public func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
             // A promise may be for this very turn: committed, and not yet on the board.
             state.conversations[turn.appID]?.open.contains(turn.number) != true && state.promised[turn.appID] == nil

@@ -1,0 +1,166 @@
+import Bytes
+import Postgres
+import Relay
+import Sockets
+
+/// Keeps the lease of this process while turns are open, closes what dead processes left open, and clears away what has
+/// outlived its use. Confined to its shard.
+///
+/// Every two seconds a round, which asks one cheap question when there is nothing to do; what is much is done in bounded pieces.
+final class Housekeeper: @unchecked Sendable {
+    /// Replies that are settled, journals that are looked at, keys that are removed in one round.
+    private static let settleLimit: Int64 = 100
+    private static let sweepLimit: Int64 = 500
+    private static let keyLimit: Int64 = 1_000
+    /// Rounds between two looks at what is not urgent.
+    private static let calm = 5
+    /// Rounds between two sweeps of the journal.
+    private static let sweepPause = 30
+
+    private let store: PostgresConversationStore
+    private let lease: ProcessLease
+    private let turns: TurnBoard
+    private let adopt: @Sendable () async -> Void
+    private let pool: PostgresPool
+    private let shard: Shard
+    private let retention: Retention?
+    private var timer: DeadlineTimer?
+    private var round: Task<Void, Never>?
+    private var count = 0
+    /// The last reply in the journal that was looked at; nothing between two sweeps.
+    private var swept: (appID: String, reply: ReplyID)?
+
+    /// Makes one that is not started.
+    ///
+    /// - Parameters:
+    ///   - store: a store of its own, on the shard.
+    ///   - retention: after what time without an addition a conversation is removed; nothing keeps all.
+    ///   - adopt: has `adoptAbandoned` called and the replies made; returns when their turns are on the board.
+    init(
+        store: PostgresConversationStore, turns: TurnBoard, retention: Duration?,
+        adopt: @escaping @Sendable () async -> Void
+    ) {
+        self.store = store
+        self.turns = turns
+        self.adopt = adopt
+        lease = store.lease
+        pool = store.pool
+        shard = store.pool.shard
+        self.retention = retention.map { Retention($0, store: store) }
+    }
+
+    /// Begins; on the shard.
+    func start() {
+        timer = DeadlineTimer(on: shard) { [unowned self] in tick() }
+        timer?.set(after: .nanoseconds(ProcessLease.renewal))
+    }
+
+    /// Ends the lease, so that nobody waits for turns of this process. From any thread.
+    func end() async {
+        let running = await withCheckedContinuation { ended in
+            shard.run { [self] in
+                // Let go here: a timer may end on its shard only.
+                timer = nil
+                ended.resume(returning: round)
+            }
+        }
+        await running?.value
+        // The process ends anyway: then the lease runs out by itself.
+        _ = try? await pool.run([
+            Query(LeaseStatements.expire, lease.parameter), Query(LeaseStatements.end, lease.parameter),
+            Query(LeaseStatements.endSignals, lease.parameter),
+        ])
+    }
+
+    /// Closes all that others left open, whether they are dead or not: for a process that knows that it is the only one.
+    ///
+    /// What is to be made again is left for the first round to adopt.
+    func takeOver() async throws(PostgresError) {
+        _ = try await pool.run([
+            Query(LeaseStatements.releaseOthers, lease.parameter), Query(LeaseStatements.endAll),
+        ])
+        while try await settleAbandoned() == Self.settleLimit {}
+    }
+
+    private func tick() {
+        if round == nil {
+            round = Task(executorPreference: shard) { [self] in
+                // When something fails the pool has logged why; the next round tries again.
+                _ = try? await runRound()
+                round = nil
+            }
+        }
+        timer?.set(after: .nanoseconds(ProcessLease.renewal))
+    }
+
+    /// One round. On the shard.
+    func runRound() async throws {
+        count += 1
+        if try await lookAround() {
+            _ = try await settleAbandoned()
+            await adopt()
+        }
+        if lease.takeDoubt() {
+            try await giveUpUnknown()
+        }
+        if count % Self.calm == 0 {
+            _ = try await pool.run([
+                Query(LeaseStatements.forgetDead), Query(RetentionStatements.expireSignals),
+                Query(RetentionStatements.expireKeys, .int8(Self.keyLimit)),
+            ])
+        }
+        if count % Self.sweepPause == 0, swept == nil {
+            swept = ("", ReplyID(high: 0, low: 0))
+        }
+        if let swept {
+            try await sweepJournal(after: swept)
+        }
+        try await retention?.expire()
+    }
+
+    /// Renews the lease if it is time to, and tells whether other processes have died.
+    private func lookAround() async throws(PostgresError) -> Bool {
+        let now = shard.now
+        let renewal = turns.count > 0 ? lease.renewal(at: now) : nil
+        let results = try await pool.run(
+            (renewal.map { [$0] } ?? []) + [Query(LeaseStatements.isAnyoneDead, lease.parameter)])
+        if renewal != nil {
+            lease.renewed(at: now)
+        }
+        return results.last?.bool(0, 0) ?? false
+    }
+
+    private func settleAbandoned() async throws(PostgresError) -> Int64 {
+        let settled = try await pool.run(
+            Query(ReplyStatements.settleAbandoned, lease.parameter, .int8(Self.settleLimit)))
+        return Int64(settled.affectedRows)
+    }
+
+    /// Gives up turns that the database holds as ours, and that nobody here knows of.
+    private func giveUpUnknown() async throws(PostgresError) {
+        let held = try await pool.run(Query(LeaseStatements.held, lease.parameter))
+        for row in 0..<held.rowCount {
+            guard let appID = held.string(row, 0), let number = held.int(row, 1),
+                turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
+            else { continue }
+            _ = try await pool.run(
+                Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter))
+        }
+    }
+
+    /// Removes journals of replies that are over: a process wrote on after its reply was closed by another one.
+    private func sweepJournal(after place: (appID: String, reply: ReplyID)) async throws {
+        let found = try await pool.run(
+            Query(
+                RetentionStatements.nextJournals, .text(place.appID), place.reply.parameter, .int8(Self.sweepLimit)))
+        var last: (appID: String, reply: ReplyID)?
+        for row in 0..<found.rowCount {
+            guard let appID = found.string(row, 0), let reply = found.replyID(row, 1) else { continue }
+            last = (appID, reply)
+            if found.bool(row, 2) == true {
+                try await store.sweep(appID: appID)
+            }
+        }
+        swept = found.rowCount == Int(Self.sweepLimit) ? last : nil
+    }
+}

@@ -1,0 +1,78 @@
+import Postgres
+
+/// The SQL of the processes: who is alive, and what the dead left open.
+enum LeaseStatements {
+    /// Keeps this process alive in the eyes of the others for some seconds, by the database's clock.
+    static let renew = Statement(
+        "renew_lease", .uuid, .int8,
+        sql: """
+            INSERT INTO chatterd_processes (id, expires_at) VALUES ($1, now() + make_interval(secs => $2))
+            ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at
+            """)
+
+    /// Says that this process makes nothing any more.
+    static let expire = Statement(
+        "expire_lease", .uuid, sql: "UPDATE chatterd_processes SET expires_at = now() WHERE id = $1")
+
+    /// Removes the lease of this process, unless it leaves replies open.
+    static let end = Statement(
+        "end_lease", .uuid,
+        sql: "DELETE FROM chatterd_processes p WHERE p.id = $1 AND \(holdsNothing)")
+
+    /// Removes what was told to this process.
+    static let endSignals = Statement(
+        "end_signals", .uuid, sql: "DELETE FROM chatterd_signals WHERE holder = $1")
+
+    /// Ends the leases of all processes: for one that knows that it is the only one.
+    static let endAll = Statement("end_all_leases", sql: "DELETE FROM chatterd_processes")
+
+    /// Takes all replies from other processes: for one that knows that it is the only one.
+    static let releaseOthers = Statement(
+        "release_others", .uuid,
+        sql: "UPDATE chatts SET holder = \(nobody) WHERE state = 'streaming' AND holder <> $1")
+
+    /// Gives up a reply of this process.
+    static let release = Statement(
+        "release", .text, .int8, .uuid,
+        sql: """
+            UPDATE chatts SET holder = \(nobody) WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder = $3
+            """)
+
+    /// The turns that this process holds.
+    static let held = Statement(
+        "held_turns", .uuid, sql: "SELECT appid, seq FROM chatts WHERE state = 'streaming' AND holder = $1")
+
+    /// Whether other processes are dead and left replies open. Steps from process to process in the index.
+    static let isAnyoneDead = Statement(
+        "is_anyone_dead", .uuid,
+        sql: """
+            WITH RECURSIVE maker (holder) AS (
+                (SELECT holder FROM chatts WHERE state = 'streaming' ORDER BY holder LIMIT 1)
+                UNION ALL
+                SELECT (
+                    SELECT c.holder FROM chatts c WHERE c.state = 'streaming' AND c.holder > m.holder
+                    ORDER BY c.holder LIMIT 1)
+                FROM maker m WHERE m.holder IS NOT NULL
+            )
+            SELECT EXISTS (SELECT FROM maker m WHERE m.holder <> $1 AND \(isDead("m.holder")))
+            """)
+
+    /// Removes the leases of dead processes that left nothing open, or nothing any more.
+    static let forgetDead = Statement(
+        "forget_dead",
+        sql: "DELETE FROM chatterd_processes p WHERE p.expires_at < now() - interval '1 minute' AND \(holdsNothing)")
+
+    /// Whether a process is dead: it has no lease, and the database is up for long enough that it could have renewed it.
+    static func isDead(_ holder: String) -> String {
+        """
+        (\(holder) = \(nobody) OR pg_postmaster_start_time() < now() - interval '\(ProcessLease.lifetime) s'
+            AND NOT EXISTS (SELECT FROM chatterd_processes l WHERE l.id = \(holder) AND l.expires_at > now()))
+        """
+    }
+
+    /// The process that is always dead.
+    private static let nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
+
+    private static let holdsNothing =
+        "NOT EXISTS (SELECT FROM chatts c WHERE c.state = 'streaming' AND c.holder = p.id)"
+}

@@ -1,0 +1,72 @@
+import LanguageModels
+import Postgres
+import Relay
+
+/// Conversations as a whole.
+extension PostgresConversationStore {
+    /// The rows that one batch of a removal takes.
+    private static let removalLimit = 1_000
+
+    func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
+        let results = try await run([
+            Query(
+                ConversationStatements.replace, .text(appID), .textArray(messages.map(\.role)),
+                .textArray(messages.map(\.content)), .textArray(messages.map { $0.extras ?? "" }))
+        ])
+        if results[0].bool(0, 0) == true {
+            try await sweep(appID: appID)
+        }
+    }
+
+    func choose(_ reply: ReplyRecord) async throws(RelayError) {
+        let appID = Parameter.text(reply.turn.appID)
+        let results = try await run([
+            Query(ConversationStatements.choose, appID, .int8(reply.turn.number), reply.id.parameter),
+            Query(
+                ConversationStatements.replyState, appID, .int8(reply.turn.number), reply.id.parameter,
+                lease.parameter),
+        ])
+        guard results[1].rowCount == 1 else { throw Self.replyNotFound }
+        guard results[1].string(0, 0) == ReplyState.complete.rawValue else {
+            throw RelayError(.replyNotComplete, "This reply is not complete: the conversation cannot go on from it.")
+        }
+    }
+
+    func deleteConversation(appID: String) async throws(RelayError) {
+        try await repeatBatch(Query(ConversationStatements.deleteRows, .text(appID), .int8(Self.removalLimit)))
+        try await sweep(appID: appID)
+    }
+
+    /// Removes the rows of a conversation as `deleteConversation` does, if nothing was added to it for so long.
+    func expireConversation(appID: String, after age: Duration) async throws(RelayError) {
+        try await repeatBatch(
+            Query(
+                RetentionStatements.expireRows, .text(appID), .int8(Self.removalLimit), .int8(age.microseconds)))
+        try await sweep(appID: appID)
+    }
+
+    /// Removes what belongs to replies of a conversation that are gone.
+    ///
+    /// A process that makes one of them may be writing its journal just now, and does not know yet: it is waited for, once.
+    func sweep(appID: String) async throws(RelayError) {
+        let sweeping = Query(JournalStatements.sweep, .text(appID), .int8(Self.removalLimit))
+        try await repeatBatch(sweeping)
+        _ = try await run([
+            Query(JournalStatements.sweepLock), sweeping, Query(JournalStatements.deleteSignals, .text(appID)),
+        ])
+        try await repeatBatch(sweeping)
+        try await repeatBatch(Query(ConversationStatements.deleteKeys, .text(appID), .int8(Self.removalLimit)))
+    }
+
+    /// Runs a query that removes so many rows until there are no more; each time in a transaction of its own.
+    private func repeatBatch(_ query: Query) async throws(RelayError) {
+        while try await run([query])[0].affectedRows == Self.removalLimit {}
+    }
+}
+
+extension Duration {
+    /// In microseconds, rounded down.
+    var microseconds: Int64 {
+        components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
+    }
+}

@@ -1,0 +1,90 @@
+import Bytes
+import Postgres
+import Relay
+
+/// How replies end, and how they are found and read.
+extension PostgresConversationStore {
+    func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
+        let journalled = reply.journalled
+        var parameters: [Parameter] = [
+            .text(turn.appID), .int8(turn.number), reply.id.parameter, lease.parameter,
+            .text(reply.ending.state.rawValue), .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls),
+            .utf8(reply.ending.lastEvent),
+        ]
+        let closing: Query
+        if journalled.total == 0 {
+            closing = Query(ReplyStatements.close, parameters: parameters)
+        } else {
+            parameters += [
+                .int8(journalled.total), .int8(journalled.text), .int8(journalled.thinking),
+                .int8(journalled.toolCalls),
+            ]
+            closing = Query(ReplyStatements.closeJournalled, parameters: parameters)
+        }
+        if try await run([closing], otherwise: .replyNotStored)[0].affectedRows == 1 { return }
+        let found = try await run([
+            Query(
+                ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), reply.id.parameter,
+                lease.parameter)
+        ])[0]
+        guard found.rowCount == 1 else {
+            throw RelayError(
+                .conversationReplaced, "The conversation was replaced while the answer was being made.")
+        }
+        guard found.bool(0, 1) != true else {
+            throw RelayError(
+                .replyNotStored, "The answer could not be stored.", detail: "the journal of the reply is not whole")
+        }
+        throw RelayError(
+            .interrupted, "The answer took so long to be stored that the turn was given up. Ask again.",
+            detail: "another process has closed the turn, or took it over")
+    }
+
+    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
+        let results = try await run(
+            [
+                Query(
+                    ReplyStatements.settleTurn, .text(turn.appID), .int8(turn.number), lease.parameter,
+                    .boolean(isAbandoned)),
+                Query(ReplyStatements.isSettled, .text(turn.appID), .int8(turn.number)),
+            ], otherwise: .replyNotStored)
+        return results[1].bool(0, 0) ?? false
+    }
+
+    func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? {
+        let found = try await run([Query(ReplyStatements.find, id.parameter)])[0]
+        guard found.rowCount > 0, let appID = found.string(0, 0), let number = found.int(0, 1) else { return nil }
+        return ReplyRecord(
+            id: id, turn: Turn(appID: appID, number: Int64(number)), model: found.string(0, 2) ?? "",
+            state: found.string(0, 3).flatMap { ReplyState(rawValue: $0) }, attempt: found.int(0, 4) ?? 1,
+            isAbandoned: found.bool(0, 5) ?? false, createdAt: Int64(found.int(0, 6) ?? 0),
+            finishedAt: found.int(0, 7).map { Int64($0) })
+    }
+
+    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        var position = position
+        position.isEnd = false
+        while true {
+            let results = try await run([
+                Query(
+                    ReplyStatements.read, .text(reply.turn.appID), .int8(reply.turn.number), reply.id.parameter,
+                    .int8(min(position.text, .maximumOffset)), .int8(min(position.thinking, .maximumOffset)),
+                    .int8(ReplyPageReader.limit + 4)),
+                Query(
+                    JournalStatements.read, .text(reply.turn.appID), reply.id.parameter, .int8(position.attempt),
+                    .int8(position.total), .int8(position.text), .int8(position.thinking), .int8(position.toolCalls),
+                    .int8(ReplyPageReader.limit)),
+            ])
+            guard results[0].rowCount == 1 else { throw Self.replyNotFound }
+            let reader = ReplyPageReader(row: results[0], journal: results[1])
+            if let page = reader.page(from: position) { return page }
+            // There is no such place in it. From its start there is something to read in any case.
+            position = ReplyPosition(attempt: reader.attempt)
+        }
+    }
+}
+
+extension Int {
+    /// Beyond any text that the database can hold.
+    fileprivate static let maximumOffset = 1 << 30
+}

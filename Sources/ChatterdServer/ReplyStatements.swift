@@ -1,0 +1,167 @@
+import Postgres
+
+/// The SQL of replies: how they end, and how they are read. Every statement but `find` touches the rows of one appID.
+enum ReplyStatements {
+    /// Stores the end of a reply of which nothing is journalled.
+    ///
+    /// A reply that is stored already keeps its text, and ends as its readers were told last.
+    static let close = Statement(
+        "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text,
+        sql: """
+            UPDATE chatts SET
+                state = $5, last_event = nullif($9, ''),
+                message = CASE state WHEN 'streaming' THEN $6 ELSE message END,
+                thinking = CASE state WHEN 'streaming' THEN nullif($7, '') ELSE thinking END,
+                extras = CASE state WHEN 'streaming' THEN \(extras("$8")) ELSE extras END,
+                finished = CASE state WHEN 'streaming' THEN now() ELSE finished END
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND holder = $4
+            """)
+
+    /// The same behind what the journal holds before $10 bytes: $11 of text, $12 of thoughts, $13 of tool calls.
+    ///
+    /// Nothing is done when the journal holds less than that: what was streamed is stored, or the reply is not.
+    static let closeJournalled = Statement(
+        "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .int8, .int8, .int8, .int8,
+        sql: """
+            WITH reply AS MATERIALIZED (
+                SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND holder = $4 AND state = 'streaming'
+                FOR NO KEY UPDATE
+            ), \(folded("reply", until: "$10")), stored AS (
+                UPDATE chatts c SET
+                    state = $5, last_event = nullif($9, ''),
+                    message = CASE c.state WHEN 'streaming' THEN f.text || $6 ELSE c.message END,
+                    thinking = CASE c.state WHEN 'streaming' THEN nullif(f.thinking || $7, '') ELSE c.thinking END,
+                    extras = CASE c.state WHEN 'streaming' THEN \(extras("f.calls || $8")) ELSE c.extras END,
+                    finished = CASE c.state WHEN 'streaming' THEN now() ELSE c.finished END
+                FROM (SELECT 1) AS one LEFT JOIN folded f ON true
+                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND c.holder = $4 AND (
+                    c.state <> 'streaming' OR octet_length(f.text) = $11 AND octet_length(f.thinking) = $12
+                        AND octet_length(f.calls) = $13)
+                RETURNING c.appid, c.id
+            ), \(cleared)
+            SELECT FROM stored
+            """)
+
+    /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
+    static let settleTurn = Statement(
+        "settle_turn", .text, .int8, .uuid, .boolean,
+        sql: """
+            WITH dead AS MATERIALIZED (
+                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
+                WHERE c.appid = $1 AND c.seq = $2 AND c.state = 'streaming'
+                    AND CASE WHEN c.holder = $3 THEN $4 ELSE \(LeaseStatements.isDead("c.holder")) END
+                FOR NO KEY UPDATE
+            ), \(settled)
+            """)
+
+    /// Closes turns of dead processes as interrupted, at most $2; not those that are to be made again.
+    static let settleAbandoned = Statement(
+        "settle_abandoned", .uuid, .int8,
+        sql: """
+            WITH dead AS MATERIALIZED (
+                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
+                WHERE c.state = 'streaming' AND c.holder <> $1 AND \(isRegenerated) IS NOT TRUE
+                    AND \(LeaseStatements.isDead("c.holder"))
+                LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
+            ), \(settled)
+            """)
+
+    /// Takes over turns of dead processes that are to be made again, at most $2.
+    static let adopt = Statement(
+        "adopt", .uuid, .int8, returnsBinary: true,
+        sql: """
+            WITH dead AS MATERIALIZED (
+                SELECT c.appid, c.seq FROM chatts c
+                WHERE c.state = 'streaming' AND c.holder <> $1 AND \(isRegenerated)
+                    AND \(LeaseStatements.isDead("c.holder"))
+                LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
+            ), stored AS (
+                UPDATE chatts c SET holder = $1, attempt = coalesce(c.attempt, 1) + 1
+                FROM dead d WHERE c.appid = d.appid AND c.seq = d.seq
+                RETURNING c.appid, c.seq, c.id, c.model, c.options, c.attempt
+            ), \(cleared)
+            SELECT appid, seq, id, model, options, attempt FROM stored
+            """)
+
+    /// Whether a turn is closed, or gone.
+    static let isSettled = Statement(
+        "is_settled", .text, .int8,
+        sql: "SELECT NOT EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2 AND state = 'streaming')")
+
+    /// A reply by its name; times in microseconds since 1970.
+    static let find = Statement(
+        "find_reply", .uuid, returnsBinary: true,
+        sql: """
+            SELECT c.appid, c.seq, c.model, c.state, coalesce(c.attempt, 1),
+                c.state = 'streaming' AND \(LeaseStatements.isDead("c.holder")),
+                (extract(epoch FROM c.time) * 1000000)::bigint,
+                (extract(epoch FROM CASE WHEN c.state <> 'streaming' THEN coalesce(c.finished, c.time) END) * 1000000)::bigint
+            FROM chatts c WHERE c.id = $1 AND c.turn = c.seq
+            """)
+
+    /// The row of a reply; of one that is over, its text from byte $4 and its thoughts from byte $5 on, $6 bytes of each.
+    static let read = Statement(
+        "read_reply", .text, .int8, .uuid, .int8, .int8, .int8, returnsBinary: true,
+        sql: """
+            SELECT state, coalesce(attempt, 1), last_event, octet_length(message), octet_length(coalesce(thinking, '')),
+                CASE WHEN state <> 'streaming' THEN substring(convert_to(message, 'UTF8'), $4::integer + 1, $6::integer) END,
+                CASE WHEN state <> 'streaming' THEN substring(convert_to(thinking, 'UTF8'), $5::integer + 1, $6::integer) END,
+                CASE WHEN state <> 'streaming' THEN extras END
+            FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
+            """)
+
+    /// Whether a reply is to be made again when its process dies: as often as three times.
+    private static let isRegenerated = "(c.on_interrupt = 'regenerate' AND coalesce(c.attempt, 1) < 3)"
+
+    private static func extras(_ calls: String) -> String {
+        "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"
+    }
+
+    /// What the journal holds of the replies in `source`, in order; what two pieces have in common counts once.
+    private static func folded(_ source: String, until limit: String) -> String {
+        func part(_ name: String) -> String {
+            """
+            coalesce(string_agg(
+                CASE WHEN coalesce(\(name)_had, 0) <= \(name)_at THEN \(name)
+                ELSE convert_from(substring(convert_to(\(name), 'UTF8'), (\(name)_had - \(name)_at + 1)::integer), 'UTF8') END,
+                '' ORDER BY start), '') AS \(name)
+            """
+        }
+        func had(_ name: String) -> String {
+            "max(j.\(name)_at + octet_length(j.\(name))) OVER before AS \(name)_had"
+        }
+        return """
+            pieces AS (
+                SELECT j.*, \(had("text")), \(had("thinking")), \(had("calls"))
+                FROM \(source) r
+                JOIN chatterd_journal j ON j.appid = r.appid AND j.reply = r.id AND j.attempt = r.attempt AND j.start < \(limit)
+                WINDOW before AS (
+                    PARTITION BY j.reply ORDER BY j.start ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+            ), folded AS (
+                SELECT r.id AS reply, \(part("text")), \(part("thinking")), \(part("calls"))
+                FROM \(source) r LEFT JOIN pieces ON reply = r.id GROUP BY r.id
+            )
+            """
+    }
+
+    /// Removes the journal of what was `stored`.
+    private static let cleared = """
+        cleared AS (
+            DELETE FROM chatterd_journal j USING stored s WHERE j.appid = s.appid AND j.reply = s.id
+        )
+        """
+
+    /// Ends the replies that are `dead`, with what the journal holds of them.
+    private static let settled = """
+        \(folded("dead", until: "9223372036854775807")), stored AS (
+            UPDATE chatts c SET
+                state = 'interrupted', message = f.text, thinking = nullif(f.thinking, ''), extras = \(extras("f.calls")),
+                finished = now(), holder = NULL
+            FROM dead d JOIN folded f ON f.reply = d.id
+            WHERE c.appid = d.appid AND c.seq = d.seq
+            RETURNING c.appid, c.id
+        ), \(cleared)
+        SELECT FROM stored
+        """
+}

@@ -72,7 +72,8 @@ public final class Application: Sendable {
             let keeper = Housekeeper(
                 store: PostgresConversationStore(
                     pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
-                turns: turns, retention: configuration.relay.retention, adopt: {})
+                turns: turns, retention: configuration.relay.retention,
+                adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() })
             for service in services {
                 service.shard.run { service.pool.start() }
             }

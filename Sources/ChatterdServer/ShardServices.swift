@@ -93,6 +93,7 @@ extension RelayLimits {
         waitingTurns = configuration.relay.maximumWaitingTurns
         disconnectGrace = configuration.relay.disconnectGrace
         storePatience = configuration.store.patience
+        journalTick = configuration.relay.journalTick
     }
 }
 

@@ -91,7 +91,7 @@ final class ScriptedGeneration: Generation {
 }
 
 /// Writes down what a reply says.
-final class RecordingReader: ReplyReader {
+final class RecordingReader: ReplyReader, @unchecked Sendable {
     private(set) var lines: [String] = []
     private(set) var positions: [ReplyPosition] = []
     private(set) var endings: [ReplyEnding] = []

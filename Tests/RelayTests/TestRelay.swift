@@ -1,5 +1,6 @@
 import LanguageModels
 import Relay
+import Testing
 
 /// The relay of one shard, over a store and a model that the test holds in its hands.
 final class TestRelay {
@@ -11,6 +12,7 @@ final class TestRelay {
     let service: ChatService
     let directory: ReplyDirectory
     private(set) var journal: Journal?
+    private let subscriptions = Subscriptions()
     private let limits: RelayLimits
 
     /// Makes a process with one shard.
@@ -91,6 +93,46 @@ final class TestRelay {
         return post
     }
 
+    /// Has another reader read the reply to a post, from its start.
+    func read(_ post: Post) throws -> RecordingReader {
+        let id = try #require(post.id)
+        let reader = RecordingReader()
+        Task(executorPreference: shard) { [service, subscriptions] in
+            guard let record = try? await service.find(id) else { return }
+            subscriptions.byReader[ObjectIdentifier(reader)] = service.subscribe(
+                reader, to: record, from: ReplyPosition())
+        }
+        clock.settle()
+        return reader
+    }
+
+    /// The subscription of such a reader.
+    func subscription(of reader: RecordingReader) -> ReplySubscription? {
+        subscriptions.byReader[ObjectIdentifier(reader)]
+    }
+
+    /// Stops the reply to a post; the record is there when that has come to its end.
+    func stop(_ post: Post) -> Stopped {
+        let stopped = Stopped()
+        Task(executorPreference: shard) { [service] in
+            guard let id = post.id, let record = try? await service.find(id) else { return }
+            stopped.record = try? await service.stop(record)
+        }
+        clock.settle()
+        return stopped
+    }
+
+    /// Makes replies of dead processes again.
+    func adopt() {
+        Task(executorPreference: shard) { [service] in try? await service.adoptAbandoned() }
+        clock.settle()
+    }
+
+    /// The text of a reply that is in the store.
+    func journalled(_ post: Post) -> String? {
+        post.id.flatMap { database.replies[$0] }.map { String(decoding: $0.page.text, as: UTF8.self) }
+    }
+
     /// Replaces a conversation, and gives what came of it.
     @discardableResult
     func replace(with text: String) -> Post {
@@ -125,6 +167,15 @@ final class TestRelay {
 }
 
 struct NoAnswer: Error {}
+
+/// What came of a stop.
+final class Stopped: @unchecked Sendable {
+    fileprivate(set) var record: ReplyRecord?
+}
+
+private final class Subscriptions: @unchecked Sendable {
+    var byReader: [ObjectIdentifier: ReplySubscription] = [:]
+}
 
 /// A prompt on its way.
 final class Post: @unchecked Sendable {

@@ -1,0 +1,246 @@
+import LanguageModels
+import Relay
+import Testing
+
+struct JournalTests {
+    /// More than a tick.
+    private static let round = Duration.milliseconds(250)
+
+    @Test func whatARunningReplySaysIsJournalledOnceATick() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        let answer = try relay.answer()
+        answer.say("one ")
+        answer.say("two ")
+        relay.clock.settle()
+        #expect(relay.store.count(.journal) == 0)
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.count(.journal) == 1)
+        #expect(relay.journalled(post) == "one two ")
+        answer.say("three")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.journalled(post) == "one two three")
+        answer.finish()
+        relay.clock.settle()
+        #expect(post.isComplete)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: one two three [complete]"])
+    }
+
+    @Test func allRepliesOfAllShardsGoInOneStatement() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        relay.startJournal(other)
+        let posts =
+            (0..<20).map { relay.post("Hi", appID: "a\($0)") } + (0..<20).map { other.post("Hi", appID: "b\($0)") }
+        for (index, answer) in (relay.model.generations + other.model.generations).enumerated() {
+            answer.say("text \(index)")
+        }
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.count(.journal) == 1)
+        #expect(other.store.count(.journal) == 0)
+        for (index, post) in posts.enumerated() {
+            #expect(relay.journalled(post) == "text \(index)")
+        }
+    }
+
+    @Test func withoutRepliesNothingIsAsked() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        relay.post("Hi")
+        try relay.complete("Hello")
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.store.count(.journal) == 0)
+        relay.post("again")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.count(.journal) == 1)
+    }
+
+    @Test func whatCouldNotBeJournalledIsJournalledLater() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        relay.store.faults[.journal] = [.away, .lost, .away]
+        let post = relay.post("Hi")
+        for piece in ["a", "b", "c", "d", "e"] {
+            try relay.answer().say(piece)
+            relay.clock.advance(by: Self.round)
+        }
+        #expect(relay.journalled(post) == "abcde")
+        try relay.answer().finish()
+        relay.clock.settle()
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: abcde [complete]"])
+    }
+
+    @Test func theEndOfAReplyWaitsForWhatIsOnItsWayToTheJournal() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        relay.store.faults[.journal] = [.hang]
+        let post = relay.post("Hi")
+        try relay.answer().say("one ")
+        relay.clock.advance(by: Self.round)
+        try relay.complete("two")
+        #expect(relay.store.count(.closeTurn) == 0)
+        relay.store.release(.journal)
+        relay.clock.settle()
+        #expect(post.isComplete)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: one two [complete]"])
+    }
+
+    @Test func muchTextDoesNotWaitForTheTick() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        relay.post("Hi")
+        relay.clock.advance(by: .milliseconds(60))
+        try relay.answer().say(String(repeating: "x", count: 2 << 20))
+        relay.clock.settle()
+        #expect(relay.store.count(.journal) == 1)
+    }
+
+    @Test func aLateReaderGetsWhatMemoryHasLetGo() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        for _ in 0..<40 {
+            try relay.answer().say(String(repeating: "lorem ipsum ", count: 1000))
+            relay.clock.advance(by: Self.round)
+        }
+        let late = try relay.read(post)
+        relay.clock.settle()
+        #expect(relay.store.count(.read) > 0)
+        try relay.complete("end")
+        #expect(late.isDone)
+        #expect(late.text == post.reader.text)
+    }
+
+    @Test func aReplyThatTheStoreDoesNotKnowAnyMoreEnds() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try relay.answer().say("one ")
+        relay.database.replies = [:]
+        relay.clock.advance(by: Self.round)
+        #expect(post.code == .conversationReplaced)
+        #expect(try relay.answer().isCancelled)
+    }
+
+    @Test func aStopFromAnotherProcessArrivesWithinATick() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        relay.clock.advance(by: Self.round)
+        let stopped = stranger.stop(post)
+        relay.clock.advance(by: .seconds(1))
+        #expect(try relay.answer().isCancelled)
+        #expect(post.reader.endings.map(\.state) == [.cancelled])
+        #expect(post.reader.isDone)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [cancelled]"])
+        #expect(stopped.record?.state == .cancelled)
+    }
+
+    @Test func aStopOnAnotherShardNeedsNoStore() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        let stopped = other.stop(post)
+        relay.clock.advance(by: .seconds(1))
+        #expect(stopped.record?.state == .cancelled)
+        #expect(other.store.count(.signal) == 0)
+        #expect(post.isOver)
+    }
+
+    @Test func whoReadsElsewhereKeepsAReplyGoing() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi", onDisconnect: .cancel(after: .seconds(5)))
+        try relay.answer().say("a")
+        relay.clock.advance(by: Self.round)
+        post.subscription?.readerLeft()
+        let reader = try stranger.read(post)
+        for _ in 0..<30 {
+            relay.clock.advance(by: .seconds(1))
+            try relay.answer().say("b")
+        }
+        #expect(try relay.answer().isCancelled == false)
+        try relay.complete("c")
+        relay.clock.advance(by: .seconds(1))
+        #expect(reader.text == "a" + String(repeating: "b", count: 30) + "c")
+        #expect(reader.isDone)
+    }
+
+    @Test func readersOnOtherShardsHearAtOnce() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        let post = relay.post("Hi")
+        try relay.answer().say("one ")
+        let readers = try (0..<50).map { _ in try other.read(post) }
+        relay.clock.settle()
+        try relay.answer().say("two ")
+        relay.clock.settle()
+        #expect(readers.allSatisfy { $0.text == "one two " })
+        try relay.complete("three")
+        #expect(readers.allSatisfy { $0.text == "one two three" && $0.isDone })
+        // Only the ending: by then memory had let go of the reply.
+        #expect(other.store.count(.read) <= 1)
+        // Followers are let go a while after their readers.
+        relay.clock.advance(by: .seconds(20))
+    }
+
+    @Test func aReplyOfADeadProcessIsMadeAgainIfItsClientWantsThat() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        stranger.startJournal()
+        relay.startJournal()
+        let post = relay.post("Hi", onInterrupt: .regenerate)
+        try relay.answer().say("lost ")
+        relay.clock.advance(by: Self.round)
+        let reader = try stranger.read(post)
+        relay.clock.advance(by: Self.round)
+        #expect(reader.text == "lost ")
+        relay.database.dead.insert(1)
+        stranger.adopt()
+        #expect(try stranger.answer().prompts == ["user: Hi"])
+        try stranger.answer().say("found")
+        relay.clock.advance(by: Self.round)
+        #expect(reader.resets == 1)
+        #expect(reader.text == "found")
+        try stranger.answer().finish()
+        relay.clock.advance(by: .seconds(1))
+        #expect(reader.isDone)
+        #expect(reader.positions.last?.attempt == 2)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: found [complete]"])
+    }
+
+    @Test func aReplyThatIsToBeFinishedNeedsNoReader() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onDisconnect: .finish)
+        post.subscription?.readerLeft()
+        relay.clock.advance(by: .seconds(600))
+        try relay.complete("Hello")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
+    }
+
+    @Test func aSlowReaderAmongOthersHoldsNobodyBack() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        let slow = try relay.read(post)
+        relay.clock.settle()
+        slow.isFull = true
+        for index in 0..<10 {
+            try relay.answer().say("\(index) ")
+        }
+        #expect(try relay.answer().isPaused == false)
+        relay.clock.settle()
+        #expect(slow.text == "0 ")
+        slow.isFull = false
+        relay.subscription(of: slow)?.readerCanTakeMore()
+        relay.clock.settle()
+        #expect(slow.text == "0 1 2 3 4 5 6 7 8 9 ")
+        try relay.complete("end")
+        #expect(slow.text == post.reader.text)
+        #expect(slow.isDone && post.isComplete)
+    }
+}

@@ -8,41 +8,37 @@ struct ReplyLines: Sendable {
     /// The most text of one line, in bytes.
     static let longestText = 16_384
 
-    private let answer: OllamaAnswer
-    private let createdAt: Int64
+    /// The model of the reply.
+    let model: String
+    /// The time in the lines, in nanoseconds since 1970.
+    let createdAt: Int64
 
-    /// Prepares the lines of a reply of `model`; the time is in nanoseconds since 1970.
-    init(model: String, createdAt: Int64) {
-        answer = OllamaAnswer(model: model)
-        self.createdAt = createdAt
-    }
+    /// Made for each line: most readers are live, and never need one.
+    private var answer: OllamaAnswer { OllamaAnswer(model: model) }
 
     /// Puts the line that follows `position` in a page into the buffer, which is emptied first.
     ///
-    /// - Returns: the position after the line; nothing when the page has no more text.
+    /// - Returns: the position after the line; nothing when the page has no more lines.
     func next(in page: ReplyPage, after position: ReplyPosition, into buffer: inout ByteBuffer) -> ReplyPosition? {
+        buffer.removeAll()
         var end = position
-        while true {
-            buffer.removeAll()
-            if let piece = Self.piece(of: page.thinking, at: end.thinking - page.start.thinking) {
-                end.thinking += piece.count
-                answer.append(thinking: page.thinking.span.extracting(piece), at: createdAt, to: &buffer)
-                return end
-            }
-            if let piece = Self.piece(of: page.text, at: end.text - page.start.text) {
-                end.text += piece.count
-                answer.append(content: page.text.span.extracting(piece), at: createdAt, to: &buffer)
-                return end
-            }
-            let offset = end.toolCalls - page.start.toolCalls
-            guard offset >= 0, offset < page.toolCalls.count else { return nil }
-            end.toolCalls += page.toolCalls.count - offset
-            let calls = page.toolCalls.span.extracting(offset...)
-            if let array = Self.array(ofCalls: calls) {
-                answer.append(toolCalls: array.span, at: createdAt, to: &buffer)
-                return end
-            }
+        if let piece = Self.piece(of: page.thinking, at: end.thinking - page.start.thinking) {
+            end.thinking += piece.count
+            answer.append(
+                thinking: Self.wholeCharacters(page.thinking.span.extracting(piece)), at: createdAt, to: &buffer)
+            return end
         }
+        if let piece = Self.piece(of: page.text, at: end.text - page.start.text) {
+            end.text += piece.count
+            answer.append(content: Self.wholeCharacters(page.text.span.extracting(piece)), at: createdAt, to: &buffer)
+            return end
+        }
+        let offset = end.toolCalls - page.start.toolCalls
+        guard offset >= 0, offset < page.toolCalls.count else { return nil }
+        end.toolCalls += page.toolCalls.count - offset
+        guard let array = Self.array(ofCalls: page.toolCalls.span.extracting(offset...)) else { return nil }
+        answer.append(toolCalls: array.span, at: createdAt, to: &buffer)
+        return end
     }
 
     /// What can be sent of the ending after text that was re-read: the last event, without the text that it carried itself,
@@ -72,6 +68,14 @@ struct ReplyLines: Sendable {
             while end > offset, bytes[end] & 0xC0 == 0x80 { end -= 1 }
         }
         return offset..<(end > offset ? end : min(bytes.count, offset + longestText))
+    }
+
+    /// A piece without the rest of a character at its front: where a client makes its position up.
+    @_lifetime(copy bytes)
+    private static func wholeCharacters(_ bytes: Span<UInt8>) -> Span<UInt8> {
+        var start = 0
+        while start < bytes.count, bytes[start] & 0xC0 == 0x80 { start += 1 }
+        return bytes.extracting(start...)
     }
 
     /// The calls as a JSON array; nothing if they are not whole, which is so when a client made its position up.

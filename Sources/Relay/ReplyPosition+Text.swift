@@ -41,15 +41,15 @@ extension ReplyPosition {
 
     /// Appends the text of the position.
     public func append(to buffer: inout ByteBuffer) {
-        buffer.append(upTo: Self.longestOutput) { $0.append(self) }
+        buffer.append(upTo: Self.roomForText) { $0.append(self) }
     }
 
-    /// Four numbers of at most nineteen digits, with what stands between and behind them.
-    fileprivate static let longestOutput = 4 * 19 + 7
+    /// The room that the text of any position fits in: four numbers of nineteen digits, what stands between and behind them.
+    public static let roomForText = 4 * 19 + 7
 }
 
 extension OutputSpan<UInt8> {
-    /// Appends the text of a position; there must be room for 83 bytes.
+    /// Appends the text of a position; there must be `ReplyPosition.roomForText`.
     public mutating func append(_ position: ReplyPosition) {
         if position.attempt != 1 {
             append(digitsOf: position.attempt)

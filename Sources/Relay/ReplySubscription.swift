@@ -278,6 +278,9 @@ public final class ReplySubscription: @unchecked Sendable {
         }
         if let ending = page.ending {
             tell(lines.ending(ending), at: page.end)
+        } else if page.end.covers(position) {
+            // There are no lines of what cannot be read.
+            position = page.end
         }
         return true
     }

@@ -341,7 +341,7 @@ struct FollowerTests {
     }
 
     /// Readers come, are full, leave and come back at random places while the reply grows, and is at times begun again.
-    @Test(arguments: 0..<150 as Range<UInt64>)
+    @Test(arguments: 0..<80 as Range<UInt64>)
     func whateverHappensTheReaderGetsJustTheReply(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         reply.pageSize = [1, 7, 100, 1 << 18][Int.random(in: 0..<4, using: &random)]

@@ -191,6 +191,23 @@ struct FollowerTests {
         #expect(first.ending != nil && again.ending != nil && again.resets == 0)
     }
 
+    @Test func aPageForReadersWhoHaveLeftIsNotTakenForANewBeginning() {
+        say("Hello")
+        let follower = follow(fullPage: 1000)
+        let first = PartsReader()
+        reply.isSlow = true
+        start(first, on: follower)
+        clock.settle()
+        first.leave()
+        let second = PartsReader(claiming: ReplyPosition(text: 4))
+        start(second, on: follower)
+        reply.isSlow = false
+        reply.release()
+        clock.settle()
+        #expect(second.string == "o" && second.resets == 0)
+        #expect(reply.asked == [ReplyPosition(), ReplyPosition(text: 4)])
+    }
+
     @Test func aReaderBeyondTheEndBeginsAnew() {
         let follower = follow(from: ReplyPosition(text: 50))
         let lost = PartsReader(claiming: ReplyPosition(text: 50))

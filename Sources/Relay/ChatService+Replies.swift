@@ -26,8 +26,15 @@ extension ChatService {
         let id = record.id
         let home = directory[id]
         var surroundings = ReplyFollower.Surroundings(
-            pull: { [unowned self] position async throws(RelayError) in try await page(of: record, from: position) })
-        if home == nil {
+            pull: { [unowned self] position async throws(RelayError) in
+                let page = try await page(of: record, from: position)
+                if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
+                    // Its shard has let it go without an end: nobody here will tell when there is more.
+                    follower.tick = limits.journalTick
+                }
+                return page
+            })
+        if home == nil, record.state == nil {
             surroundings.keepAlive = { [unowned self] in
                 // If it fails, the next one is four seconds away.
                 scheduler.spawn { [self] in try? await store.signal(.read, to: record) }

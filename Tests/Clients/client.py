@@ -19,19 +19,27 @@ def connect(url, **options):
     return contextlib.closing(kind(address.hostname, address.port, timeout=PATIENCE, **options))
 
 
+def call(url, method, path, body=None, headers=None, **options):
+    """The status, the headers and the JSON of an answer in one piece."""
+    with connect(url, **options) as connection:
+        connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, headers or {})
+        response = connection.getresponse()
+        text = response.read()
+        return response.status, response.headers, json.loads(text) if text else None
+
+
 def post(url, path, body, **options):
     """The status and the JSON of an answer in one piece."""
-    with connect(url, **options) as connection:
-        connection.request("POST", path, body if isinstance(body, bytes) else json.dumps(body))
-        response = connection.getresponse()
-        return response.status, json.load(response)
+    status, _, answer = call(url, "POST", path, body, **options)
+    return status, answer
 
 
 @contextlib.contextmanager
-def stream(url, body):
-    """An open stream, to be read line by line."""
+def stream(url, body=None, headers=None, path="/llmchat"):
+    """An open stream, to be read line by line; with no body of an answer that is there, at its path."""
     with connect(url) as connection:
-        connection.request("POST", "/llmchat", json.dumps(body))
+        method, body = ("GET", None) if body is None else ("POST", json.dumps(body))
+        connection.request(method, path, body, headers or {})
         response = connection.getresponse()
         assert response.status == 200, response.read()
         assert response.headers["content-type"].split(";")[0] == "text/event-stream"
@@ -50,3 +58,48 @@ def said(stream):
     events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     assert events[-1]["done"] and "error" not in events[-1], events[-1]
     return "".join(event["message"]["content"] for event in events)
+
+
+def events(stream):
+    """The kind, the id and the data of each whole event in a stream's bytes; an unfinished one at the end is left out."""
+    for block in stream.split(b"\n\n")[:-1]:
+        fields = {"event": "message", "id": None, "data": None}
+        for line in block.decode().split("\n"):
+            name, colon, value = line.partition(":")
+            assert colon, f"a line without a colon: {line}"
+            fields[name] = value.removeprefix(" ")
+        if fields["data"] is not None:
+            yield fields["event"], fields["id"], json.loads(fields["data"])
+
+
+class Reader:
+    """What one client has of a reply, over any number of connections."""
+
+    def __init__(self):
+        self.id, self.text, self.kinds, self.last = None, "", [], None
+
+    def read(self, url, path, limit=None):
+        """Goes on where it is, for so many bytes or to the end of the stream; returns the status."""
+        with connect(url) as connection:
+            connection.request("GET", path, headers={} if self.id is None else {"Last-Event-ID": self.id})
+            response = connection.getresponse()
+            if response.status == 200:
+                self.take(response.read(limit))
+            return response.status
+
+    def take(self, stream):
+        for kind, id, data in events(stream):
+            assert id is not None, data
+            assert self.last is None, f"an event after the last one: {data}"
+            self.id = id
+            self.kinds.append(kind)
+            if kind == "reset":
+                self.text = ""
+                continue
+            if kind == "message":
+                self.text += data["message"]["content"]
+                # Without thinking and tool calls the place in the reply is the number of bytes of its text.
+                assert id.removesuffix("-end").rpartition("~")[2] == str(len(self.text.encode())), (id, self.text)
+            if data["done"]:
+                assert id.endswith("-end"), id
+                self.last = data

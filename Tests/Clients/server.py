@@ -1,16 +1,28 @@
 """A real chatterd with a private PostgreSQL, for clients that are not ours to write."""
 
+import http.server
 import os
 import pathlib
 import queue
 import re
+import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import threading
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("CHATTERD", str(TOP / ".build/debug/chatterd"))
 PATIENCE = 60
+
+
+def make_directory(tests):
+    """A place that PostgreSQL's user may enter, removed after the tests of a class."""
+    path = tempfile.mkdtemp(prefix="clients-")
+    os.chmod(path, 0o755)
+    tests.addClassCleanup(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 class Server:
@@ -58,8 +70,31 @@ class Server:
         command = ["psql", f"host={socket} user=chatterd dbname=chatterd", "-XqAt", "-c", statement]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout.splitlines()
 
+    def dump(self):
+        """All that the private database holds, as text."""
+        socket = os.path.join(self.directory, ".chatterd/postgres")
+        command = ["pg_dump", "--data-only", f"host={socket} user=chatterd dbname=chatterd"]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+
     def stop(self):
         """Ends it as a service manager does; returns its status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE)
+
+
+class LocalServer(http.server.ThreadingHTTPServer):
+    """An HTTP server of the test's own, on a port of its own; whoever leaves it leaves."""
+
+    daemon_threads, block_on_close = True, False
+
+    def __init__(self, handler, add_cleanup):
+        super().__init__(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        add_cleanup(self.server_close)
+        add_cleanup(self.shutdown)
+
+    def handle_error(self, request, address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, address)

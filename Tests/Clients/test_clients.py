@@ -6,23 +6,13 @@ import importlib.util
 import json
 import os
 import pathlib
-import shutil
 import ssl
 import subprocess
-import tempfile
 import unittest
 import urllib.parse
 
 from client import ask, connect, post, prompt, said, stream
-from server import PATIENCE, PROGRAM, TOP, Server
-
-
-def make_directory(tests):
-    """A place that PostgreSQL's user may enter, removed after the tests of a class."""
-    path = tempfile.mkdtemp(prefix="clients-")
-    os.chmod(path, 0o755)
-    tests.addClassCleanup(shutil.rmtree, path, ignore_errors=True)
-    return path
+from server import PATIENCE, PROGRAM, TOP, Server, make_directory
 
 
 class AServerThatStays(unittest.TestCase):
@@ -57,10 +47,12 @@ class AServerThatStays(unittest.TestCase):
         with httpx.Client(timeout=PATIENCE) as client:
             with connect_sse(client, "POST", f"{self.url}/llmchat", json=prompt('Grüße 🐣 "q"', "sse")) as source:
                 events = list(source.iter_sse())
-        self.assertEqual([event.id for event in events], [str(n) for n in range(1, len(events) + 1)])
         lines = [event.json() for event in events]
+        texts = [line["message"]["content"] for line in lines]
+        places = [len("".join(texts[: number + 1]).encode()) for number in range(len(texts))]
+        self.assertEqual([event.id for event in events], [*map(str, places[:-1]), f"{places[-1]}-end"])
         self.assertEqual([line["done"] for line in lines], [False] * (len(lines) - 1) + [True])
-        self.assertIn('Grüße 🐣 "q"', "".join(line["message"]["content"] for line in lines))
+        self.assertIn('Grüße 🐣 "q"', "".join(texts))
 
     def test_one_connection_serves_many_requests(self):
         with connect(self.url) as connection:

@@ -1,0 +1,180 @@
+"""A browser that reads a reply with EventSource, and the network between it and chatterd."""
+
+import contextlib
+import http.server
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import urllib.parse
+
+from server import PATIENCE, LocalServer
+
+PROGRAM = os.environ.get("CHROMIUM", "chromium")
+
+# It tells what EventSource tells it. After CLOSED it looks on for a while whether EventSource comes back after all.
+PAGE = """<!doctype html><meta charset="utf-8"><script>
+const found = {events: [], opened: 0, lost: 0};
+const source = new EventSource(new URLSearchParams(location.search).get("reply"));
+const tell = (path, body) => fetch(path, {method: "POST", body});
+const keep = event => {
+    found.events.push([event.type, event.lastEventId, event.data]);
+    tell("/seen", event.lastEventId);
+};
+source.onopen = () => found.opened++;
+source.onmessage = keep;
+source.addEventListener("reset", keep);
+source.addEventListener("error", event => {
+    if (event instanceof MessageEvent) keep(event);
+    else if (source.readyState === EventSource.CONNECTING) found.lost++;
+    else setTimeout(() => tell("/found", JSON.stringify({...found, state: source.readyState})), 2500);
+});
+</script>"""
+
+
+class Request:
+    """One request of the browser for a reply: what it asked for, what it was told."""
+
+    def __init__(self, headers):
+        self.last_event_id = headers["Last-Event-ID"]
+        self.accept = headers["Accept"]
+        self.got = b""
+
+    @property
+    def status(self):
+        return int(self.got.split(b" ", 2)[1])
+
+    @property
+    def ids(self):
+        """The ids of the whole events that came through."""
+        blocks = self.got.split(b"\n\n")[:-1]
+        return [line[4:].decode() for block in blocks for line in block.split(b"\n") if line.startswith(b"id: ")]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        if self.path.startswith("/page?"):
+            self.answer(PAGE.encode())
+        elif self.path.startswith("/replies/"):
+            self.close_connection = True
+            self.server.network.relay(self)
+        else:
+            self.answer(b"", status=404)
+
+    def do_POST(self):
+        self.server.network.hear(self.path, self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.answer(b"{}")
+
+    def answer(self, body, status=200):
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Network:
+    """Serves the page, and passes its requests for a reply on to chatterd byte by byte; cuts when it is told to.
+
+    `cuts` has for each request the number of bytes after which its connection is cut, in the middle of a character.
+    """
+
+    def __init__(self, tests, target):
+        self.target = urllib.parse.urlsplit(target)
+        self.cuts, self.requests, self.seen = [], [], set()
+        self.cut = [threading.Event(), threading.Event()]
+        self.came = [threading.Event(), threading.Event(), threading.Event()]
+        self.found = queue.Queue()
+        self._changed = threading.Condition()
+        server = LocalServer(Handler, tests.addCleanup)
+        server.network, self.url = self, server.url
+
+    def hear(self, path, body):
+        if path == "/found":
+            self.found.put(json.loads(body))
+            return
+        with self._changed:
+            self.seen.add(body)
+            self._changed.notify_all()
+
+    def relay(self, handler):
+        number, request = len(self.requests), Request(handler.headers)
+        self.requests.append(request)
+        if number < len(self.came):
+            self.came[number].set()
+        limit = self.cuts[number] if number < len(self.cuts) else None
+        # As it came, but for one connection each.
+        lines = [handler.requestline, "Connection: close"]
+        lines += [f"{name}: {value}" for name, value in handler.headers.items() if name.lower() != "connection"]
+        with socket.create_connection((self.target.hostname, self.target.port), PATIENCE) as server:
+            server.sendall("\r\n".join(lines + ["", ""]).encode())
+            while data := server.recv(65536):
+                end = None if limit is None else self.place_to_cut(data, limit - len(request.got))
+                with contextlib.suppress(OSError):
+                    handler.connection.sendall(data[:end])
+                request.got += data[:end]
+                if end is not None:
+                    self.reset(handler.connection, request, number)
+                    return
+
+    @staticmethod
+    def place_to_cut(data, after):
+        """The first place inside of a character, at this distance or later."""
+        places = range(max(after, 0), len(data))
+        return next((place for place in places if data[place] & 0xC0 == 0x80), None)
+
+    def reset(self, connection, request, number):
+        """Breaks the connection once the browser has shown what came whole: a reset may overtake bytes."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: request.ids[-1] in self.seen, PATIENCE), "the browser saw nothing"
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        self.cut[number].set()
+
+
+@contextlib.contextmanager
+def browser(directory, url):
+    """Chromium without a window at this address, with a profile of its own; it asks nobody but this machine."""
+    options = [
+        "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --no-proxy-server",
+        "--disable-background-networking --disable-component-update --disable-default-apps --disable-extensions",
+        "--disable-sync --metrics-recording-only --password-store=basic",
+    ]
+    command = [PROGRAM, *" ".join(options).split(), "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    home = os.path.join(directory, "browser")
+    os.makedirs(home, exist_ok=True)
+    environment = os.environ | {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
+    with open(os.path.join(home, "log"), "wb") as log:
+        process = subprocess.Popen(
+            [*command, f"--user-data-dir={home}/profile", url],
+            env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        # Its many processes are a group of their own.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(PATIENCE)
+        shutil.rmtree(f"{home}/profile", ignore_errors=True)
+
+
+def found(network, directory, path):
+    """What EventSource in a browser made of a reply, when it had closed itself and stayed closed."""
+    with browser(directory, f"{network.url}/page?reply={urllib.parse.quote(path)}"):
+        try:
+            return network.found.get(timeout=PATIENCE)
+        except queue.Empty:
+            with open(os.path.join(directory, "browser/log"), errors="replace") as log:
+                what = f"the browser never ended, after {len(network.requests)} requests"
+                raise AssertionError(f"{what}; it says:\n{log.read()}") from None

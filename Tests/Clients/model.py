@@ -1,0 +1,120 @@
+"""A model server of Ollama's kind that says what a test wants, when the test wants it."""
+
+import http.server
+import json
+import select
+import threading
+
+from server import PATIENCE, LocalServer
+
+WORDS = ["Grüße", "🐣", "日本語", "naïve", '"quoted"', "a\nline", "Ελλάδα", "👩‍👩‍👧", "plain", "\\u0041"]
+
+
+def speech(count, name=""):
+    """Pieces of a text in which no two are alike, with characters of one to four bytes."""
+    return [f"{name}{number} {WORDS[number % len(WORDS)]} " for number in range(count)]
+
+
+class Exchange:
+    """One request to the model, and its answer as far as it was said."""
+
+    def __init__(self, handler, request):
+        self._handler = handler
+        self._left = False
+        self.request = request
+        self.gone = threading.Event()
+        self.said = ""
+
+    @property
+    def prompts(self):
+        """The roles and texts that the model was asked with."""
+        return [(message["role"], message["content"]) for message in self.request["messages"]]
+
+    def say(self, *pieces, pause=0.002):
+        """Says one line a piece, until nobody listens any more."""
+        for piece in pieces:
+            # Half of the lines have their characters as \u escapes.
+            line = {"message": {"role": "assistant", "content": piece}, "done": False}
+            self.write(line, ascii=len(self.said) % 2 == 1)
+            self.said += piece
+            self.leaves(within=pause)
+
+    def until(self, event):
+        """Waits for something of the test's, or for the other side to leave."""
+        while not event.is_set() and not self.leaves(within=0.01):
+            pass
+
+    def leaves(self, within=PATIENCE):
+        """Whether the other side closes the connection in this time."""
+        if not self._left and select.select([self._handler.connection], [], [], within)[0]:
+            self._left = not self._handler.connection.recv(1)
+            if self._left:
+                self.gone.set()
+        return self._left
+
+    def end(self):
+        counts = {"prompt_eval_count": len(self.request["messages"]), "eval_count": 7, "total_duration": 12345678}
+        self.write({"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"} | counts)
+        self._send(b"0\r\n\r\n")
+
+    def write(self, members, ascii=False):
+        line = {"model": self.request["model"], "created_at": "2026-01-01T00:00:00Z"} | members
+        data = json.dumps(line, ensure_ascii=ascii, separators=(",", ":")).encode() + b"\n"
+        self._send(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def _send(self, data):
+        try:
+            self._handler.wfile.write(data)
+        except OSError:
+            self._left = True
+            self.gone.set()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def do_POST(self):
+        exchange = Exchange(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        with self.server.model.changed:
+            self.server.model.exchanges.append(exchange)
+            self.server.model.changed.notify_all()
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if self.server.model.script(exchange) != Model.BREAK_OFF:
+            exchange.end()
+
+    def log_message(self, *_):
+        pass
+
+
+class Model:
+    """The server. Its `script` is called with each exchange; unless it returns BREAK_OFF, the answer ends in order."""
+
+    BREAK_OFF = object()
+
+    def __init__(self, tests):
+        self.script = lambda exchange: exchange.say("Nothing to say.")
+        self.exchanges = []
+        self.changed = threading.Condition()
+        server = LocalServer(Handler, tests.addClassCleanup)
+        server.model, self.url = self, server.url
+
+    def exchange(self, number=0):
+        """The exchange of this number since `forget`, once it is there."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.exchanges) > number, PATIENCE), "the model was not asked"
+            return self.exchanges[number]
+
+    def forget(self):
+        with self.changed:
+            self.exchanges = []

@@ -1,0 +1,81 @@
+"""What the tests of replies share."""
+
+import threading
+import unittest
+
+from client import Reader, call, events, prompt, stream
+from model import Model
+from server import Server, make_directory
+
+JSON = {"Accept": "application/json"}
+
+
+class Replies(unittest.TestCase):
+    """A server with a scripted model, and short words for what clients do."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = make_directory(cls)
+        cls.model = Model(cls)
+        cls.serve()
+
+    @classmethod
+    def serve(cls):
+        cls.server = Server(cls.directory, OLLAMA_URL=cls.model.url)
+        cls.addClassCleanup(cls.server.stop)
+        cls.url = cls.server.url
+
+    def setUp(self):
+        self.model.forget()
+        self.app = self.id().rpartition(".")[2]
+        self.go_on = threading.Event()
+        self.addCleanup(self.go_on.set)
+
+    def says(self, *pieces):
+        """The model answers so, whatever it is asked."""
+        self.model.script = lambda exchange: exchange.say(*pieces)
+
+    def says_then_waits(self, first, rest=()):
+        """The model says the first pieces, waits for `go_on`, and says the rest."""
+
+        def script(exchange):
+            exchange.say(*first)
+            exchange.until(self.go_on)
+            exchange.say(*rest)
+
+        self.model.script = script
+
+    def body(self, text, **more):
+        return prompt(text, self.app, model="m", **more)
+
+    def start(self, text="Speak.", headers=None, **more):
+        """Posts a prompt and leaves at once; returns where the reply is."""
+        with stream(self.url, self.body(text, on_disconnect="finish", **more), headers) as response:
+            return response.headers["Location"]
+
+    def whole(self, text="Speak.", path="/llmchat", **more):
+        """Posts a prompt and reads to the end; returns where the reply is."""
+        body = {} if path != "/llmchat" else self.body(text, **more)
+        with stream(self.url, body, path=path) as response:
+            kind, _, last = list(events(response.read()))[-1]
+            self.assertEqual((kind, last["done"]), ("message", True), last)
+            return response.headers["Location"]
+
+    def stored(self, path):
+        status, _, answer = call(self.url, "GET", path, headers=JSON)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def settled(self, path):
+        """The stored reply, when it has ended."""
+        Reader().read(self.url, path)
+        return self.stored(path)
+
+    def assert_has_all(self, reader, path):
+        stored = self.stored(path)
+        self.assertEqual(reader.text, stored["message"]["content"])
+        self.assertTrue(stored["done"])
+        self.assertIsNotNone(reader.last)
+
+    def assert_refused(self, answer, status, code):
+        self.assertEqual((answer[0], set(answer[2]), answer[2]["code"]), (status, {"error", "code"}, code))

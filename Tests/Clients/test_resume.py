@@ -1,0 +1,245 @@
+"""Replies read on after a cut, by many, and after their server's death. Run by script/test-clients."""
+
+import concurrent.futures
+import importlib.util
+import random
+import subprocess
+import unittest
+
+from client import Reader, call, stream
+from model import Model, speech
+from replies import JSON, Replies
+from server import PATIENCE
+
+
+class AReplyThatIsReadOn(Replies):
+    def test_every_answer_says_where_its_reply_is(self):
+        self.says("Here.")
+        streamed = self.whole("One.")
+        status, headers, _ = call(self.url, "POST", "/llmchat", self.body("Two.", stream=False))
+        self.assertEqual(status, 200)
+        for path in (streamed, headers["Location"]):
+            self.assertRegex(path, r"^/replies/[A-Za-z0-9_-]{20,}$")
+            self.assertEqual(self.stored(path)["message"], {"role": "assistant", "content": "Here."})
+        self.assertNotEqual(streamed, headers["Location"])
+
+    def test_cuts_at_random_bytes_lose_and_double_nothing(self):
+        pieces = speech(400)
+        self.says(*pieces)
+        dice = random.Random(3)
+        path = self.start()
+        for kind in ("live", "finished"):
+            reader, connections = Reader(), 0
+            while reader.last is None:
+                connections += 1
+                # Some connections end before the first event is whole.
+                reader.read(self.url, path, limit=dice.randrange(8000))
+            self.assert_has_all(reader, path)
+            self.assertEqual(reader.text, "".join(pieces))
+            self.assertEqual(reader.last["done_reason"], "stop")
+            self.assertGreater(connections, 2, kind)
+        self.assertEqual(len(self.model.exchanges), 1)
+
+    def test_a_client_that_posted_goes_on_where_its_stream_was_cut(self):
+        pieces = speech(60)
+        self.says_then_waits(pieces[:30], pieces[30:])
+        reader = Reader()
+        with stream(self.url, self.body("Speak.")) as response:
+            path = response.headers["Location"]
+            reader.take(response.read(3001))
+        self.assertNotEqual(reader.text, "")
+        self.go_on.set()
+        self.assertEqual(reader.read(self.url, path), 200)
+        self.assertEqual(reader.text, "".join(pieces))
+        self.assert_has_all(reader, path)
+
+    def test_curl_goes_on_after_it_was_killed(self):
+        self.says(*speech(300))
+        path, reader = self.start(), Reader()
+        for limit in (1000, 5000, None):
+            resume = [] if reader.id is None else ["-H", f"Last-Event-ID: {reader.id}"]
+            with subprocess.Popen(["curl", "-sN", f"{self.url}{path}", *resume], stdout=subprocess.PIPE) as curl:
+                reader.take(curl.stdout.read(limit))
+                curl.kill()
+        self.assert_has_all(reader, path)
+
+    @unittest.skipUnless(importlib.util.find_spec("httpx_sse"), "httpx-sse could not be installed")
+    def test_an_sse_library_goes_on_with_the_last_id(self):
+        import httpx
+        from httpx_sse import connect_sse
+
+        self.says(*speech(100))
+        path, text, headers = self.start(), "", {}
+        with httpx.Client(timeout=PATIENCE) as client:
+            for limit in (10, 20, 10_000):
+                with connect_sse(client, "GET", f"{self.url}{path}", headers=headers) as source:
+                    self.assertIn(source.response.headers["Content-Type"].split(";")[0], "text/event-stream")
+                    for _, event in zip(range(limit), source.iter_sse()):
+                        self.assertIn(event.retry, (None, 1000))
+                        text += event.json()["message"]["content"]
+                        headers = {"Last-Event-ID": event.id}
+            self.assertEqual(client.get(f"{self.url}{path}", headers=headers).status_code, 204)
+        self.assertEqual(text, self.stored(path)["message"]["content"])
+
+    def test_the_stream_begins_with_how_long_to_wait_before_coming_back(self):
+        self.says("Here.")
+        path = self.whole()
+        self.assertTrue(self.get(path).startswith(b"retry: 1000\n"))
+
+    def get(self, path):
+        return subprocess.run(["curl", "-sSf", f"{self.url}{path}"], check=True, capture_output=True).stdout
+
+    def test_the_last_id_may_stand_in_the_query(self):
+        self.says(*speech(50))
+        path = self.whole()
+        first = Reader()
+        first.read(self.url, path)
+        place = len("".join(speech(20)).encode())
+        by_query = b"".join(self.get(f"{path}?last_event_id={place}").split(b"\n\n")[1:])
+        by_header = subprocess.run(
+            ["curl", "-sSf", "-H", f"Last-Event-ID: {place}", f"{self.url}{path}"], check=True, capture_output=True
+        ).stdout
+        self.assertEqual(by_query, b"".join(by_header.split(b"\n\n")[1:]))
+        second = Reader()
+        second.text = "".join(speech(20))
+        second.take(by_header)
+        self.assertEqual((second.text, second.id, second.last), (first.text, first.id, first.last))
+        self.assertEqual(call(self.url, "GET", f"{path}?last_event_id={first.id}")[0], 204)
+
+    def test_who_has_read_to_the_end_is_told_204_without_a_body(self):
+        self.says("Over.")
+        path, reader = self.whole(), Reader()
+        self.assertEqual(reader.read(self.url, path), 200)
+        self.assertRegex(reader.id, r"^\d+-end$")
+        for _ in range(2):
+            self.assertEqual(reader.read(self.url, path), 204)
+        answer = subprocess.run(
+            ["curl", "-si", "-H", f"Last-Event-ID: {reader.id}", f"{self.url}{path}"], capture_output=True
+        ).stdout
+        self.assertTrue(answer.startswith(b"HTTP/1.1 204 ") and answer.endswith(b"\r\n\r\n"), answer)
+
+    def test_readers_who_join_at_any_time_all_have_the_same(self):
+        pieces = speech(200)
+        self.says_then_waits(pieces[:100], pieces[100:])
+        path, half = self.start(), len("".join(pieces[:100]).encode())
+        dice = random.Random(4)
+
+        def read(number):
+            reader = Reader()
+            if number % 3 == 0:
+                # Comes, reads some of the first half, leaves, comes back.
+                reader.read(self.url, path, limit=dice.randrange(200, half // 2))
+            if number == 20:
+                self.go_on.set()
+            reader.read(self.url, path)
+            return reader
+
+        with concurrent.futures.ThreadPoolExecutor(40) as crowd:
+            readers = list(crowd.map(read, range(40)))
+        self.assertEqual({reader.text for reader in readers}, {"".join(pieces)})
+        self.assertEqual(len({reader.id for reader in readers}), 1)
+        self.assertEqual(len(self.model.exchanges), 1)
+
+    def test_an_id_beyond_the_reply_starts_it_anew(self):
+        self.says("Short.")
+        path = self.whole()
+        reader = Reader()
+        reader.id, reader.text = "999", "something else"
+        self.assertEqual(reader.read(self.url, path), 200)
+        self.assertEqual((reader.kinds[0], reader.text), ("reset", "Short."))
+
+    def test_a_reply_as_json(self):
+        self.says_then_waits(["Eins, ", "zwei"], [", drei."])
+        path = self.start()
+        with stream(self.url, path=path) as lines:
+            while b"zwei" not in lines.readline():
+                pass
+            running = self.stored(path)
+            self.go_on.set()
+            lines.read()
+        self.assertEqual(running["done"], False)
+        self.assertEqual((running["id"], running["model"]), (path.removeprefix("/replies/"), "m"))
+        self.assertEqual((running["state"], running["message"]["content"]), ("streaming", "Eins, zwei"))
+        done = self.stored(path)
+        self.assertEqual((done["state"], done["done"], done["done_reason"]), ("complete", True, "stop"))
+        self.assertEqual(done["message"], {"role": "assistant", "content": "Eins, zwei, drei."})
+        self.assertEqual((done["attempt"], done["prompt_eval_count"], done["eval_count"]), (1, 1, 7))
+        self.assertLess(done["created_at"], done["finished_at"])
+
+    def test_no_app_finds_the_reply_of_another_and_nobody_one_that_is_not(self):
+        self.says("Mine.")
+        path = self.whole()
+        self.assertEqual(call(self.url, "GET", f"{path}?appID={self.app}", headers=JSON)[0], 200)
+        for method, suffix in [("GET", ""), ("DELETE", ""), ("POST", "/regenerate"), ("POST", "/choose")]:
+            answer = call(self.url, method, f"{path}{suffix}?appID=another")
+            self.assert_refused(answer, 404, "reply_not_found")
+        for strange in ("/replies/00000000-0000-4000-8000-000000000000", "/replies/x", "/replies/%00", f"{path}0"):
+            for headers in ({}, JSON):
+                status, _, answer = call(self.url, "GET", strange, headers=headers)
+                self.assertEqual((status, answer["code"]), (404, "reply_not_found"), strange)
+        self.assertEqual(self.stored(path)["message"]["content"], "Mine.")
+
+    def test_a_failure_is_the_last_event_for_every_reader(self):
+        def script(exchange):
+            exchange.say("So far ")
+            return Model.BREAK_OFF
+
+        self.model.script = script
+        path = self.start()
+        readers = [Reader() for _ in range(2)]
+        for reader in readers:
+            reader.read(self.url, path)
+            self.assertEqual((reader.text, reader.kinds[-1]), ("So far ", "error"))
+            self.assertEqual(reader.read(self.url, path), 204)
+        self.assertEqual(readers[0].last, readers[1].last)
+        stored = self.stored(path)
+        self.assertEqual((stored["state"], stored["message"]["content"]), ("failed", "So far "))
+        self.assertEqual(stored["code"], readers[0].last["code"])
+
+
+class AReplyWhoseServerDies(Replies):
+    def cut_off(self, **more):
+        """Starts a reply and kills the server in the middle, when the text is journalled; returns a reader of it."""
+        self.says_then_waits(speech(30))
+        path, reader = self.start(**more), Reader()
+        with stream(self.url, path=path) as lines:
+            while b"29 " not in (line := lines.readline()):
+                self.assertTrue(line, "the stream ended early")
+        reader.read(self.url, path, limit=1500)
+        size = len("".join(speech(30)).encode())
+        while self.server.rows("SELECT sum(octet_length(text)) FROM chatterd_journal") != [str(size)]:
+            self.model.exchange().leaves(within=0.05)
+        self.server.kill()
+        return path, reader
+
+    def test_its_reader_gets_the_text_so_far_and_an_honest_end(self):
+        path, reader = self.cut_off()
+        self.serve()
+        self.assertEqual(reader.read(self.url, path), 200)
+        self.assertEqual(reader.kinds[-1], "error")
+        self.assertEqual((reader.last["code"], reader.last["retryable"]), ("interrupted", True))
+        self.assertEqual(reader.text, "".join(speech(30)))
+        self.assertEqual(reader.read(self.url, path), 204)
+        stored = self.stored(path)
+        self.assertEqual((stored["state"], stored["message"]["content"]), ("interrupted", reader.text))
+        self.assertEqual(self.server.rows("SELECT count(*) FROM chatterd_journal"), ["0"])
+        self.says("Again.")
+        self.whole("And now?")
+        self.assertEqual([text for _, text in self.model.exchanges[-1].prompts], ["And now?"])
+
+    def test_it_is_begun_anew_under_its_name_if_the_request_wished_so(self):
+        path, reader = self.cut_off(on_interrupt="regenerate")
+        self.says(*speech(8, "anew"))
+        self.serve()
+        self.assertEqual(reader.read(self.url, path), 200)
+        self.assertIn("reset", reader.kinds)
+        self.assertEqual(reader.text, "".join(speech(8, "anew")))
+        self.assertTrue(reader.id.startswith("2~"), reader.id)
+        stored = self.stored(path)
+        self.assertEqual((stored["state"], stored["attempt"]), ("complete", 2))
+        self.assertEqual(stored["message"]["content"], reader.text)
+        self.assertEqual(self.model.exchanges[0].prompts, self.model.exchanges[1].prompts)
+
+
+if __name__ == "__main__":
+    unittest.main()

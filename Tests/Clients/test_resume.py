@@ -146,6 +146,13 @@ class AReplyThatIsReadOn(Replies):
         self.assertEqual(reader.read(self.url, path), 200)
         self.assertEqual((reader.kinds[0], reader.text), ("reset", "Short."))
 
+    def test_an_id_that_no_event_had_is_refused(self):
+        self.says("Short.")
+        path = self.whole()
+        for strange in ("x", "-1", "1e3", "0.0", "5-End", "9" * 100):
+            answer = call(self.url, "GET", path, headers={"Last-Event-ID": strange})
+            self.assert_refused(answer, 422, "invalid_request")
+
     def test_a_reply_as_json(self):
         self.says_then_waits(["Eins, ", "zwei"], [", drei."])
         path = self.start()

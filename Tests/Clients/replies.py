@@ -1,11 +1,12 @@
 """What the tests of replies share."""
 
 import threading
+import time
 import unittest
 
 from client import Reader, call, events, prompt, stream
 from model import Model
-from server import Server, make_directory
+from server import PATIENCE, Server, make_directory
 
 JSON = {"Accept": "application/json"}
 
@@ -70,6 +71,12 @@ class Replies(unittest.TestCase):
         """The stored reply, when it has ended."""
         Reader().read(self.url, path)
         return self.stored(path)
+
+    def eventually(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "it never came to that")
+            time.sleep(0.02)
 
     def assert_has_all(self, reader, path):
         stored = self.stored(path)

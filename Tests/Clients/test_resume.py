@@ -212,8 +212,8 @@ class AReplyWhoseServerDies(Replies):
                 self.assertTrue(line, "the stream ended early")
         reader.read(self.url, path, limit=1500)
         size = len("".join(speech(30)).encode())
-        while self.server.rows("SELECT sum(octet_length(text)) FROM chatterd_journal") != [str(size)]:
-            self.model.exchange().leaves(within=0.05)
+        journalled = "SELECT sum(octet_length(text)) FROM chatterd_journal"
+        self.eventually(lambda: self.server.rows(journalled) == [str(size)])
         self.server.kill()
         return path, reader
 

@@ -178,7 +178,7 @@ class AConversationWithBranches(Replies):
                 pass
             self.assertIn(secret, self.server.dump())
             self.assertEqual(call(self.url, "DELETE", f"/conversations/{self.app}")[::2], (200, {}))
-            reader.take(b"\n" + lines.read())
+            reader.take(b":" + lines.read())
         self.assertEqual((reader.kinds[-1], reader.last["code"]), ("error", "conversation_replaced"))
         self.assertTrue(self.model.exchange(1).gone.wait(PATIENCE), "the model was not let go")
         for path in (first, running):

@@ -14,7 +14,7 @@ import threading
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("CHATTERD", str(TOP / ".build/debug/chatterd"))
-PATIENCE = 60
+PATIENCE = 240
 
 
 def make_directory(tests):

@@ -54,7 +54,7 @@ public final class PrivateCluster: Sendable {
         ]
         try runOrThrow(
             asDatabaseUser([
-                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "60", "-l", "\(directory)/log",
+                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "240", "-l", "\(directory)/log",
                 "-o",
                 options.map { "-c \($0)" }.joined(separator: " "), "start",
             ]))
@@ -64,7 +64,7 @@ public final class PrivateCluster: Sendable {
     public func stop(_ mode: StopMode = .fast) throws {
         try runOrThrow(
             asDatabaseUser([
-                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "60", "-m", mode.rawValue,
+                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "240", "-m", mode.rawValue,
                 "stop",
             ]))
     }
@@ -141,6 +141,18 @@ public final class PrivateCluster: Sendable {
             WHERE datname = '\(databaseName(of: database))' AND pid <> pg_backend_pid()
             """,
             database: "postgres")
+    }
+
+    /// Waits until a statement sleeps in a database, and cancels it.
+    public func cancelSleeper(in database: String) throws {
+        try eventually("a statement that sleeps is cancelled") {
+            try psql(
+                """
+                SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+                WHERE wait_event = 'PgSleep' AND datname = current_database()
+                """, database: database
+            ).count == 1
+        }
     }
 
     private func databaseName(of database: String) -> String {

@@ -67,7 +67,7 @@ func run(
     var output: [UInt8] = []
     var errors: [UInt8] = []
     var open: [(fd: Int32, events: Int16)] = [(program.output, Int16(POLLIN)), (program.errors, Int16(POLLIN))]
-    while !open.isEmpty, let ready = waitForAny(open, upTo: 120) {
+    while !open.isEmpty, let ready = waitForAny(open, upTo: 3600) {
         let fd = open[ready].fd
         let bytes = readSome(fd)
         if bytes.isEmpty { open.remove(at: ready) }

@@ -16,14 +16,38 @@ final class ModelHarness: Sendable {
 
     private let model: OllamaModel
     private let client: HTTPClient
+    /// Whose connections are used too: they are closed when it goes.
+    private let lender: ModelHarness?
 
     init(
         _ url: String, limits: GenerationLimits = GenerationLimits(), client limitsOfClient: HTTPClientLimits? = nil,
         key: String? = nil
     ) throws {
-        client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? HTTPClientLimits())
+        var patient = HTTPClientLimits()
+        patient.connect = .seconds(600)
+        patient.idleTime = .seconds(600)
+        client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? patient)
+        lender = nil
         model = OllamaModel(
             client: client, shard: Self.shard, origin: try Origin(parsing: url), key: key, limits: limits, now: { 0 })
+    }
+
+    /// A model that has a connection already: its request goes out before any limit can pass, however short.
+    ///
+    /// The upstream's first script must be a whole answer: it is request 0.
+    init(connectedTo upstream: ScriptedUpstream, limits: GenerationLimits) throws {
+        let first = try ModelHarness(upstream.url)
+        guard try first.ask().isComplete, let request = upstream.requests.first else {
+            throw TestFailure("the first answer was to be complete")
+        }
+        // The end of the body may come after the last line.
+        try upstream.waitForEnd(of: request)
+        Self.onShard { _ in }
+        client = first.client
+        lender = first
+        model = OllamaModel(
+            client: client, shard: Self.shard, origin: try Origin(parsing: upstream.url), key: nil, limits: limits,
+            now: { 0 })
     }
 
     deinit {

@@ -110,12 +110,12 @@ import Testing
         try await blocking {
             var limits = GenerationLimits()
             limits.firstByte = .milliseconds(300)
-            let upstream = try ScriptedUpstream([.stall])
-            #expect(try ModelHarness(upstream.url, limits: limits).ask().code == .firstByteTimeout)
-            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
+            let upstream = try ScriptedUpstream(.answer(["x"]), [.stall])
+            #expect(try ModelHarness(connectedTo: upstream, limits: limits).ask().code == .firstByteTimeout)
+            try upstream.waitForClose(of: try upstream.waitForRequests(2)[1])
             // A head alone is no beginning of an answer.
-            let second = try ScriptedUpstream([.streamHead, .stall])
-            #expect(try ModelHarness(second.url, limits: limits).ask().code == .firstByteTimeout)
+            let second = try ScriptedUpstream(.answer(["x"]), [.streamHead, .stall])
+            #expect(try ModelHarness(connectedTo: second, limits: limits).ask().code == .firstByteTimeout)
         }
     }
 
@@ -135,10 +135,10 @@ import Testing
         try await blocking {
             var limits = GenerationLimits()
             limits.total = .milliseconds(300)
-            let upstream = try ScriptedUpstream([.streamHead, .forever([Self.token])])
-            let answer = try ModelHarness(upstream.url, limits: limits).ask()
+            let upstream = try ScriptedUpstream(.answer(["x"]), [.streamHead, .forever([Self.token])])
+            let answer = try ModelHarness(connectedTo: upstream, limits: limits).ask()
             #expect(answer.code == .totalTimeout)
-            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
+            try upstream.waitForClose(of: try upstream.waitForRequests(2)[1])
         }
     }
 
@@ -146,9 +146,10 @@ import Testing
         try await blocking {
             var limits = GenerationLimits()
             limits.total = .milliseconds(300)
-            let upstream = try ScriptedUpstream([.streamHead, .forever([Self.token])])
+            let upstream = try ScriptedUpstream(.answer(["x"]), [.streamHead, .forever([Self.token])])
             let consumer = RecordingConsumer { generation, _ in generation.pause() }
-            #expect(try ModelHarness(upstream.url, limits: limits).start(consumer).outcome().code == .totalTimeout)
+            let model = try ModelHarness(connectedTo: upstream, limits: limits)
+            #expect(try model.start(consumer).outcome().code == .totalTimeout)
         }
     }
 

@@ -56,7 +56,8 @@ extension HTTPClientLimits {
     /// The defaults, for a machine that has much else to do.
     static var patient: HTTPClientLimits {
         var limits = HTTPClientLimits()
-        limits.connect = .seconds(60)
+        limits.connect = .seconds(600)
+        limits.idleTime = .seconds(600)
         return limits
     }
 }

@@ -36,7 +36,7 @@ struct RefusalTests {
     @Test(arguments: cases.indices)
     func aBrokenRequestGetsItsStatusAndTheEnd(index: Int) async throws {
         let (request, status, code) = Self.cases[index]
-        var limits = Limits()
+        var limits = Limits.patient
         limits.body.body = 1000
         let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
         try await blocking {
@@ -110,7 +110,7 @@ struct RefusalTests {
     }
 
     @Test func bodiesTogetherAreLimited() async throws {
-        var limits = Limits()
+        var limits = Limits.patient
         limits.bodiesTogether = 100
         let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
         try await blocking {

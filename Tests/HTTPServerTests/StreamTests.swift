@@ -35,7 +35,7 @@ private final class Tap: @unchecked Sendable {
 }
 
 struct StreamTests {
-    private func makeServer(_ tap: Tap, limits: Limits = Limits()) throws -> TestServer {
+    private func makeServer(_ tap: Tap, limits: Limits = .patient) throws -> TestServer {
         try TestServer(limits: limits) {
             $0.addUsualRoutes()
             $0.on(.get, "/tap") { _, responder in tap.open(responder) }

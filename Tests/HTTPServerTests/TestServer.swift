@@ -14,7 +14,7 @@ final class TestServer: Sendable {
     /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
     private static let allShards = Lock<[Shard]>([])
 
-    init(shards count: Int = 1, limits: Limits = Limits(), _ route: (inout Router) -> Void) throws {
+    init(shards count: Int = 1, limits: Limits = .patient, _ route: (inout Router) -> Void) throws {
         let log = Lock<[ExchangeRecord]>([])
         var router = Router()
         route(&router)
@@ -31,6 +31,21 @@ final class TestServer: Sendable {
         }
         port = Int(try server.listen(on: loopback).port)
         self.log = log
+    }
+
+    /// Runs a block while all shards stand still: what it sends is there before the server looks at it, and at any clock.
+    func whileHeld<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let gates = shards.map { shard in
+            let (reached, gate) = (Gate(), Gate())
+            shard.run {
+                reached.open()
+                gate.wait(upTo: 600)
+            }
+            reached.wait()
+            return gate
+        }
+        defer { for gate in gates { gate.open() } }
+        return try body()
     }
 
     /// The exchanges that have ended.
@@ -52,6 +67,19 @@ final class TestServer: Sendable {
         client.halfClose()
         let (bytes, end) = client.readToEnd()
         return (String(decoding: bytes, as: UTF8.self), end)
+    }
+}
+
+extension Limits {
+    /// The defaults, with all the time that a busy machine may need; a test sets the limit that it is about.
+    static var patient: Limits {
+        var limits = Limits()
+        limits.headDeadline = .seconds(600)
+        limits.bodyDeadline = .seconds(600)
+        limits.idle = .seconds(600)
+        limits.writeStall = .seconds(600)
+        limits.lingering = .seconds(600)
+        return limits
     }
 }
 

@@ -8,14 +8,14 @@ import Testing
     private static let more = Migration(name: "0002_more", sql: "ALTER TABLE notes ADD COLUMN text text DEFAULT 'é'")
 
     private func migrate(
-        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(60)
+        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(600)
     ) async throws -> [String] {
         try await Migrator(migrations, target: ConnectionTarget(database)).run(patience: patience)
     }
 
     /// The failure of a run.
     private func failure(
-        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(60)
+        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(600)
     ) async throws -> PostgresError {
         let error = await #expect(throws: PostgresError.self) {
             _ = try await migrate(database, migrations, patience: patience)
@@ -106,7 +106,7 @@ import Testing
         let migrator = Migrator(
             [Self.notes], target: try ConnectionTarget(cluster.conninfo(database: "postgres")),
             log: { lines.append($0) })
-        async let applied = migrator.run(patience: .seconds(60))
+        async let applied = migrator.run(patience: .seconds(600))
         try await blocking {
             try eventually("it waits") { lines.all.contains { $0.contains("waiting for PostgreSQL") } }
             try cluster.start()
@@ -122,10 +122,10 @@ import Testing
     @Test func aMigratorThatHangsIsNotWaitedForWithoutEnd() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
-        async let holder = blocking {
-            // The lock of the migrators, held by somebody who does not go on.
-            try cluster.psql(
-                "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(60)", database: database)
+        startThread {
+            // The lock of the migrators, held by somebody who does not go on; it fails when its backend is ended.
+            _ = try? cluster.psql(
+                "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(3600)", database: database)
         }
         try await blocking {
             try eventually("the lock is held") {
@@ -138,6 +138,5 @@ import Testing
         let error = try await failure(database, [Self.notes], patience: .milliseconds(300))
         #expect(error.code == .timedOut)
         try await blocking { try cluster.terminateBackends(of: database) }
-        _ = try? await holder
     }
 }

@@ -11,8 +11,8 @@ func withPool<Value: Sendable>(
     let shard = try Shard(index: 0)
     var configuration = PostgresConfiguration(target: try ConnectionTarget(database))
     // Longer than any test, so that a busy machine fails none.
-    configuration.patience = .seconds(60)
-    configuration.timeLimit = .seconds(60)
+    configuration.patience = .seconds(600)
+    configuration.timeLimit = .seconds(600)
     configure(&configuration)
     let pool = PostgresPool(configuration, on: shard)
     return try await Task(executorPreference: shard) {

@@ -17,8 +17,11 @@ enum CommandProbe {
         let message: String
     }
 
+    /// How long an exchange may take where nothing else is said; tests on a busy machine give it more.
+    @TaskLocal static var limit = Duration.seconds(3)
+
     /// The most that is read of an answer, in bytes.
-    private static let limit = 1 << 20
+    private static let sizeLimit = 1 << 20
 
     /// The address at which a listener of this machine is reached: one on every interface, through the loopback.
     static func reachable(_ listen: HostAndPort) -> HostAndPort {
@@ -31,7 +34,8 @@ enum CommandProbe {
 
     /// Asks for a path.
     static func get(
-        _ path: String, from target: HostAndPort, key: ConfigurationSecret? = nil, within limit: Duration = .seconds(3)
+        _ path: String, from target: HostAndPort, key: ConfigurationSecret? = nil,
+        within limit: Duration = CommandProbe.limit
     ) -> Result<Answer, Failure> {
         let deadline = ContinuousClock.now + limit
         do throws(Failure) {
@@ -49,7 +53,7 @@ enum CommandProbe {
     }
 
     /// Makes a connection, and closes it.
-    static func connect(to target: HostAndPort, within limit: Duration = .seconds(3)) -> Result<Void, Failure> {
+    static func connect(to target: HostAndPort, within limit: Duration = CommandProbe.limit) -> Result<Void, Failure> {
         do throws(Failure) {
             close(try open(target, ContinuousClock.now + limit))
             return .success(())
@@ -119,7 +123,7 @@ enum CommandProbe {
     ) throws(Failure) -> Answer {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
-        while bytes.count < limit {
+        while bytes.count < sizeLimit {
             let count = chunk.withUnsafeMutableBytes { csystem_recv(descriptor, $0.baseAddress, $0.count) }
             if count == -Int(EAGAIN) {
                 guard wait(for: POLLIN, on: descriptor, deadline) else { throw failure(-ETIMEDOUT) }

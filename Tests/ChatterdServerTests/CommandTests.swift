@@ -1,8 +1,9 @@
 import Bytes
-import ChatterdServer
 import Dispatch
 import Glibc
 import Testing
+
+@testable import ChatterdServer
 
 /// A runner whose words come back.
 private struct Captured: Sendable {
@@ -21,7 +22,7 @@ private struct Captured: Sendable {
         let runner = CommandRunner(
             environment: environment, actions: actions, output: { text in output.withLock { $0 += text + "\n" } },
             errors: { text in errors.withLock { $0 += text + "\n" } })
-        return await runner.run(arguments)
+        return await CommandProbe.$limit.withValue(.seconds(600)) { await runner.run(arguments) }
     }
 
     var outputText: String { output.withLock { $0 } }

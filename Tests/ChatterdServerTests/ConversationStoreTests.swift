@@ -91,9 +91,13 @@ import Testing
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
-        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(60))
+        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        try await blocking { try prolongLeases(in: conninfo, of: .shared()) }
         let shard = try Shard(index: 0)
-        let pool = PostgresPool(PostgresConfiguration(target: target), on: shard)
+        var configuration = PostgresConfiguration(target: target)
+        configuration.patience = .seconds(600)
+        configuration.timeLimit = .seconds(600)
+        let pool = PostgresPool(configuration, on: shard)
         let stores = (0..<2).map { _ in
             var generator = SystemRandomNumberGenerator()
             return PostgresConversationStore(

@@ -97,6 +97,7 @@ import Testing
         try await onThread {
             let (one, firstPort, database) = try start(upstream)
             let (two, secondPort, _) = try start(upstream, database: database)
+            try prolongLeases(in: database, of: .shared())
             let first = try RawClient(port: firstPort)
             first.post("/llmchat", json: chatBody("app", "one"))
             _ = try first.readHead()

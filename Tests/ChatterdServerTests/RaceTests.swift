@@ -30,7 +30,9 @@ import Testing
         try await onThread {
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
-                upstream: upstream.url, environment: [.disconnectGrace: "0", .keepAlive: "100ms"], cluster: cluster)
+                upstream: upstream.url,
+                // One shard reads what came first before it answers who came later.
+                environment: [.disconnectGrace: "0", .keepAlive: "100ms", .shards: "1"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             try cluster.pause()
             let client = try RawClient(port: stage.port)
@@ -65,13 +67,15 @@ import Testing
         let body = "{\"model\":\"tiny\",\"prompt\":\"Hi\"}"
         let line = UpstreamStep.chunk("{\"response\":\"x\",\"done\":false}\n")
         let upstream = try ScriptedUpstream { request in
-            request.number == 0 ? [.stall] : [.streamHead, .forever([line])]
+            request.number == 0 ? [.stall] : [.streamHead, line, .stall]
         }
-        let limits: [Setting: String] = [.upstreamFirstByteTimeout: "200ms", .upstreamTotalTimeout: "1s"]
-        try await onStage(upstream: upstream.url, environment: limits) { stage in
+        try await onStage(upstream: upstream.url, environment: [.upstreamFirstByteTimeout: "200ms"]) { stage in
             let silent = try RawClient.post(port: stage.port, "/llmprompt", json: body)
             #expect(silent.status == 504)
             #expect(silent.json["code"] as? String == "upstream_first_byte_timeout")
+        }
+        // The answer has to begin within it.
+        try await onStage(upstream: upstream.url, environment: [.upstreamTotalTimeout: "4s"]) { stage in
             let endless = try RawClient.post(port: stage.port, "/llmprompt", json: body)
             #expect(endless.status == 200)
             #expect(endless.text.contains("\n{\"error\":\"The answer took longer than"))

@@ -29,11 +29,19 @@ final class Stage: Sendable {
     }
 
     /// The variables that the program is started with.
+    ///
+    /// No limit passes by itself, however busy the machine is: a test sets the one that it is about.
     static func environment(
         upstream: String, database: String, _ more: [Setting: String] = [:]
     ) -> [String: String] {
-        let least: [Setting: String] = [.listen: "127.0.0.1:0", .database: database, .ollama: upstream]
-        let all = least.merging(more) { $1 }
+        let usual: [Setting: String] = [
+            .listen: "127.0.0.1:0", .database: database, .ollama: upstream,
+            .storeStartTimeout: "10m", .storeTimeout: "10m", .storePatience: "10m",
+            .upstreamConnectTimeout: "5m", .upstreamFirstByteTimeout: "1h", .upstreamSilenceTimeout: "1h",
+            .upstreamTotalTimeout: "1h", .keepAlive: "1h", .headTimeout: "10m", .bodyTimeout: "10m",
+            .idleTimeout: "1h", .writeTimeout: "10m",
+        ]
+        let all = usual.merging(more) { $1 }
         return Dictionary(uniqueKeysWithValues: all.map { ($0.key.name, $0.value) })
     }
 
@@ -70,6 +78,17 @@ final class Stage: Sendable {
             return row
         }
     }
+}
+
+/// Lets leases hold for an hour longer: however slow a process is on a busy machine, the others do not think it dead.
+func prolongLeases(in database: String, of cluster: PrivateCluster) throws {
+    try cluster.psql(
+        """
+        CREATE FUNCTION prolong() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN NEW.expires_at := NEW.expires_at + interval '1 hour'; RETURN NEW; END $$;
+        CREATE TRIGGER prolong BEFORE INSERT OR UPDATE ON chatterd_processes FOR EACH ROW EXECUTE FUNCTION prolong();
+        UPDATE chatterd_processes SET expires_at = expires_at
+        """, database: database)
 }
 
 /// Where the log of the programs within the tests' process goes.

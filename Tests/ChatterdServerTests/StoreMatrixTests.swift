@@ -41,9 +41,9 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onThread {
             let cluster = try PrivateCluster.make()
-            let stage = try Stage(upstream: upstream.url, environment: [.storeTimeout: "500ms"], cluster: cluster)
+            let stage = try Stage(upstream: upstream.url, environment: [.storeTimeout: "3s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
-            Transcript(try stage.chat("app", "one")).check()
+            try chatUntilAnswered(stage, "app", "one")
             try cluster.stop(.immediate)
             checkStoreIsAway(try stage.chat("app", "two"))
             checkStoreIsAway(try stage.chat("app", "two", stream: false))
@@ -63,7 +63,7 @@ import Testing
         try await onThread {
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
-                upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "500ms"], cluster: cluster)
+                upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "3s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             let client = try stage.beginChat("app", "one")
             _ = try client.nextDataEvent()
@@ -199,10 +199,10 @@ import Testing
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
                 upstream: upstream.url,
-                environment: [.storePatience: "1s", .storeTimeout: "500ms"],
+                environment: [.storePatience: "1s", .storeTimeout: "3s"],
                 cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
-            Transcript(try stage.chat("app", "one")).check()
+            try chatUntilAnswered(stage, "app", "one")
             try cluster.pause()
             checkStoreIsAway(try stage.chat("app", "two"))
             #expect(upstream.requests.count == 1)

@@ -3,11 +3,15 @@ import Testing
 
 /// Every way a model server can behave, seen from the client's bytes and from the rows.
 @Suite struct UpstreamMatrixTests {
+    /// At once, so that no limit on silence passes in between.
+    private let recovery = [UpstreamStep].plain(
+        200, ModelLine.token("recovered") + ModelLine.done(), type: "application/x-ndjson")
+
     @Test(arguments: Misbehaviour.all)
     func eachAnswerHasAnEndAndItsRows(_ row: Misbehaviour) async throws {
         try await onThread {
             let upstream = try ScriptedUpstream { request in
-                guard request.messages.last?.last != "again" else { return .answer(["recovered"]) }
+                guard request.messages.last?.last != "again" else { return recovery }
                 if case .script(let steps) = row.peer { return steps }
                 return []
             }
@@ -49,7 +53,10 @@ import Testing
 
     /// The next prompt is answered, with the failed turn left out and the good one replayed.
     private func checkRecovery(_ row: Misbehaviour, _ stage: Stage, _ upstream: ScriptedUpstream) throws {
-        let next = Transcript(try stage.chat("streamed", "again"))
+        // Where a limit is so short that the good answer might miss it, another process gives that.
+        let patient = row.environment.isEmpty ? nil : try Stage(upstream: upstream.url, database: stage.database)
+        defer { #expect(throws: Never.self) { try patient?.stop() } }
+        let next = Transcript(try (patient ?? stage).chat("streamed", "again"))
         next.check()
         #expect(next.text == "recovered")
         let before = row.outcome == .done ? [["user", "prompt"], ["assistant", row.text]] : []

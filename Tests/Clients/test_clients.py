@@ -14,6 +14,9 @@ import urllib.parse
 from client import ask, connect, post, prompt, said, stream
 from server import PATIENCE, PROGRAM, TOP, Server, make_directory
 
+# An answer of many words, which takes seconds: it is not over before the client has looked, however busy the machine is.
+LONG = " ".join(f"word{number}" for number in range(40))
+
 
 class AServerThatStays(unittest.TestCase):
     @classmethod
@@ -23,14 +26,14 @@ class AServerThatStays(unittest.TestCase):
         cls.url = cls.server.url
 
     def test_curl_shows_events_before_the_answer_is_over(self):
-        command = ["curl", "-sN", f"{self.url}/llmchat", "-d", json.dumps(prompt("Tell me.", "curl"))]
+        command = ["curl", "-sN", f"{self.url}/llmchat", "-d", json.dumps(prompt(LONG, "curl"))]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as curl:
             first = os.read(curl.stdout.fileno(), 65536)
             self.assertIn(b"data: ", first)
             self.assertNotIn(b'"done":true', first)
             rest = curl.stdout.read()
         self.assertEqual(curl.returncode, 0)
-        self.assertIn("Tell me.", said(first + rest))
+        self.assertIn(LONG, said(first + rest))
 
     def test_the_lines_that_the_server_offers_to_try_work_and_the_second_knows_the_first(self):
         offered = [self.server.expect(r"^ +(curl .*)").group(1) for _ in range(2)]
@@ -102,14 +105,14 @@ class AServerThatComesAndGoes(unittest.TestCase):
     def test_a_conversation_outlives_a_kill_in_the_middle_of_an_answer(self):
         server = self.serve()
         ask(server.url, "The kettle is copper.")
-        with stream(server.url, prompt("Cut me off.")) as lines:
+        with stream(server.url, prompt(f"Cut me off. {LONG}")) as lines:
             lines.readline()
             server.kill()
             with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
                 lines.read()
 
         again = self.serve()
-        self.assertEqual(again.rows("SELECT message FROM chatts WHERE message LIKE 'Cut%'"), ["Cut me off."])
+        self.assertEqual(again.rows("SELECT message FROM chatts WHERE message LIKE 'Cut%'"), [f"Cut me off. {LONG}"])
         # The turn that was cut off is kept for the record and not replayed.
         self.assertIn("The kettle is copper.", ask(again.url, "What did I say?"))
 

@@ -49,7 +49,7 @@ import Testing
 
     @Test(arguments: Route.allCases.filter { $0 != .none })
     func everyRouteHasASection(_ route: Route) {
-        #expect(text.contains("\n## `GET \(route.rawValue)`\n") || text.contains("\n## `POST \(route.rawValue)`\n"))
+        #expect(["GET", "POST", "DELETE"].contains { text.contains("\n## `\($0) \(route.rawValue)`\n") })
     }
 
     private func snakeCase(_ camelCase: String) -> String {

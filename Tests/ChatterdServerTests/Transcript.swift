@@ -1,4 +1,5 @@
 import Foundation
+import Relay
 import TestSupport
 import Testing
 
@@ -22,9 +23,12 @@ struct Transcript {
     let outcome: Outcome
     /// The error event's object.
     let error: [String: Any]
+    private let start: ReplyPosition
 
-    init(_ exchange: HTTPExchange) {
+    /// - Parameter start: where the client left off.
+    init(_ exchange: HTTPExchange, from start: ReplyPosition = ReplyPosition()) {
         self.exchange = exchange
+        self.start = start
         let data = exchange.events.filter { $0.data != nil }
         lines = data.filter { $0.name == nil }.compactMap(\.data)
         text = lines.map { Line($0)?.message.content ?? "" }.joined()
@@ -61,9 +65,24 @@ struct Transcript {
         for line in exchange.text.split(separator: "\n") {
             #expect(line.contains(":"), "a line without a colon: \(line)", sourceLocation: sourceLocation)
         }
-        let numbers = events.filter { $0.data != nil && $0.name == nil }.map { $0.id.flatMap { Int($0) } ?? -1 }
-        #expect(numbers.allSatisfy { $0 >= 0 }, "an event without a number", sourceLocation: sourceLocation)
-        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }, "\(numbers)", sourceLocation: sourceLocation)
+        checkPositions(sourceLocation)
+    }
+
+    /// The id of an event is the place in the reply that one has read up to with it.
+    private func checkPositions(_ sourceLocation: SourceLocation) {
+        var position = start
+        for event in exchange.events where event.data != nil {
+            let id = event.id.flatMap { ReplyPosition(parsing: $0) }
+            if let message = event.name == nil ? Line(event.data ?? "")?.message : nil {
+                position.text += (message.content ?? "").utf8.count
+                position.thinking += (message.thinking ?? "").utf8.count
+            }
+            position.toolCalls = max(position.toolCalls, id?.toolCalls ?? 0)
+            position.isEnd = event.name == "error" || object(event.data ?? "")["done"] as? Bool == true
+            // An error without an id is none of the reply.
+            guard event.name == nil || event.id != nil else { continue }
+            #expect(id == position, "\(event.id ?? "no id")", sourceLocation: sourceLocation)
+        }
     }
 
     private func checkEnd(_ sourceLocation: SourceLocation) {
@@ -108,6 +127,7 @@ struct Transcript {
 private struct Line: Decodable {
     struct Message: Decodable {
         let content: String?
+        let thinking: String?
     }
 
     let message: Message

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A row of `chatts`.
+/// A row of `chatts` that holds what somebody said to the end: no reply in the making, and no choice of one.
 struct StoredRow: Equatable, Sendable {
     let seq: Int
     let role: String
@@ -22,8 +22,8 @@ struct StoredRow: Equatable, Sendable {
         let hex = { (column: String) in "encode(convert_to(\(column), 'UTF8'), 'hex')" }
         let rows = try cluster.psql(
             """
-            SELECT seq, name, \(hex("message")), turn, state, model, \(hex("thinking")), \(hex("extras"))
-            FROM chatts WHERE appid = '\(appID)' ORDER BY seq
+            SELECT seq, name, \(hex("message")), turn, nullif(state, 'prompt'), model, \(hex("thinking")), \(hex("extras"))
+            FROM chatts WHERE appid = '\(appID)' AND coalesce(state, '') NOT IN ('streaming', 'choice') ORDER BY seq
             """, database: database)
         return rows.map { row in
             let optional = { (index: Int) in row[index] == "<null>" ? nil : row[index] }

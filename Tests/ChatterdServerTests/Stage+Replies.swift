@@ -1,0 +1,74 @@
+import Relay
+import TestSupport
+
+extension Stage {
+    /// Sends a prompt with further members or fields, and reads the answer to its end.
+    func ask(
+        _ appID: String, _ prompt: String, adding members: String = "", stream: Bool = true,
+        fields: [(String, String)] = []
+    ) throws -> HTTPExchange {
+        let body = chatBody(appID, prompt, stream: stream).dropLast() + members + "}"
+        return try RawClient.post(port: port, "/llmchat", json: String(body), fields: fields)
+    }
+
+    /// Sends a request without a body, and reads the answer to its end.
+    func send(_ method: String, _ path: String, fields: [(String, String)] = []) throws -> HTTPExchange {
+        try RawClient.get(port: port, path, method: method, fields: fields)
+    }
+
+    /// Reads a reply, from after an event if one is named.
+    func read(_ location: String, after id: String? = nil) throws -> HTTPExchange {
+        try send("GET", location, fields: id.map { [("Last-Event-ID", $0)] } ?? [])
+    }
+
+    /// The reply as JSON.
+    func describe(_ location: String) throws -> HTTPExchange {
+        try send("GET", location, fields: [("Accept", "application/json")])
+    }
+
+    /// Begins to read a reply; its events come next.
+    func follow(_ location: String, after id: String? = nil) throws -> RawClient {
+        let client = try RawClient(port: port)
+        client.request("GET", location, fields: id.map { [("Last-Event-ID", $0)] } ?? [])
+        let head = try client.readHead()
+        guard head.status == 200 else { throw TestFailure(head.startLine) }
+        return client
+    }
+
+    /// Sends a prompt and reads the head of the answer, which says where the reply is.
+    func begin(_ appID: String, _ prompt: String, adding members: String = "") throws -> (RawClient, location: String) {
+        let client = try RawClient(port: port)
+        client.post("/llmchat", json: String(chatBody(appID, prompt).dropLast() + members + "}"))
+        let head = try client.readHead()
+        guard head.status == 200, let location = head["Location"] else { throw TestFailure(head.startLine) }
+        return (client, location)
+    }
+}
+
+extension ServerEvent {
+    /// The place in the reply that one has read up to with this event.
+    var position: ReplyPosition? { id.flatMap { ReplyPosition(parsing: $0) } }
+
+    /// The text of a line.
+    var text: String { (object(data ?? "")["message"] as? [String: Any])?["content"] as? String ?? "" }
+
+    /// Whether nothing comes after it.
+    var isLast: Bool { name == "error" || object(data ?? "")["done"] as? Bool == true }
+}
+
+extension ScriptedUpstream {
+    /// Answers with a piece, and with the rest when the gate is open.
+    static func answering(_ first: String, then rest: String, behind gate: Gate) throws -> ScriptedUpstream {
+        try ScriptedUpstream([
+            .streamHead, .chunk(ModelLine.token(first)), .wait(for: gate), .chunk(ModelLine.token(rest)),
+            .chunk(ModelLine.done()), .endChunks,
+        ])
+    }
+
+    /// Answers with a piece, and then with nothing any more; further requests with `next`.
+    static func stalling(after first: String, next: String = "next") throws -> ScriptedUpstream {
+        try ScriptedUpstream { request in
+            request.number == 0 ? [.streamHead, .chunk(ModelLine.token(first)), .stall] : .answer([next])
+        }
+    }
+}

@@ -47,22 +47,22 @@ public final class ChatService: @unchecked Sendable {
             appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
             options: Self.text(of: request.passThrough), parent: try TurnParent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
-        try board.promise(appID: request.appID)
+        try board.promise(appID: request.appID, key: key?.text)
         do throws(RelayError) {
             switch try await store.openTurn(opening) {
             case .opened(let turn, let history):
-                board.open(turn)
+                board.open(turn, key: key?.text)
                 let reopened = ReopenedTurn(
                     turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
                 return .started(
                     begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
             case .known(let id):
                 let record = try await find(id)
-                board.giveUp(appID: request.appID)
+                board.giveUp(appID: request.appID, key: key?.text)
                 return .known(record)
             }
         } catch {
-            board.giveUp(appID: request.appID)
+            board.giveUp(appID: request.appID, key: key?.text)
             throw error
         }
     }

@@ -3,19 +3,34 @@ import Bytes
 /// The turns that are open in this process, on any shard: who is alive, and who waits for whom.
 public final class TurnBoard: Sendable {
     private struct Conversation {
-        var open: Set<Int64> = []
+        /// Each with the key that it was asked for with; empty for none.
+        var open: [Int64: String] = [:]
         /// By the turn that is waited for, then by the turn that waits.
         var waiters: [Int64: [Int64: @Sendable () -> Void]] = [:]
     }
 
+    /// Places of one conversation that are taken for turns that are about to be opened.
+    private struct Promises {
+        var count = 0
+        /// How many requests have a key, by the key.
+        var keys: [String: Int] = [:]
+
+        /// Requests with one key come to one turn.
+        var turns: Int { count - keys.values.reduce(0) { $0 + $1 - 1 } }
+    }
+
     private struct State {
         var conversations: [String: Conversation] = [:]
-        var promised: [String: Int] = [:]
+        var promised: [String: Promises] = [:]
         var count = 0
 
-        mutating func endPromise(_ appID: String) {
-            guard let left = promised[appID] else { return }
-            promised[appID] = left > 1 ? left - 1 : nil
+        mutating func endPromise(_ appID: String, key: String?) {
+            guard var left = promised[appID] else { return }
+            left.count -= 1
+            if let key, let same = left.keys[key] {
+                left.keys[key] = same > 1 ? same - 1 : nil
+            }
+            promised[appID] = left.count > 0 ? left : nil
         }
     }
 
@@ -32,37 +47,45 @@ public final class TurnBoard: Sendable {
 
     /// Takes a place for a turn that is about to be opened; `open` or `giveUp` follows.
     ///
+    /// - Parameter key: the client's name for the request. One that is known to the board will open no further turn.
     /// - Throws: `overloaded` when the process or the conversation has no more.
-    func promise(appID: String) throws(RelayError) {
+    func promise(appID: String, key: String? = nil) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.replies else {
                 throw RelayError(
                     .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
             }
-            let ahead = (state.conversations[appID]?.open.count ?? 0) + (state.promised[appID] ?? 0)
-            guard ahead <= limits.waitingTurns else {
+            var promises = state.promised[appID] ?? Promises()
+            let open = state.conversations[appID]?.open ?? [:]
+            let ahead = open.count + promises.turns
+            let isKnown = key.map { promises.keys[$0] != nil || open.values.contains($0) } ?? false
+            guard isKnown || ahead <= limits.waitingTurns else {
                 throw RelayError(
                     .overloaded,
                     "\(ahead) prompts of this conversation are waiting already. Try again when they are answered.")
             }
-            state.promised[appID, default: 0] += 1
+            promises.count += 1
+            if let key {
+                promises.keys[key, default: 0] += 1
+            }
+            state.promised[appID] = promises
             state.count += 1
         }
     }
 
     /// Gives a promised place back.
-    func giveUp(appID: String) {
+    func giveUp(appID: String, key: String? = nil) {
         state.withLock { state in
             state.count -= 1
-            state.endPromise(appID)
+            state.endPromise(appID, key: key)
         }
     }
 
     /// Turns a promised place into an open turn.
-    func open(_ turn: Turn) {
+    func open(_ turn: Turn, key: String? = nil) {
         state.withLock { state in
-            state.endPromise(turn.appID)
-            state.conversations[turn.appID, default: Conversation()].open.insert(turn.number)
+            state.endPromise(turn.appID, key: key)
+            state.conversations[turn.appID, default: Conversation()].open[turn.number] = key ?? ""
         }
     }
 
@@ -70,14 +93,14 @@ public final class TurnBoard: Sendable {
     func adopt(_ turn: Turn) {
         state.withLock { state in
             state.count += 1
-            state.conversations[turn.appID, default: Conversation()].open.insert(turn.number)
+            state.conversations[turn.appID, default: Conversation()].open[turn.number] = ""
         }
     }
 
     /// Takes a turn off the board, and wakes who waits for it.
     func close(_ turn: Turn) {
         let waiters = state.withLock { state in
-            guard state.conversations[turn.appID]?.open.remove(turn.number) != nil else {
+            guard state.conversations[turn.appID]?.open.removeValue(forKey: turn.number) != nil else {
                 return [Int64: @Sendable () -> Void]()
             }
             state.count -= 1
@@ -96,7 +119,7 @@ public final class TurnBoard: Sendable {
     public func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
             // A promise may be for this very turn: committed, and not yet on the board.
-            state.conversations[turn.appID]?.open.contains(turn.number) != true && state.promised[turn.appID] == nil
+            state.conversations[turn.appID]?.open[turn.number] == nil && state.promised[turn.appID] == nil
         }
     }
 
@@ -105,7 +128,7 @@ public final class TurnBoard: Sendable {
     /// - Returns: whether the turn is open here, and `wake` will be called.
     func whenClosed(_ turn: Turn, for waiter: Turn, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard state.conversations[turn.appID]?.open.contains(turn.number) == true else { return false }
+            guard state.conversations[turn.appID]?.open[turn.number] != nil else { return false }
             state.conversations[turn.appID]?.waiters[turn.number, default: [:]][waiter.number] = wake
             return true
         }

@@ -19,14 +19,9 @@ struct ChatRoute: Sendable {
             // From the return of accept on the prompt is committed.
             switch try await service.accept(chat, key: key) {
             case .started(let reply):
-                sender.send(reply.id, model: reply.model, isWhole: !chat.stream, to: responder) {
-                    reply.subscribe($0)
-                }
-                await reply.run()
+                await sender.run(reply, isWhole: !chat.stream, to: responder)
             case .known(let reply):
-                sender.send(reply.id, model: reply.model, isWhole: !chat.stream, to: responder) {
-                    service.subscribe($0, to: reply, from: ReplyPosition())
-                }
+                await sender.send(reply, isWhole: !chat.stream, by: service, to: responder)
             }
         } catch {
             responder.refuse(error)

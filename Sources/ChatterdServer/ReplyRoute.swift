@@ -57,8 +57,7 @@ struct ReplyRoute: Sendable {
             let old = try await find(request, responder)
             let reply = try await services[request].chat.regenerate(
                 old, model: wish.model, onDisconnect: policy, onInterrupt: wish.onInterrupt)
-            sender.send(reply.id, model: reply.model, isWhole: !wish.stream, to: responder) { reply.subscribe($0) }
-            await reply.run()
+            await sender.run(reply, isWhole: !wish.stream, to: responder)
         } catch {
             responder.refuse(error)
         }

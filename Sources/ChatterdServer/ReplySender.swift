@@ -12,20 +12,35 @@ struct ReplySender: Sendable {
         unsentLimit = configuration.server.unsentLimit
     }
 
-    /// Answers with a reply that `subscribe` lets a reader hear of.
+    /// Runs a reply, and answers with it.
     ///
     /// - Parameter isWhole: whether it is sent as one object when it is complete.
-    func send(
+    func run(_ reply: Reply, isWhole: Bool, to responder: Responder) async {
+        let whole = begin(reply.id, model: reply.model, isWhole: isWhole, to: responder) { reply.subscribe($0) }
+        await reply.run()
+        await whole?.ended()
+    }
+
+    /// Answers with a reply that is made elsewhere, or is over.
+    func send(_ reply: ReplyRecord, isWhole: Bool, by service: ChatService, to responder: Responder) async {
+        let whole = begin(reply.id, model: reply.model, isWhole: isWhole, to: responder) {
+            service.subscribe($0, to: reply, from: ReplyPosition())
+        }
+        await whole?.ended()
+    }
+
+    private func begin(
         _ id: ReplyID, model: String, isWhole: Bool, to responder: Responder,
         subscribe: (any ReplyReader) -> ReplySubscription
-    ) {
-        if isWhole {
-            let reader = WholeAnswerReader(responder, model: model, location: Self.location(of: id))
-            reader.follow(subscribe(reader))
-        } else {
+    ) -> WholeAnswerReader? {
+        guard isWhole else {
             let stream = responder.stream(.ok, fields: Self.streamFields(for: id))
             follow(stream, model: model, responder: responder, subscribe: subscribe)
+            return nil
         }
+        let reader = WholeAnswerReader(responder, model: model, location: Self.location(of: id))
+        reader.follow(subscribe(reader))
+        return reader
     }
 
     /// Answers with the events of a reply to a reader that may come back for more.

@@ -10,6 +10,7 @@ final class WholeAnswerReader: ReplyReader {
     private let model: String
     private let location: Fields
     private var subscription: ReplySubscription?
+    private var waiter: CheckedContinuation<Void, Never>?
     private var text = ByteBuffer()
     private var thinking = ByteBuffer()
     private var toolCalls = ByteBuffer()
@@ -27,7 +28,21 @@ final class WholeAnswerReader: ReplyReader {
             return
         }
         self.subscription = subscription
-        responder.onClientGone = { [self] in self.subscription.take()?.readerLeft() }
+        responder.onClientGone = { [self] in
+            self.subscription?.readerLeft()
+            finish()
+        }
+    }
+
+    /// Returns when the answer is given, or nobody is there to take it.
+    func ended() async {
+        guard subscription != nil else { return }
+        await withCheckedContinuation { waiter = $0 }
+    }
+
+    private func finish() {
+        subscription = nil
+        waiter.take()?.resume()
     }
 
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
@@ -45,7 +60,7 @@ final class WholeAnswerReader: ReplyReader {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        subscription = nil
+        defer { finish() }
         let event = LastEvent(of: ending, model: model)
         if let error = event.error {
             responder.refuse(error, fields: location)
@@ -58,7 +73,7 @@ final class WholeAnswerReader: ReplyReader {
     }
 
     func fail(_ error: RelayError) {
-        subscription = nil
+        defer { finish() }
         responder.refuse(error, fields: location)
     }
 

@@ -126,7 +126,8 @@ import Testing
                 """
                 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
                 $$ BEGIN RAISE EXCEPTION 'secret of the database'; END $$;
-                CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON chatts FOR EACH ROW WHEN (NEW.name = 'assistant')
+                CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON chatts FOR EACH ROW
+                WHEN (NEW.name = 'assistant' AND NEW.state <> 'streaming')
                 EXECUTE FUNCTION refuse()
                 """, database: stage.database)
             let transcript = Transcript(try stage.chat("app", "one"))

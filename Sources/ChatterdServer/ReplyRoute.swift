@@ -17,12 +17,12 @@ struct ReplyRoute: Sendable {
             let reply = try await find(request, responder)
             guard !request.wantsJSON else {
                 let page = try await service.readWhole(reply)
-                responder.respond(json: ReplyDocument(reply, page).json)
+                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary)
                 return
             }
             if let position, position.isEnd, position.attempt == reply.attempt, reply.state != nil {
                 // HTML Standard 9.2.3: only 204 keeps a browser from coming back.
-                responder.respond(.noContent, fields: ReplySender.location(of: reply.id))
+                responder.respond(.noContent, fields: Self.momentary)
                 return
             }
             guard request.method != .head else {
@@ -72,6 +72,9 @@ struct ReplyRoute: Sendable {
             responder.refuse(error)
         }
     }
+
+    /// RFC 9111 4.2.2: without this a cache might keep what is true for now only.
+    private static let momentary: Fields = [.cacheControl: "no-store"]
 
     private func find(_ request: Request, _ responder: Responder) async throws(RelayError) -> ReplyRecord {
         guard let id = request.parameter.flatMap({ ReplyID(parsing: $0) }) else {

@@ -45,6 +45,7 @@ import Testing
                 let over = try stage.send(method, location, fields: [("Last-Event-ID", events.last?.id ?? "")])
                 #expect(over.status == 204)
                 #expect(over.body.isEmpty)
+                #expect(over["Cache-Control"] == "no-store")
                 #expect(try stage.send(method, location).status == 200)
             }
         }

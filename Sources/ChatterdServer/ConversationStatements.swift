@@ -56,7 +56,9 @@ enum ConversationStatements {
     /// The reply that a request's name stands for, and whether it came with the same body.
     static let keyedReply = Statement(
         "keyed_reply", .text, .text, .bytes, returnsBinary: true,
-        sql: "SELECT reply, digest = $3 FROM chatterd_keys WHERE appid = $1 AND key = $2")
+        sql: """
+            SELECT reply, digest = $3 FROM chatterd_keys WHERE appid = $1 AND key = $2 AND expires_at > now()
+            """)
 
     /// Appends another reply to the prompts of a reply.
     static let openAlternative = Statement(

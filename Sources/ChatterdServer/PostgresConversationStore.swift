@@ -34,14 +34,26 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             let turn = Turn(appID: opening.appID, number: Int64(number))
             return .opened(turn, TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
         }
-        guard opening.key != nil, let known = results[2].replyID(0, 0) else {
+        guard opening.key != nil, let known = try Self.knownReply(results[2]) else {
             throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
         }
-        guard results[2].bool(0, 1) == true else {
+        return .known(known)
+    }
+
+    func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
+        let results = try await run([
+            Query(ConversationStatements.keyedReply, .text(appID), .text(key.text), .bytes(key.digest))
+        ])
+        return try Self.knownReply(results[0])
+    }
+
+    private static func knownReply(_ result: QueryResult) throws(RelayError) -> ReplyID? {
+        guard let known = result.replyID(0, 0) else { return nil }
+        guard result.bool(0, 1) == true else {
             throw RelayError(
                 .idempotencyKeyReused, "This Idempotency-Key came with another request before. Use a new one.")
         }
-        return .known(known)
+        return known
     }
 
     private func openQuery(_ opening: TurnOpening) -> Query {

@@ -31,7 +31,7 @@ struct ReplyRoute: Sendable {
             }
             // Who has left meanwhile is no reader: it must not keep the reply going.
             guard responder.isWaiting else { return }
-            var start = position ?? ReplyPosition()
+            var start = position ?? ReplyPosition(attempt: reply.attempt)
             start.isEnd = false
             sender.resume(reply, to: responder) { service.subscribe($0, to: reply, from: start) }
         } catch {

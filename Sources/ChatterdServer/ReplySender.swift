@@ -24,7 +24,7 @@ struct ReplySender: Sendable {
     /// Answers with a reply that is made elsewhere, or is over.
     func send(_ reply: ReplyRecord, isWhole: Bool, by service: ChatService, to responder: Responder) async {
         let whole = begin(reply.id, model: reply.model, isWhole: isWhole, to: responder) {
-            service.subscribe($0, to: reply, from: ReplyPosition())
+            service.subscribe($0, to: reply, from: ReplyPosition(attempt: reply.attempt))
         }
         await whole?.ended()
     }

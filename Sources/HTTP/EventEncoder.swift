@@ -35,11 +35,12 @@ public enum EventEncoder {
         buffer.append("\n\n")
     }
 
-    /// Appends the time in milliseconds that readers wait before they connect again.
+    /// Appends the time in milliseconds that readers wait before they connect again, as a field of the event that follows:
+    /// some libraries make an empty event of a field that stands alone.
     public static func append(retry milliseconds: UInt, to buffer: inout ByteBuffer) {
         buffer.append("retry: ")
         buffer.append(decimal: milliseconds)
-        buffer.append("\n\n")
+        buffer.append("\n")
     }
 
     /// Appends an event of one line of data, which must hold no CR and no LF: the path of every token, written in one go.

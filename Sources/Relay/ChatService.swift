@@ -45,9 +45,15 @@ public final class ChatService: @unchecked Sendable {
         try refuseWhenStopping()
         let opening = TurnOpening(
             appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
-            options: Self.text(of: request.passThrough), parent: try TurnParent(request.parent), key: key,
+            options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
-        try board.promise(appID: request.appID, key: key?.text)
+        do throws(RelayError) {
+            try board.promise(appID: request.appID, key: key?.text)
+        } catch {
+            // There is no room for another turn; but there may be none to open.
+            guard let key, let known = try await store.knownReply(appID: request.appID, key: key) else { throw error }
+            return .known(try await find(known))
+        }
         do throws(RelayError) {
             switch try await store.openTurn(opening) {
             case .opened(let turn, let history):
@@ -78,8 +84,9 @@ public final class ChatService: @unchecked Sendable {
         do throws(RelayError) {
             let turn = try await store.openAlternative(
                 to: reply, as: makeID(), model: model, onInterrupt: onInterrupt)
+            let members = Self.members(of: turn)
             board.open(turn.turn)
-            return begin(turn, passThrough: try Self.members(of: turn), onDisconnect: policy(onDisconnect))
+            return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
         } catch {
             board.giveUp(appID: reply.turn.appID)
             throw error
@@ -91,7 +98,7 @@ public final class ChatService: @unchecked Sendable {
         guard !isStopping else { return }
         for turn in try await store.adoptAbandoned(limit: 16) {
             board.adopt(turn.turn)
-            let reply = begin(turn, passThrough: try Self.members(of: turn), onDisconnect: .finish)
+            let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
             scheduler.spawn { await reply.run() }
         }
     }
@@ -114,18 +121,23 @@ public final class ChatService: @unchecked Sendable {
         wanted ?? .cancel(after: limits.disconnectGrace)
     }
 
+    private static func parent(_ text: String?) throws(RelayError) -> TurnParent? {
+        guard let text else { return nil }
+        guard let parent = TurnParent(parsing: text) else {
+            throw RelayError(.invalidRequest, "parent must be the id of a reply, or \"start\".")
+        }
+        return parent
+    }
+
     private static func text(of members: [RawMember]) -> [UInt8] {
         var text = ByteBuffer()
         text.append(members)
         return text.array
     }
 
-    private static func members(of turn: ReopenedTurn) throws(RelayError) -> [RawMember] {
-        do {
-            return try [RawMember](decodingMembers: turn.options)
-        } catch {
-            throw RelayError(.internal, "The request cannot be repeated.", detail: "stored options: \(error)")
-        }
+    /// The members of the request as they were stored; none if somebody has changed them to what is no JSON.
+    private static func members(of turn: ReopenedTurn) -> [RawMember] {
+        (try? [RawMember](decodingMembers: turn.options)) ?? []
     }
 
     func finished(_ reply: Reply) {
@@ -216,18 +228,4 @@ public enum AcceptedPrompt {
     case started(Reply)
     /// It was accepted before.
     case known(ReplyRecord)
-}
-
-extension TurnParent {
-    /// Reads what a request names as its parent; nothing for none.
-    init?(_ text: String?) throws(RelayError) {
-        guard let text else { return nil }
-        if text == "start" {
-            self = .start
-        } else if let id = ReplyID(parsing: text) {
-            self = .reply(id)
-        } else {
-            throw RelayError(.invalidRequest, "parent must be the id of a reply, or \"start\".")
-        }
-    }
 }

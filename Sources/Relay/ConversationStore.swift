@@ -12,6 +12,11 @@ public protocol ConversationStore: AnyObject, Sendable {
     ///   another body before.
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened
 
+    /// The reply that a key was given to before, if it was.
+    ///
+    /// - Throws: `idempotencyKeyReused` when it came with another body.
+    func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
+
     /// Commits the place of another answer to the prompt of a reply.
     ///
     /// - Throws: `replyNotFound`.

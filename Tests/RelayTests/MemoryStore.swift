@@ -62,6 +62,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return .opened(turn, try read(turn))
     }
 
+    func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
+        _ = try await begin(.find)
+        return database.keys[key.text]?.reply
+    }
+
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }

@@ -56,7 +56,7 @@ import Testing
     @Test func theTimeToWaitIsWritten() {
         var buffer = ByteBuffer()
         EventEncoder.append(retry: 1500, to: &buffer)
-        #expect(buffer.string == "retry: 1500\n\n")
+        #expect(buffer.string == "retry: 1500\n")
     }
 
     @Test(arguments: ["a\nb", "a\r", "\0"]) func aNameOrIDOfTwoLinesCannotBeMade(_ text: String) {

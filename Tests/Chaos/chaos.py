@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Three chatterd processes on one database, a bad network, and a killer: nothing may be lost or doubled.
+
+Started by script/chaos, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+
+from checks import Checks
+from client import Client
+from cluster import Cluster
+from cutter import Cutter
+from killer import Killer
+from processes import Server
+from record import Record
+from upstream import Upstream
+from world import World
+
+LEFT_OVERS = """
+SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
+    (SELECT count(*) FROM chatterd_signals WHERE at < now() - interval '{age} s') AS "signals left",
+    (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left",
+    (SELECT count(*) FROM chatterd_processes WHERE expires_at < now() - interval '{age} s') AS "leases left"
+"""
+"""What has to be gone when it has become quiet. What dead processes leave is cleared away after a minute: a run that does not wait
+for that looks for what is older."""
+TABLE = [
+    "prompts", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
+    "bytes read", "cuts", "stalls", "resumes", "retries", "resets", "readings refused", "stops", "conversations deleted",
+    "kills of chatterd", "kills of PostgreSQL", "upstream calls", "upstream aborts", "status 503",
+]
+NONE_OF = [
+    "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "wrong endings",
+    "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
+    "answers left at the model server",
+]
+
+
+def say(*words: object) -> None:
+    """Prints at once."""
+    print(*words, flush=True)
+
+
+class Run:
+    """One run, from the first process to the last check."""
+
+    def __init__(self, options: argparse.Namespace, scratch: str) -> None:
+        self.options, self.scratch = options, scratch
+        self.record = Record()
+        self.world = World(self.record, options.seed, options.short)
+        self.upstream = Upstream(self.record)
+        self.cluster = Cluster(scratch)
+        self.servers: list[Server] = []
+        self.checks = Checks(self.world, self.upstream, self.cluster)
+        self._numbers = iter(range(1 << 30))
+
+    async def run(self) -> None:
+        """Runs, and checks."""
+        try:
+            await self._start()
+            await self._rage()
+            await self._calm_down()
+            await self._settle()
+            await asyncio.gather(*(server.stop() for server in self.servers))
+            if not self.options.short:
+                self._left((await self.cluster.rows("SELECT count(*) AS \"leases left\" FROM chatterd_processes"))[0])
+            await self.checks.run()
+        finally:
+            # From here on connections break because of us.
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            for server in self.servers:
+                server.abandon()
+            self.cluster.stop()
+
+    def _chance(self, name: str) -> random.Random:
+        return random.Random(f"{self.options.seed}/{name}")
+
+    async def _start(self) -> None:
+        await asyncio.gather(self.upstream.start(), self.cluster.make())
+        for slot in range(3):
+            server = Server(slot, self.options.program, self.scratch, self.cluster.conninfo, self.upstream.port, self.record)
+            server.start()
+            self.servers.append(server)
+            cutter = Cutter(self.record, self._chance(f"cutter/{slot}"), lambda server=server: server.changes)
+            await cutter.start(server.port)
+            self.world.cutters.append(cutter)
+        for server in self.servers:
+            await server.wait_until_ready()
+
+    async def _rage(self) -> None:
+        """Lets clients talk and things break until there was enough of both, or the time is up."""
+        options, record = self.options, self.record
+        until = options.minutes * 60 - (20 if options.short else 180)
+        killer = Killer(record, self._chance("killer"), self.servers, self.cluster)
+        killing = asyncio.create_task(killer.run(options.kills, max(0.5, (until - record.now()) * 0.85 / max(1, options.kills))))
+        self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
+        told = record.now()
+        while record.now() < until and (record.count["cuts"] < options.cuts or not killing.done()):
+            await asyncio.sleep(0.2)
+            for server in self.servers:
+                server.look()
+            if killing.done() and killing.exception():
+                raise killing.exception() or AssertionError
+            if record.now() > told + 30:
+                told = record.now()
+                say(f"{told:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {killer.kills} kills, "
+                    f"{len(record.violations)} violations")
+        killing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await killing
+        # It may have been in the middle of it.
+        await self.cluster.start()
+        if record.count["cuts"] < options.cuts or killer.kills < options.kills:
+            say(f"the time was up before there were {options.cuts} cuts and {options.kills} kills")
+
+    async def _talk(self) -> None:
+        """One place among the clients: one conversation after another."""
+        while not self.world.is_draining:
+            number = next(self._numbers)
+            try:
+                await Client(self.world, number).run()
+            except Exception:  # the run goes on, and fails at its end
+                self.record.violation("faults of this program", "", f"client {number}\n{traceback.format_exc()}")
+
+    async def _calm_down(self) -> None:
+        """Leaves the network alone and lets the clients come to an end."""
+        self.world.is_draining = True
+        for cutter in self.world.cutters:
+            cutter.is_calm = True
+        self.record.deed("calm from here")
+        _, hanging = await asyncio.wait(self._talking, timeout=60)
+        self.world.is_over = True
+        if hanging:
+            _, hanging = await asyncio.wait(hanging, timeout=10)
+        for task in hanging:
+            self.record.violation("clients that hang", "", "".join(line for frame in task.get_stack() for line in traceback.format_stack(frame)[-2:]))
+            task.cancel()
+
+    async def _settle(self) -> None:
+        """Waits until nothing is left of what was under way, and no longer than that may take."""
+        age, patience = (90, 20) if self.options.short else (0, 120)
+        left: dict[str, int] = {}
+        for _ in range(patience * 2):
+            left = (await self.cluster.rows(LEFT_OVERS.format(age=age)))[0]
+            left["answers left at the model server"] = self.upstream.running()
+            if not any(left.values()):
+                return
+            await asyncio.sleep(0.5)
+        self._left(left)
+
+    def _left(self, left: dict[str, int]) -> None:
+        for name, count in left.items():
+            for _ in range(count):
+                self.record.violation(name, "", "")
+
+    def report(self) -> bool:
+        """Prints what happened; returns whether all is well."""
+        count, violations = self.record.count, self.record.violations
+        others = sorted({violation.kind for violation in violations} - set(NONE_OF))
+        for name in TABLE + [""] + NONE_OF + others:
+            say(f"{name:36}{count[name]:>14,}" if name else "")
+        say(f"\nseed {self.options.seed}, {self.record.now():.0f} s, {len(violations)} violations")
+        told: set[str] = set()
+        for violation in [one for one in violations if one.text][:self.options.show]:
+            say(f"\n== {violation.kind}: {violation.token}\n  {violation.text}")
+            if violation.token and violation.token not in told:
+                told.add(violation.token)
+                say(self.dossier(violation.token))
+        return not violations
+
+    def dossier(self, token: str) -> str:
+        """All that is known of a prompt."""
+        prompt = self.world.prompts.get(token)
+        lines = [f"  {prompt}" if prompt else "", "  what happened:"]
+        lines += [f"    {note}" for note in self.record.notes(token)]
+        lines += ["  upstream:"] + [f"    {call}" for call in self.upstream.calls.get(token, [])]
+        lines += ["  rows of the conversation:", self.checks.rows_of(token)]
+        return "\n".join(lines)
+
+
+def main() -> int:
+    """Reads the options, runs, reports."""
+    parser = argparse.ArgumentParser(prog="script/chaos")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--clients", type=int)
+    parser.add_argument("--cuts", type=int)
+    parser.add_argument("--kills", type=int)
+    parser.add_argument("--show", type=int, default=10, help="how many violations are printed in full")
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    usual = {"minutes": 0.6, "clients": 40, "cuts": 300, "kills": 6} if options.short else \
+        {"minutes": 20, "clients": 150, "cuts": 10_000, "kills": 200}
+    for name, value in usual.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    gc.freeze()
+    scratch = tempfile.mkdtemp(prefix="chaos.")
+    say(f"seed {options.seed}: at least {options.cuts} cuts and {options.kills} kills, {options.clients} clients, "
+        f"{options.minutes:g} minutes at most")
+    run = Run(options, scratch)
+    # Ended as by Ctrl-C, so that nothing is left running or lying about.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        asyncio.run(run.run())
+    except KeyboardInterrupt:
+        shutil.rmtree(scratch, ignore_errors=True)
+        return 130
+    except Exception:
+        traceback.print_exc()
+        say(f"the run itself failed; logs are in {scratch}")
+        return 1
+    is_well = run.report()
+    if is_well:
+        shutil.rmtree(scratch, ignore_errors=True)
+        say("all is well")
+        return 0
+    with open(f"{scratch}/report.txt", "w", encoding="utf-8") as file:
+        file.write("\n".join(run.record.deeds) + "\n")
+        for violation in run.record.violations:
+            file.write(f"\n== {violation.kind}: {violation.token}\n  {violation.text}\n")
+            if violation.token:
+                file.write(run.dossier(violation.token) + "\n")
+    say(f"\nlogs and report.txt, which tells all of it, are in {scratch}")
+    return 1
+
+
+if __name__ == "__main__":
+    os.environ.pop("PGOPTIONS", None)
+    sys.exit(main())

@@ -1,0 +1,264 @@
+"""Holds what is stored against what the clients got and what the model server said."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, fields
+from typing import Any, AsyncIterator
+
+from cluster import Cluster
+from ledger import Seal
+from record import Record
+from script import Script, answer, canonical, whole
+from upstream import Upstream, canonical_of, digest
+from world import Prompt, Reply, World
+
+FAILED = ("failed", "interrupted")
+FINAL = ("complete", "cancelled", *FAILED)
+
+
+@dataclass
+class Row:
+    """A row of `chatts`."""
+
+    seq: int
+    turn: int | None
+    name: str
+    message: str
+    id: str
+    state: str | None
+    thinking: str | None
+    extras: str | None
+    attempt: int | None
+    after: int | None
+    last_event: str | None
+    holder: str | None
+
+    @property
+    def is_reply(self) -> bool:
+        return self.turn == self.seq
+
+    @property
+    def calls(self) -> list[object]:
+        """The tool calls of the message."""
+        members = json.loads("{" + (self.extras or "") + "}")
+        return list(members.get("tool_calls") or [])
+
+    @property
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        """Text, thinking and tool calls, as readers get them."""
+        return self.message.encode(), (self.thinking or "").encode(), canonical(self.calls).encode()
+
+    def __str__(self) -> str:
+        text, thinking, calls = map(len, self.parts)
+        return (f"seq {self.seq}, turn {self.turn}, after {self.after}, {self.name}, id {self.id}, state {self.state}, attempt "
+                f"{self.attempt}, holder {self.holder}, {text}+{thinking}+{calls} bytes, last event {(self.last_event or '')[:300]}")
+
+
+class Conversation:
+    """The rows of one appID, linked."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+        self._by_seq = {row.seq: row for row in rows}
+        self._before = {row.seq: previous for previous, row in zip([None, *rows], rows)}
+        self.prompts: dict[str, list[Row]] = {}
+        for row in rows:
+            if row.name == "user" and (script := Script.parse(row.message)):
+                self.prompts.setdefault(script.token, []).append(row)
+        self.replies = {row.id: row for row in rows if row.is_reply and row.name == "assistant"}
+
+    def before(self, row: Row) -> Row | None:
+        """The row that a row follows."""
+        if row.after is None:
+            return self._before[row.seq]
+        return self._by_seq.get(row.after)
+
+    def prompt(self, reply: Row) -> Row | None:
+        """The prompt that a reply answers."""
+        row = self.before(reply)
+        return row if row is not None and row.name == "user" else None
+
+    def history(self, prompt: Row) -> list[str]:
+        """What the model was to be told, in digests: all complete turns on the path to a prompt, and the prompt."""
+        told: list[str] = []
+        row: Row | None = prompt
+        counts = True
+        while row is not None:
+            if row.is_reply:
+                counts = row.state == "complete"
+            if row.state != "choice" and (counts or row.turn is None):
+                told.append(digest(row.name, row.message, canonical_of(row.calls)))
+            row = self.before(row)
+        return told[::-1]
+
+
+class Checks:
+    """The checks after the run; violations go to the record."""
+
+    def __init__(self, world: World, upstream: Upstream, cluster: Cluster) -> None:
+        self._world, self._upstream, self._cluster = world, upstream, cluster
+        self._record: Record = world.record
+        self._row: dict[str, str] = {}  # by token, for reports
+
+    async def run(self) -> None:
+        """Looks at every conversation."""
+        prompts: dict[str, list[Prompt]] = {}
+        for prompt in self._world.prompts.values():
+            prompts.setdefault(prompt.appid, []).append(prompt)
+        async for appid, conversation in self._conversations():
+            self._check(appid, conversation, prompts.pop(appid, []))
+        for appid, rest in prompts.items():
+            self._check(appid, Conversation([]), rest)
+        await self._check_deleted()
+        for text in self._upstream.strange:
+            self._record.violation("strange upstream calls", "", text)
+
+    def rows_of(self, token: str) -> str:
+        """The rows of a prompt that something was wrong with."""
+        return self._row.get(token, "    no rows")
+
+    async def _conversations(self) -> AsyncIterator[tuple[str, Conversation]]:
+        columns = ", ".join(field.name for field in fields(Row))
+        key, rows = None, list[Row]()
+        async for row in self._cluster.stream(f"SELECT appid, {columns} FROM chatts ORDER BY appid, seq"):
+            appid = row.pop("appid")
+            if appid != key and key is not None:
+                yield key, Conversation(rows)
+                rows = []
+            key = appid
+            rows.append(Row(**row))
+        if key is not None:
+            yield key, Conversation(rows)
+
+    def _check(self, appid: str, conversation: Conversation, prompts: list[Prompt]) -> None:
+        if appid in self._world.deleted:
+            if conversation.rows:
+                self._record.violation("deleted, and still there", "", f"{appid}: {len(conversation.rows)} rows")
+            return
+        self._check_order(conversation, prompts)
+        for prompt in prompts:
+            self._check_prompt(conversation, prompt)
+        for prompt in prompts:
+            if prompt.token in self._record.tokens:
+                self._row[prompt.token] = "\n".join(f"    {row}" for row in conversation.rows)
+
+    async def _check_deleted(self) -> None:
+        """No table holds anything of a conversation that was deleted."""
+        for table in ("chatterd_keys", "chatterd_journal", "chatterd_signals"):
+            async for row in self._cluster.stream(f"SELECT appid, count(*) FROM {table} GROUP BY appid"):
+                if row["appid"] in self._world.deleted:
+                    self._record.violation("deleted, and still there", "", f"{row} of {table}")
+
+    def _check_order(self, conversation: Conversation, prompts: list[Prompt]) -> None:
+        places = []
+        for prompt in sorted(prompts, key=lambda prompt: prompt.order):
+            if prompt.is_acknowledged and (rows := conversation.prompts.get(prompt.token)):
+                places.append((rows[0].seq, prompt))
+        for (first, _), (second, prompt) in itertools.pairwise(places):
+            if first > second:
+                self._record.violation("turns out of order", prompt.token, f"seq {second} behind {first}")
+
+    def _check_prompt(self, conversation: Conversation, prompt: Prompt) -> None:
+        wrong = lambda kind, text: self._record.violation(kind, prompt.token, text)  # noqa: E731
+        rows = conversation.prompts.get(prompt.token, [])
+        if prompt.is_acknowledged and not rows:
+            wrong("lost prompts", "acknowledged, and not stored")
+        if len(rows) > 1:
+            wrong("doubled prompts", f"stored {len(rows)} times")
+        if rows and rows[0].message != prompt.script.prompt():
+            wrong("changed prompts", rows[0].message)
+        replies = [row for row in conversation.replies.values() if (asked := conversation.prompt(row)) and asked in rows]
+        if rows and not replies:
+            wrong("lost replies", "a prompt without a reply")
+        for row in replies:
+            self._record.count[f"replies {row.state}"] += 1
+            if row.state not in FINAL:
+                wrong("unfinished replies", f"{row}")
+            self._check_text(prompt, row)
+        self._check_calls(conversation, prompt, rows, replies)
+        for code in prompt.errors:
+            told = [json.loads(row.last_event or "{}").get("code", "interrupted") for row in replies if row.state in FAILED]
+            if code not in told:
+                wrong("wrong endings", f"told {code} in one piece, stored {told}")
+        for reply in prompt.replies:
+            stored = conversation.replies.get(reply.id)
+            if stored is None:
+                wrong("lost replies", f"{reply.id} was acknowledged, and is not stored")
+                continue
+            if stored not in replies:
+                wrong("lost replies", f"{reply.id} answers another prompt")
+            for seal in reply.seals:
+                self._check_seal(prompt, stored, seal)
+            self._check_wholes(prompt, reply, stored)
+
+    def _check_text(self, prompt: Prompt, row: Row) -> None:
+        """What is stored was said in one answer of the model server."""
+        calls = self._upstream.calls.get(prompt.token, [])
+        for call in calls:
+            said = whole(answer(prompt.script, call.number))
+            if row.state == "complete" and row.parts == said:
+                return
+            if row.state != "complete" and all(part.startswith(stored) for part, stored in zip(said, row.parts)):
+                return
+        if row.state != "complete" and not any(row.parts):
+            return
+        self._record.violation("wrong answers", prompt.token, f"{row.state}: the text is in none of {len(calls)} answers: {row}")
+
+    def _check_calls(self, conversation: Conversation, prompt: Prompt, rows: list[Row], replies: list[Row]) -> None:
+        calls = self._upstream.calls.get(prompt.token, [])
+        attempts = sum(row.attempt or 1 for row in replies)
+        if len(calls) > attempts:
+            self._record.violation(
+                "doubled calls", prompt.token, f"{len(calls)} calls for {attempts} attempts at {len(replies)} replies")
+        if any((row.attempt or 1) > 1 for row in replies) and not prompt.may_repeat:
+            self._record.violation("doubled calls", prompt.token, "made again, though on_interrupt does not say so")
+        if not rows:
+            if calls and not prompt.is_acknowledged:
+                self._record.violation("doubled calls", prompt.token, "the model was asked, and the prompt is not stored")
+            return
+        history = conversation.history(rows[0])
+        for call in calls:
+            if call.messages != history:
+                self._record.violation("wrong histories", prompt.token, f"{call}\n    was told  {call.messages}\n    should be {history}")
+
+    def _check_seal(self, prompt: Prompt, row: Row, seal: Seal) -> None:
+        wrong = lambda kind, text: self._record.violation(kind, prompt.token, f"{seal.reader}: {text}; {row}")  # noqa: E731
+        if seal.final is None:
+            # It left for good. What it had beyond the journal of a process that was killed is lost; it would have been told.
+            if row.attempt != seal.position.attempt or row.state == "interrupted" and seal.position.text > len(row.parts[0]):
+                return
+        elif row.attempt != seal.position.attempt:
+            wrong("bytes lost or doubled", f"read attempt {seal.position.attempt}")
+            return
+        if fault := seal.agrees(row.parts):
+            if seal.final is not None or row.state != "interrupted":
+                wrong("bytes lost or doubled", fault)
+            return
+        if seal.final is None:
+            return
+        if seal.is_error != (row.state in FAILED):
+            wrong("wrong endings", f"read {seal.final}")
+        elif not seal.is_error and (seal.final.get("state") == "cancelled") != (row.state == "cancelled"):
+            wrong("wrong endings", f"read {seal.final}")
+        elif row.last_event and without_message(json.loads(row.last_event)) != without_message(seal.final):
+            wrong("wrong endings", f"read {seal.final}")
+
+    def _check_wholes(self, prompt: Prompt, reply: Reply, row: Row) -> None:
+        for answer_ in reply.wholes:
+            message: Any = answer_.get("message") or {}
+            parts = (message.get("content", ""), message.get("thinking", ""), canonical(message.get("tool_calls", [])))
+            state = answer_.get("state", "complete")
+            if state == "streaming":
+                continue
+            if tuple(part.encode() for part in parts) != row.parts or state != row.state:
+                self._record.violation("bytes lost or doubled", prompt.token, f"as JSON: {str(answer_)[:500]}; {row}")
+        for state in reply.stop_answers:
+            if state in FINAL and state != row.state:
+                self._record.violation("wrong endings", prompt.token, f"DELETE said {state}; {row}")
+
+
+def without_message(event: dict[str, Any]) -> dict[str, Any]:
+    """A last event without what may be emptied when it is read again."""
+    return {name: value for name, value in event.items() if name != "message"}

@@ -1,0 +1,407 @@
+"""A client: one conversation with all that can go wrong in it, drawn from the seed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import Any
+
+from ledger import Ledger, Wrong
+from script import Script
+from wire import Exchange, Lost
+from world import Prompt, Reply, World
+
+WAIT_CODES = ("store_unavailable", "overloaded", "shutting_down")
+"""Errors before the stream after which the same request is sent again."""
+
+
+class Client:
+    """One conversation."""
+
+    def __init__(self, world: World, number: int) -> None:
+        self._world, self._record = world, world.record
+        self._chance = random.Random(f"{world.seed}/client/{number}")
+        self._appid = f"chaos.{world.seed}.{number}"
+        self._number = number
+        self._known: list[Reply] = []
+
+    async def run(self) -> None:
+        """Talks until the conversation is over, or the run is."""
+        chance, world = self._chance, self._world
+        if chance.random() < 0.2 and not await self._seed():
+            return
+        under_way: list[asyncio.Task[None]] = []
+        for order in range(chance.choice((1, 1, 2, 3, 4))):
+            if world.is_draining:
+                break
+            prompt = self._draw(order)
+            world.prompts[prompt.token] = prompt
+            self._record.count["prompts"] += 1
+            task = asyncio.create_task(self._turn(prompt, acknowledged := asyncio.Event()))
+            under_way.append(task)
+            if chance.random() < 0.15:
+                # The next one is posted as soon as this one is accepted: it has to wait for its turn.
+                waiting = asyncio.create_task(acknowledged.wait())
+                await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+            else:
+                await task
+        await asyncio.gather(*under_way)
+        if chance.random() < 0.03 and not world.is_draining:
+            await self._delete()
+
+    # --- the conversation
+
+    def _draw(self, order: int) -> Prompt:
+        chance = self._chance
+        parent = None
+        if self._known and chance.random() < 0.15:
+            parent = chance.choice([reply.id for reply in self._known] + ["start"])
+            self._record.count["branches"] += 1
+        script = Script.draw(f"c{self._number}t{order}", chance, self._world.is_short)
+        return Prompt(script, self._appid, order, parent, may_repeat=chance.random() < 0.3)
+
+    async def _seed(self) -> bool:
+        """Begins with a system prompt. Asked once: a request that was lost may still replace the conversation later."""
+        text = f"You are number {self._number}."
+        body = {"appID": self._appid, "messages": [{"role": "system", "content": text}]}
+        try:
+            answer = await Exchange.ask(self._world.anywhere(self._chance), self._record, "POST", "/llmprep", None, body)
+        except Lost as loss:
+            self._lost(loss, self._appid, "POST /llmprep")
+            return False
+        answer.close()
+        return answer.status == 200
+
+    async def _delete(self) -> None:
+        self._world.deleted.add(self._appid)
+        answer = await self._insist("DELETE", f"/conversations/{self._appid}", None, self._appid)
+        if answer is not None and answer.status == 200:
+            self._record.count["conversations deleted"] += 1
+        else:
+            self._world.deleted.discard(self._appid)
+            self._record.violation("wrong statuses", "", f"DELETE of {self._appid}: {answer and answer.status}")
+
+    async def _insist(self, method: str, path: str, body: Any, token: str, fields: dict[str, str] | None = None) -> Exchange | None:
+        """A request that may be sent more than once, until it is answered; its body is left unread and its connection closed."""
+        for _ in range(400):
+            try:
+                answer = await Exchange.ask(self._world.anywhere(self._chance), self._record, method, path, fields, body)
+            except Lost as loss:
+                self._lost(loss, token, f"{method} {path}")
+            else:
+                answer.close()
+                if answer.status != 503:
+                    return answer
+                await asyncio.sleep(0.2)
+            await self._world.pause(self._chance, 0.1)
+        self._record.violation("requests without an answer", token, f"{method} {path}")
+        return None
+
+    def _lost(self, loss: Lost, token: str, what: str) -> None:
+        if not loss.is_excused:
+            self._record.violation("dishonest ends", token, f"{what}: {loss}")
+
+    # --- one turn
+
+    async def _turn(self, prompt: Prompt, acknowledged: asyncio.Event) -> None:
+        chance = self._chance
+        body: dict[str, Any] = {
+            "appID": self._appid, "model": "chaos", "messages": [{"role": "user", "content": prompt.script.prompt()}], "stream": True}
+        fields = {"Idempotency-Key": prompt.token}
+        if prompt.may_repeat:
+            body["on_interrupt"] = "regenerate"
+        if prompt.parent is not None:
+            body["parent"] = prompt.parent
+        policy = chance.choices((None, "finish", "cancel", 1, 3), (70, 10, 6, 7, 7))[0]
+        if policy is not None and chance.random() < 0.3:
+            fields["On-Disconnect"] = str(policy)
+        elif policy is not None:
+            body["on_disconnect"] = policy
+        if chance.random() < 0.06:
+            body["stream"] = False
+            await self._whole(prompt, body, fields)
+            acknowledged.set()
+            return
+        found = await self._post(prompt, "/llmchat", body, fields)
+        acknowledged.set()
+        if not found:
+            return
+        reply, exchanges = found
+        self._known.append(reply)
+        await self._follow(reply, exchanges)
+        await self._afterwards(prompt, reply, body, fields)
+
+    async def _post(
+        self, prompt: Prompt, path: str, body: Any, fields: dict[str, str]
+    ) -> tuple[Reply, list[Exchange]] | None:
+        """Posts until a head is seen, now and then at all processes at once; the exchanges that have one."""
+        chance, world = self._chance, self._world
+        tries = 0
+        while not world.is_over:
+            width = 1 if chance.random() < 0.9 else chance.randint(2, 5)
+            if tries:
+                self._record.count["retries"] += width
+            tries += 1
+            cutters = [world.anywhere(chance) for _ in range(width)]
+            asked = [Exchange.ask(cutter, self._record, "POST", path, fields, body) for cutter in cutters]
+            exchanges: list[Exchange] = []
+            for outcome in await asyncio.gather(*asked, return_exceptions=True):
+                if isinstance(outcome, Exchange):
+                    exchanges.append(outcome)
+                elif isinstance(outcome, Lost):
+                    self._record.note(prompt.token, f"POST lost: {outcome}")
+                    self._lost(outcome, prompt.token, f"POST {path}")
+                elif outcome is not None:
+                    raise outcome
+            taken = []
+            for exchange in exchanges:
+                if exchange.status == 200:
+                    taken.append(exchange)
+                else:
+                    await self._refused(exchange, prompt.token, f"POST {path}", (503,))
+            if taken:
+                return self._acknowledged(prompt, taken)
+            await world.pause(chance, 0.3)
+        return None
+
+    def _acknowledged(self, prompt: Prompt, exchanges: list[Exchange]) -> tuple[Reply, list[Exchange]]:
+        prompt.is_acknowledged = True
+        names = {exchange.fields.get("location", "").removeprefix("/replies/") for exchange in exchanges}
+        name = min(names)
+        if len(names) > 1 or not name:
+            self._record.violation("doubled prompts", prompt.token, f"one key, the replies {names}")
+        self._record.note(prompt.token, f"accepted as {name}, {len(exchanges)} times at once")
+        known = [reply for reply in prompt.replies if reply.id == name]
+        if not known:
+            known = [Reply(name, prompt.token)]
+            prompt.replies += known
+        return known[0], exchanges
+
+    async def _refused(self, exchange: Exchange, token: str, what: str, expected: tuple[int, ...]) -> str:
+        """Reads an error; returns its code, or nothing when it was lost."""
+        try:
+            body = await exchange.body()
+        except Lost as loss:
+            self._lost(loss, token, what)
+            return ""
+        finally:
+            exchange.close()
+        self._record.note(token, f"{what}: {exchange.status} {body[:200]!r}")
+        if exchange.status not in expected:
+            self._record.violation("wrong statuses", token, f"{what}: {exchange.status} {body[:300]!r}")
+        self._record.count[f"status {exchange.status}"] += 1
+        if exchange.status == 503:
+            await self._world.pause(self._chance, 0.5)
+        return str(json.loads(body or b"{}").get("code", ""))
+
+    async def _whole(self, prompt: Prompt, body: Any, fields: dict[str, str]) -> None:
+        """Asks for the answer in one piece, again and again until it is there."""
+        tries = 0
+        while not self._world.is_over:
+            self._record.count["retries"] += tries > 0
+            tries += 1
+            try:
+                exchange = await Exchange.ask(self._world.anywhere(self._chance), self._record, "POST", "/llmchat", fields, body)
+                if exchange.status == 200:
+                    answer = await exchange.json()
+                    exchange.close()
+                    reply, _ = self._acknowledged(prompt, [exchange])
+                    reply.wholes.append(answer)
+                    self._known.append(reply)
+                    return
+            except Lost as loss:
+                self._record.note(prompt.token, f"POST lost: {loss}")
+                self._lost(loss, prompt.token, "POST /llmchat, in one piece")
+                await self._world.pause(self._chance, 0.3)
+                continue
+            code = await self._refused(exchange, prompt.token, "POST /llmchat, in one piece", (503, 502, 504, 404, 500))
+            if code.startswith("internal"):
+                self._record.violation("wrong statuses", prompt.token, f"in one piece: {code}")
+                return
+            if code and code not in WAIT_CODES:
+                prompt.errors.append(code)
+                return
+
+    async def _follow(self, reply: Reply, exchanges: list[Exchange]) -> None:
+        """Reads a reply with one or more readers, and stops it perhaps."""
+        chance = self._chance
+        tasks = [self._read(reply, f"{reply.id[:8]}/{place}", exchange) for place, exchange in enumerate(exchanges)]
+        if chance.random() < 0.2:
+            for place in range(chance.randint(1, 3)):
+                tasks.append(self._read_later(reply, f"{reply.id[:8]}/late{place}"))
+        if chance.random() < 0.12:
+            tasks.append(self._stop(reply))
+        await asyncio.gather(*tasks)
+
+    async def _read_later(self, reply: Reply, reader: str) -> None:
+        await self._world.pause(self._chance, 4)
+        await self._read(reply, reader, None)
+
+    async def _read(self, reply: Reply, reader: str, exchange: Exchange | None) -> None:
+        """Reads a reply to its end over as many connections as it takes, or leaves for good on the way."""
+        chance, world, record = self._chance, self._world, self._record
+        ledger = Ledger(reader)
+        plan = chance.choices(("stay", "come back", "leave", "stall"), (75, 10, 5, 10))[0]
+        turn_at = int(10 ** chance.uniform(0.5, 4)) if plan != "stay" else 1 << 62
+        while ledger.final is None:
+            if exchange is None:
+                exchange = await self._resume(reply, ledger)
+                if exchange is None:
+                    break
+            try:
+                is_over = False
+                async for event in exchange.events():
+                    if not ledger.take(event):
+                        record.note(reply.token, f"{reader}: cannot read on at {ledger.last_id}: {event.data}")
+                        record.count["readings refused"] += 1
+                        is_over = True
+                    elif ledger.size > turn_at and ledger.final is None:
+                        turn_at = 1 << 62
+                        if plan != "stall":
+                            break
+                        record.count["stalls"] += 1
+                        exchange.was_stalled = True
+                        await world.pause(chance, 7 if chance.random() < 0.2 else 1)
+                else:
+                    if ledger.final is None and not is_over:
+                        record.violation("dishonest ends", reply.token, f"{reader}: the body ended behind {ledger.last_id!r}")
+                    plan = "stay" if plan == "stall" else plan
+            except Lost as loss:
+                record.note(reply.token, f"{reader}: lost at {ledger.last_id!r}: {loss}")
+                self._lost(loss, reply.token, f"{reader} at {ledger.last_id!r}")
+            except Wrong as wrong:
+                record.violation("bytes lost or doubled", reply.token, f"{reader}: {wrong}")
+                return
+            finally:
+                exchange.close()
+                exchange = None
+            if turn_at == 1 << 62 and plan in ("leave", "come back") and ledger.final is None:
+                record.note(reply.token, f"{reader}: leaves at {ledger.last_id!r}, to {plan}")
+                if plan == "leave":
+                    break
+                plan = "stay"
+                await world.pause(chance, 10 if chance.random() < 0.3 else 2)
+        record.count["resets"] += ledger.resets
+        record.note(reply.token, f"{reader}: ends with {ledger.position}{', an error' if ledger.is_error else ''}")
+        reply.seals.append(ledger.seal())
+
+    async def _resume(self, reply: Reply, ledger: Ledger) -> Exchange | None:
+        """A connection that goes on where the ledger ends; nothing when the run is over, or there is no such reply."""
+        chance, record = self._chance, self._record
+        while not self._world.is_over:
+            path, fields = f"/replies/{reply.id}", {"Accept": "text/event-stream"}
+            if ledger.last_id:
+                if chance.random() < 0.5:
+                    fields["Last-Event-ID"] = ledger.last_id
+                else:
+                    path += f"?last_event_id={ledger.last_id}"
+            record.count["resumes"] += 1
+            try:
+                exchange = await Exchange.ask(self._world.anywhere(chance), record, "GET", path, fields)
+            except Lost as loss:
+                self._lost(loss, reply.token, f"GET {path}")
+                await self._world.pause(chance, 0.2)
+                continue
+            if exchange.status == 200:
+                record.note(reply.token, f"{ledger.reader}: reads on behind {ledger.last_id!r}")
+                return exchange
+            await self._refused(exchange, reply.token, f"GET {path}", (503,))
+            if exchange.status != 503:
+                return None
+            await self._world.pause(chance, 0.3)
+        return None
+
+    async def _stop(self, reply: Reply) -> None:
+        """Stops the reply from a process that need not be the one that makes it."""
+        await self._world.pause(self._chance, 10 ** self._chance.uniform(-2, 0.5))
+        self._record.count["stops"] += 1
+        while not self._world.is_over:
+            try:
+                exchange = await Exchange.ask(
+                    self._world.anywhere(self._chance), self._record, "DELETE", f"/replies/{reply.id}")
+                if exchange.status in (200, 202):
+                    said = await exchange.json()
+                    self._record.note(reply.token, f"DELETE: {exchange.status} {said}")
+                    reply.stop_answers.append(str(said.get("state")))
+                    exchange.close()
+                    return
+                await self._refused(exchange, reply.token, "DELETE", (503,))
+                if exchange.status != 503:
+                    return
+            except Lost as loss:
+                self._lost(loss, reply.token, "DELETE")
+            await self._world.pause(self._chance, 0.2)
+
+    # --- when a turn is over
+
+    async def _afterwards(self, prompt: Prompt, reply: Reply, body: Any, fields: dict[str, str]) -> None:
+        """Asks once more, in one way or another."""
+        chance = self._chance
+        path = f"/replies/{reply.id}"
+        what = chance.choices(
+            ("nothing", "read again", "whole", "retry", "other body", "other app", "regenerate", "choose"), (50, 8, 7, 7, 4, 4, 12, 8))[0]
+        if self._world.is_draining and what in ("regenerate", "retry"):
+            return
+        if what == "read again":
+            await self._read(reply, f"{reply.id[:8]}/again", None)
+            ends = [seal for seal in reply.seals if seal.final is not None]
+            if ends:
+                await self._expect(prompt, (204,), "GET", path, None, {"Last-Event-ID": str(ends[-1].position)})
+        elif what == "whole":
+            await self._read_whole(reply)
+        elif what == "retry":
+            if found := await self._post(prompt, "/llmchat", body, fields):
+                await self._follow(*found)
+        elif what == "other body":
+            await self._expect(prompt, (409,), "POST", "/llmchat", body | {"keep_alive": 1}, fields)
+        elif what == "other app":
+            await self._expect(prompt, (404,), "GET", path + "?appID=somebody.else")
+        elif what == "choose":
+            chosen = chance.choice(self._known)
+            await self._expect(prompt, (200, 409), "POST", f"/replies/{chosen.id}/choose")
+        elif what == "regenerate":
+            await self._regenerate(prompt, chance.choice(prompt.replies))
+
+    async def _expect(
+        self, prompt: Prompt, statuses: tuple[int, ...], method: str, path: str, body: Any = None, fields: dict[str, str] | None = None
+    ) -> None:
+        answer = await self._insist(method, path, body, prompt.token, fields)
+        if answer is not None:
+            self._record.note(prompt.token, f"{method} {path}: {answer.status}")
+            if answer.status not in statuses:
+                self._record.violation("wrong statuses", prompt.token, f"{method} {path}: {answer.status}, not {statuses}")
+
+    async def _regenerate(self, prompt: Prompt, reply: Reply) -> None:
+        """Asks for another answer, once: there is no key to try again with."""
+        self._record.count["regenerates"] += 1
+        try:
+            exchange = await Exchange.ask(
+                self._world.anywhere(self._chance), self._record, "POST", f"/replies/{reply.id}/regenerate", None, {"stream": True})
+        except Lost as loss:
+            self._record.note(prompt.token, f"regenerate lost: {loss}")
+            self._lost(loss, prompt.token, "regenerate")
+            return
+        if exchange.status != 200:
+            await self._refused(exchange, prompt.token, "regenerate", (503,))
+            return
+        another, exchanges = self._acknowledged(prompt, [exchange])
+        self._known.append(another)
+        await self._follow(another, exchanges)
+
+    async def _read_whole(self, reply: Reply) -> None:
+        while not self._world.is_over:
+            try:
+                exchange = await Exchange.ask(
+                    self._world.anywhere(self._chance), self._record, "GET", f"/replies/{reply.id}", {"Accept": "application/json"})
+                if exchange.status == 200:
+                    reply.wholes.append(await exchange.json())
+                    exchange.close()
+                    return
+                await self._refused(exchange, reply.token, "GET as JSON", (503,))
+                if exchange.status != 503:
+                    return
+            except Lost as loss:
+                self._lost(loss, reply.token, "GET as JSON")
+            await self._world.pause(self._chance, 0.3)

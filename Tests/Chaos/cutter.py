@@ -1,0 +1,172 @@
+"""A plain TCP proxy before a process that cuts, stalls and delays connections."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Callable
+
+from record import Record
+
+
+@dataclass
+class Mischief:
+    """What is done to one connection."""
+
+    answer_bytes: int | None = None  # cut behind so many bytes of the answer
+    request_bytes: int | None = None  # cut behind so many bytes of the request
+    seconds: float | None = None  # cut after so long
+    stall_at: int | None = None  # rest behind so many bytes of the answer
+    stall: float = 0  # for so many seconds
+    delay: float = 0  # seconds for each piece
+    reset: bool = False  # with RST, not FIN
+    lopsided: float = 0  # the client hears of the cut so many seconds later than the server
+
+    @classmethod
+    def draw(cls, chance: random.Random) -> Mischief:
+        """Draws what is done; one connection in four is left alone."""
+        one = cls(reset=chance.random() < 0.5)
+        kind = chance.choices(("none", "answer", "request", "time", "stall"), (25, 45, 7, 15, 8))[0]
+        if kind in ("answer", "stall"):
+            one.answer_bytes = int(10 ** chance.uniform(0, 4.7))
+        if kind == "request":
+            one.request_bytes = chance.randint(0, 700)
+        if kind == "time":
+            one.seconds = 10 ** chance.uniform(-2.5, 0.5)
+        if kind == "stall":
+            one.stall_at = one.answer_bytes
+            one.stall = 10 ** chance.uniform(-1, 0.5)
+            one.answer_bytes = one.answer_bytes * 2 if chance.random() < 0.5 and one.answer_bytes else None
+        if chance.random() < 0.1:
+            one.delay = chance.uniform(0.001, 0.03)
+        if chance.random() < 0.1:
+            one.lopsided = chance.uniform(0.05, 1)
+        return one
+
+
+class Link:
+    """One connection of a client through the proxy, and why it ended."""
+
+    def __init__(self, changes: Callable[[], int]) -> None:
+        self._changes = changes
+        self._then = changes()
+        self.was_cut = False
+        self.was_refused = False
+        self.was_stalled = False
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether the process behind it was killed meanwhile."""
+        return self._changes() != self._then
+
+    def is_excused(self) -> bool:
+        """Whether the end of the connection was our doing, and not the server's."""
+        return self.was_cut or self.was_refused or self.was_stalled or self.was_killed
+
+    def __str__(self) -> str:
+        why = [name for name in ("cut", "refused", "stalled", "killed") if getattr(self, f"was_{name}")]
+        return "/".join(why) or "by the server"
+
+
+class Cutter:
+    """The proxy before one process. `changes` is a number that grows when the process dies."""
+
+    def __init__(self, record: Record, chance: random.Random, changes: Callable[[], int]) -> None:
+        self.port = 0
+        self.is_calm = False
+        self._record, self._chance, self._changes = record, chance, changes
+        self._links: dict[int, Link] = {}
+        self._upstream = 0
+
+    async def start(self, upstream: int) -> None:
+        """Listens on a free port for a server on port `upstream`."""
+        self._upstream = upstream
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=1024)
+        self.port = server.sockets[0].getsockname()[1]
+
+    def link(self, port: int) -> Link | None:
+        """What is known of the connection of a client on a port; forgets it."""
+        return self._links.pop(port, None)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = Link(self._changes)
+        self._links[writer.get_extra_info("peername")[1]] = link
+        try:
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", self._upstream)
+        except OSError:
+            link.was_refused = True
+            writer.transport.abort()
+            return
+        mischief = Mischief() if self.is_calm else Mischief.draw(self._chance)
+        pumps = {
+            asyncio.ensure_future(self._ask(reader, inner_writer, mischief)),
+            asyncio.ensure_future(self._answer(inner_reader, writer, mischief, link)),
+        }
+        done, rest = await asyncio.wait(pumps, timeout=mischief.seconds, return_when=asyncio.FIRST_COMPLETED)
+        is_cut = not done or any(task.result() == "cut" for task in done)
+        for task in rest:
+            task.cancel()
+        if is_cut:
+            link.was_cut = True
+            self._record.count["cuts"] += 1
+            end(inner_writer, mischief.reset)
+            if mischief.lopsided:
+                await asyncio.sleep(mischief.lopsided)
+            end(writer, mischief.reset)
+        else:
+            end(inner_writer, False)
+            end(writer, False)
+
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mischief: Mischief) -> str:
+        passed = 0
+        try:
+            while piece := await reader.read(65536):
+                limit = mischief.request_bytes
+                if limit is not None and passed + len(piece) > limit:
+                    writer.write(piece[:max(0, limit - passed)])
+                    return "cut"
+                passed += len(piece)
+                writer.write(piece)
+                await writer.drain()
+        except OSError:
+            # The server's side: the other pump hears of it, and of what was sent before.
+            await asyncio.sleep(1)
+        return "left"
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mischief: Mischief, link: Link
+    ) -> str:
+        passed = 0
+        try:
+            while piece := await reader.read(65536):
+                limit = mischief.answer_bytes
+                if limit is not None and passed + len(piece) > limit:
+                    writer.write(piece[:max(0, limit - passed)])
+                    return "cut"
+                passed += len(piece)
+                if mischief.delay and not self.is_calm:
+                    await asyncio.sleep(mischief.delay)
+                writer.write(piece)
+                await writer.drain()
+                if mischief.stall_at is not None and passed > mischief.stall_at:
+                    mischief.stall_at = None
+                    link.was_stalled = True
+                    self._record.count["stalls"] += 1
+                    await asyncio.sleep(mischief.stall)
+        except OSError:
+            pass
+        return "left"
+
+
+def end(writer: asyncio.StreamWriter, reset: bool) -> None:
+    """Ends a connection, in order or with RST."""
+    if not reset:
+        writer.close()
+        return
+    peer: socket.socket | None = writer.get_extra_info("socket")
+    if peer is not None and not writer.transport.is_closing():
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()

@@ -1,0 +1,111 @@
+"""The chatterd processes, each on a port of its own, which can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+
+from record import Record
+
+SETTINGS = {
+    "CHATTERD_SHARDS": "2",
+    "CHATTERD_DISCONNECT_GRACE": "5s",
+    "CHATTERD_KEEPALIVE": "1s",
+    "CHATTERD_WRITE_TIMEOUT": "5s",
+    "CHATTERD_UNSENT_LIMIT": "64KiB",
+    "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "3s",
+    "CHATTERD_LOG_APPID": "plain",
+}
+"""Short limits, so that all of them are met in a run."""
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def die_with_us() -> None:
+    """Has the kernel kill this process when the one that started it is gone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class Server:
+    """One chatterd, started again on the same port whenever it is killed."""
+
+    def __init__(self, slot: int, program: str, scratch: str, conninfo: str, upstream: int, record: Record) -> None:
+        self.slot, self.port = slot, free_port()
+        self.kills = 0
+        self.changes = 0  # grows when a process is about to die, and when it is dead: it takes connections while it dies
+        self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
+        self.log_path = f"{scratch}/chatterd.{slot}.log"
+        self._log = open(self.log_path, "ab")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts the process; does not wait until it listens."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "CHATTERD_", "DATABASE_", "OLLAMA_"))}
+        self._process = subprocess.Popen(
+            [self._program, "serve"], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True,
+            preexec_fn=die_with_us,
+            env=kept | SETTINGS | {
+                "CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": self._conninfo,
+                "OLLAMA_URL": f"http://127.0.0.1:{self._upstream}/p{self.slot}.{self.kills}",
+            })
+
+    async def wait_until_ready(self) -> None:
+        """Waits until it takes connections."""
+        for _ in range(1200):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.close()
+                return
+            except OSError:
+                await asyncio.sleep(0.05)
+        raise RuntimeError(f"chatterd {self.slot} does not start: see {self.log_path}")
+
+    async def kill(self) -> None:
+        """Kills the process with SIGKILL, and starts it again at once."""
+        self.kills += 1
+        self.changes += 1
+        if (process := self._process) is not None:
+            # Nobody else is to find it dead.
+            self._process = None
+            process.kill()
+            await asyncio.to_thread(process.wait)
+        self.changes += 1
+        self.start()
+
+    def look(self) -> None:
+        """Notices that the process has ended though nobody killed it, and starts it again."""
+        if self._process is None or (status := self._process.poll()) is None:
+            return
+        self.kills += 1
+        self.changes += 1
+        self._record.violation("processes ended by themselves", "", f"chatterd {self.slot}: status {status}, see {self.log_path}")
+        self.start()
+
+    async def stop(self) -> None:
+        """Stops the process in order."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            await asyncio.to_thread(self._process.wait, 60)
+        except subprocess.TimeoutExpired:
+            self._record.violation("processes that do not stop", "", f"chatterd {self.slot}, 60 s after SIGTERM")
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def abandon(self) -> None:
+        """Makes sure that it is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()

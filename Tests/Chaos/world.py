@@ -1,0 +1,61 @@
+"""What the clients of a run share, and what they leave for the checks."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+from cutter import Cutter
+from ledger import Seal
+from record import Record
+from script import Script
+
+
+@dataclass
+class Reply:
+    """A reply whose name a client has learned."""
+
+    id: str
+    token: str
+    seals: list[Seal] = field(default_factory=list)
+    wholes: list[dict[str, object]] = field(default_factory=list)  # as JSON, not as events
+    stop_answers: list[str] = field(default_factory=list)  # states
+
+
+@dataclass
+class Prompt:
+    """A prompt that a client has posted."""
+
+    script: Script
+    appid: str
+    order: int  # in its conversation
+    parent: str | None
+    may_repeat: bool  # on_interrupt is regenerate
+    is_acknowledged: bool = False
+    replies: list[Reply] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # codes that came in place of the answer in one piece
+
+    @property
+    def token(self) -> str:
+        return self.script.token
+
+
+class World:
+    """The processes as the clients see them, and the prompts so far."""
+
+    def __init__(self, record: Record, seed: int, is_short: bool) -> None:
+        self.record, self.seed, self.is_short = record, seed, is_short
+        self.cutters: list[Cutter] = []
+        self.prompts: dict[str, Prompt] = {}
+        self.deleted: set[str] = set()  # conversations
+        self.is_draining = False
+        self.is_over = False
+
+    def anywhere(self, chance: random.Random) -> Cutter:
+        """A process for the next request."""
+        return chance.choice(self.cutters)
+
+    async def pause(self, chance: random.Random, most: float) -> None:
+        """Waits for a moment; not at all when the run is about to end."""
+        await asyncio.sleep(chance.uniform(0, 0.1 if self.is_draining else most))

@@ -23,8 +23,8 @@ UPDATE chatts SET state = 'prompt', holder = NULL WHERE turn > seq;
 
 -- Replies by name.
 CREATE INDEX chatts_reply ON chatts (id) WHERE turn = seq;
--- Replies in the making, by process.
-CREATE INDEX chatts_streaming ON chatts (holder) WHERE state = 'streaming';
+-- What a process that died may have left open. State is in no index: so the end of a reply is an update in place (HOT).
+CREATE INDEX chatts_holder ON chatts (holder, time) WHERE holder IS NOT NULL;
 
 COMMENT ON COLUMN chatts.turn IS 'seq of the reply of this row''s turn; null for a row outside of any turn';
 COMMENT ON COLUMN chatts.state IS

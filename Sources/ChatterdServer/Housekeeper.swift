@@ -78,6 +78,7 @@ final class Housekeeper: @unchecked Sendable {
     func takeOver() async throws(PostgresError) {
         _ = try await pool.run([
             Query(LeaseStatements.releaseOthers, lease.parameter), Query(LeaseStatements.endAll),
+            Query(LeaseStatements.noteReleased),
         ])
         while try await settleAbandoned() == Self.settleLimit {}
     }
@@ -99,13 +100,15 @@ final class Housekeeper: @unchecked Sendable {
         if try await lookAround() {
             _ = try await settleAbandoned()
             await adopt()
+            // Many have only been idle: they are not to be looked through again.
+            _ = try await pool.run(Query(LeaseStatements.forgetDead, lease.parameter))
         }
         if lease.takeDoubt() {
             try await giveUpUnknown()
         }
         if count % Self.calm == 0 {
             _ = try await pool.run([
-                Query(LeaseStatements.forgetDead), Query(RetentionStatements.expireSignals),
+                Query(RetentionStatements.expireSignals),
                 Query(RetentionStatements.expireKeys, .int8(Self.keyLimit)),
             ])
         }
@@ -143,8 +146,10 @@ final class Housekeeper: @unchecked Sendable {
             guard let appID = held.string(row, 0), let number = held.int(row, 1),
                 turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
             else { continue }
-            _ = try await pool.run(
-                Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter))
+            _ = try await pool.run([
+                Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter),
+                Query(LeaseStatements.noteReleased),
+            ])
         }
     }
 

@@ -17,7 +17,7 @@ enum LeaseStatements {
     /// Removes the lease of this process, unless it leaves replies open.
     static let end = Statement(
         "end_lease", .uuid,
-        sql: "DELETE FROM chatterd_processes p WHERE p.id = $1 AND \(holdsNothing)")
+        sql: "DELETE FROM chatterd_processes l WHERE l.id = $1 AND \(holdsNothing)")
 
     /// Removes what was told to this process.
     static let endSignals = Statement(
@@ -29,7 +29,15 @@ enum LeaseStatements {
     /// Takes all replies from other processes: for one that knows that it is the only one.
     static let releaseOthers = Statement(
         "release_others", .uuid,
-        sql: "UPDATE chatts SET holder = \(nobody) WHERE state = 'streaming' AND holder <> $1")
+        sql: """
+            UPDATE chatts c SET holder = \(nobody) FROM chatterd_processes l
+            WHERE l.id <> $1 AND \(isHeld("l.id"))
+            """)
+
+    /// Makes nobody a dead process, so that what was given up is found.
+    static let noteReleased = Statement(
+        "note_released",
+        sql: "INSERT INTO chatterd_processes (id, expires_at) VALUES (\(nobody), '-infinity') ON CONFLICT DO NOTHING")
 
     /// Gives up a reply of this process.
     static let release = Statement(
@@ -40,27 +48,22 @@ enum LeaseStatements {
 
     /// The turns that this process holds.
     static let held = Statement(
-        "held_turns", .uuid, sql: "SELECT appid, seq FROM chatts WHERE state = 'streaming' AND holder = $1")
+        "held_turns", .uuid, sql: "SELECT c.appid, c.seq FROM chatts c WHERE \(isHeld("$1"))")
 
-    /// Whether other processes are dead and left replies open. Steps from process to process in the index.
+    /// Whether there are other processes that are dead, and may have left replies open.
     static let isAnyoneDead = Statement(
         "is_anyone_dead", .uuid,
-        sql: """
-            WITH RECURSIVE maker (holder) AS (
-                (SELECT holder FROM chatts WHERE state = 'streaming' ORDER BY holder LIMIT 1)
-                UNION ALL
-                SELECT (
-                    SELECT c.holder FROM chatts c WHERE c.state = 'streaming' AND c.holder > m.holder
-                    ORDER BY c.holder LIMIT 1)
-                FROM maker m WHERE m.holder IS NOT NULL
-            )
-            SELECT EXISTS (SELECT FROM maker m WHERE m.holder <> $1 AND \(isDead("m.holder")))
-            """)
+        sql: "SELECT EXISTS (SELECT FROM chatterd_processes l WHERE l.id <> $1 AND \(hasExpired))")
 
     /// Removes the leases of dead processes that left nothing open, or nothing any more.
     static let forgetDead = Statement(
-        "forget_dead",
-        sql: "DELETE FROM chatterd_processes p WHERE p.expires_at < now() - interval '1 minute' AND \(holdsNothing)")
+        "forget_dead", .uuid,
+        sql: "DELETE FROM chatterd_processes l WHERE l.id <> $1 AND l.expires_at <= now() AND \(holdsNothing)")
+
+    /// What dead processes left open: `c` of `chatts`.
+    static let abandoned = """
+        chatterd_processes l JOIN chatts c ON \(isHeld("l.id")) AND l.id <> $1 AND \(hasExpired)
+        """
 
     /// Whether a process is dead: it has no lease, and the database is up for long enough that it could have renewed it.
     static func isDead(_ holder: String) -> String {
@@ -73,6 +76,16 @@ enum LeaseStatements {
     /// The process that is always dead.
     private static let nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
 
-    private static let holdsNothing =
-        "NOT EXISTS (SELECT FROM chatts c WHERE c.state = 'streaming' AND c.holder = p.id)"
+    /// Whether a lease, `l`, has run out, and not because the database was away.
+    private static let hasExpired = """
+        l.expires_at <= now() AND (
+            l.id = \(nobody) OR pg_postmaster_start_time() < now() - interval '\(ProcessLease.lifetime) s')
+        """
+
+    private static let holdsNothing = "NOT EXISTS (SELECT FROM chatts c WHERE \(isHeld("l.id")))"
+
+    /// Whether a reply, `c`, is being made by a process. None is made for longer than two days: an answer has a day at most.
+    private static func isHeld(_ holder: String) -> String {
+        "c.holder = \(holder) AND c.time > now() - interval '2 days' AND c.state = 'streaming'"
+    }
 }

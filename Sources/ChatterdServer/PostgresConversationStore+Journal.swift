@@ -12,7 +12,9 @@ extension PostgresConversationStore {
         var signals: [ReplySignal] = []
         if let told = results.popLast() {
             for row in 0..<told.rowCount {
-                if let id = told.replyID(row, 0), let kind = told.string(row, 1).flatMap(ReplySignal.Kind.init(rawValue:)) {
+                if let id = told.replyID(row, 0),
+                    let kind = told.string(row, 1).flatMap(ReplySignal.Kind.init(rawValue:))
+                {
                     signals.append(ReplySignal(id: id, kind: kind))
                 }
             }

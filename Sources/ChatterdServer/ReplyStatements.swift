@@ -21,7 +21,8 @@ enum ReplyStatements {
     ///
     /// Nothing is done when the journal holds less than that: what was streamed is stored, or the reply is not.
     static let closeJournalled = Statement(
-        "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .int8, .int8, .int8, .int8,
+        "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .int8, .int8, .int8,
+        .int8,
         sql: """
             WITH reply AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
@@ -60,9 +61,9 @@ enum ReplyStatements {
         "settle_abandoned", .uuid, .int8,
         sql: """
             WITH dead AS MATERIALIZED (
-                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
-                WHERE c.state = 'streaming' AND c.holder <> $1 AND \(isRegenerated) IS NOT TRUE
-                    AND \(LeaseStatements.isDead("c.holder"))
+                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt
+                FROM \(LeaseStatements.abandoned)
+                WHERE \(isRegenerated) IS NOT TRUE
                 LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
             ), \(settled)
             """)
@@ -72,9 +73,7 @@ enum ReplyStatements {
         "adopt", .uuid, .int8, returnsBinary: true,
         sql: """
             WITH dead AS MATERIALIZED (
-                SELECT c.appid, c.seq FROM chatts c
-                WHERE c.state = 'streaming' AND c.holder <> $1 AND \(isRegenerated)
-                    AND \(LeaseStatements.isDead("c.holder"))
+                SELECT c.appid, c.seq FROM \(LeaseStatements.abandoned) WHERE \(isRegenerated)
                 LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
             ), stored AS (
                 UPDATE chatts c SET holder = $1, attempt = coalesce(c.attempt, 1) + 1

@@ -1,117 +1,129 @@
-import Bytes
 import LanguageModels
-import Postgres
 import Relay
-import Sockets
-import TestSupport
 import Testing
 
 @testable import ChatterdServer
 
-/// What the relay asks of its store, of PostgreSQL itself.
+/// Turns, from their opening to their end, of PostgreSQL itself.
 @Suite struct ConversationStoreTests {
-    private static let prompt = [ModelMessage(role: "user", content: "p")]
-
     @Test func aReplyIsStoredOnceAndItsLastStateCounts() async throws {
-        try await withStores { store, _ in
-            let (turn, _) = try await store.openTurn(appID: "app", prompts: Self.prompt)
-            let reply = Self.reply("text", .complete)
-            try await store.closeTurn(turn, with: reply)
-            try await store.closeTurn(turn, with: reply)
-            let (next, history) = try await store.openTurn(appID: "app", prompts: Self.prompt)
-            #expect(history.messages.count == 3 && history.unfinished.isEmpty)
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            try await store.closeTurn(opened.turn, with: opened.closing("text"))
+            try await store.closeTurn(opened.turn, with: opened.closing("text"))
+            let next = try await store.open("q")
+            #expect(next.said == ["user p", "assistant text", "user q"] && next.history.unfinished.isEmpty)
             // The confirmation was lost, and the client was told that the reply is.
-            var failed = reply
-            failed.state = .failed
-            try await store.closeTurn(turn, with: failed)
-            #expect(try await store.history(of: next).messages.count == 1)
+            try await store.closeTurn(
+                opened.turn, with: opened.closing("other", as: .failed, lastEvent: "{\"error\":\"x\"}"))
+            #expect(try await store.history(of: next.turn).said == ["user q"])
+            let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
+            #expect(page.words == "text")
+            #expect(page.ending == ReplyEnding(state: .failed, lastEvent: Array("{\"error\":\"x\"}".utf8)))
+            let stranger = OpenedTurn(turn: opened.turn, id: .random(), history: opened.history)
             #expect(
-                await Self.code { try await store.closeTurn(turn, with: Self.reply("x", .complete)) } == .interrupted)
+                await relayCode { try await store.closeTurn(opened.turn, with: stranger.closing("x")) }
+                    == .conversationReplaced)
         }
     }
 
     @Test func anOpenTurnIsUnfinishedToTheNextOnly() async throws {
-        try await withStores { store, _ in
-            let (first, before) = try await store.openTurn(appID: "app", prompts: Self.prompt + Self.prompt)
-            #expect(first.number == 3 && before.unfinished.isEmpty && before.messages.count == 2)
-            let (second, history) = try await store.openTurn(appID: "app", prompts: Self.prompt)
-            #expect(second.number == 5 && history.unfinished == [3] && history.messages.count == 1)
-            try await store.closeTurn(first, with: Self.reply("a", .complete))
-            let now = try await store.history(of: second)
-            #expect(now.unfinished.isEmpty && now.messages.count == 4)
-            #expect(try await store.history(of: first).messages.count == 2)
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let first = try await store.open("a", "b")
+            #expect(first.turn.number == 3 && first.history.unfinished.isEmpty && first.said == ["user a", "user b"])
+            let second = try await store.open("c")
+            #expect(second.turn.number == 5 && second.history.unfinished == [3] && second.said == ["user c"])
+            try await store.closeTurn(first.turn, with: first.closing("d"))
+            let now = try await store.history(of: second.turn)
+            #expect(now.unfinished.isEmpty && now.said == ["user a", "user b", "assistant d", "user c"])
+            #expect(try await store.history(of: first.turn).said == ["user a", "user b"])
+        }
+    }
+
+    @Test func whatWasOpenedIsFoundByItsName() async throws {
+        try await StoreProcesses.run { processes in
+            let opened = try await processes.first.open("p", options: "\"seed\":1")
+            let record = try await processes.second.record(opened)
+            #expect(record.turn == opened.turn && record.model == "m" && record.state == nil && record.attempt == 1)
+            #expect(!record.isAbandoned && record.finishedAt == nil && record.createdAt > 1_700_000_000_000_000)
+            try await processes.first.closeTurn(opened.turn, with: opened.closing("x", as: .cancelled))
+            let closed = try await processes.second.record(opened)
+            #expect(closed.state == .cancelled && closed.finishedAt.map { $0 >= closed.createdAt } == true)
+            #expect(try await processes.first.findReply(.random()) == nil)
+        }
+    }
+
+    @Test func promptsAndRepliesWithoutTextAreKeptApart() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("", "")
+            let next = try await store.open("q")
+            #expect(next.said == ["user ", "assistant ", "user q"])
+            #expect(
+                try await processes.sql("SELECT seq, turn, state, name FROM chatts ORDER BY seq") == [
+                    ["1", "2", "prompt", "user"], ["2", "2", "complete", "assistant"], ["3", "4", "prompt", "user"],
+                    ["4", "4", "streaming", "assistant"],
+                ])
+        }
+    }
+
+    @Test func manyTurnsOpenedAtOnceAllGetPlacesOfTheirOwn() async throws {
+        try await StoreProcesses.run { processes in
+            let turns = try await withThrowingTaskGroup(of: Int64.self) { group in
+                for index in 0..<50 {
+                    group.addTask { try await processes.stores[index % 2].open("p").turn.number }
+                }
+                return try await group.reduce(into: Set<Int64>()) { $0.insert($1) }
+            }
+            #expect(turns == Set((1...50).map { Int64(2 * $0) }))
         }
     }
 
     @Test func aTurnIsSettledWhenItsProcessIsDead() async throws {
-        try await withStores { store, other in
-            let (turn, _) = try await store.openTurn(appID: "app", prompts: Self.prompt)
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.first, processes.second)
+            let opened = try await store.open("p")
             // Its lease holds; and its own process knows whether it is at it.
-            #expect(try await other.settleTurn(turn, isAbandoned: true) == false)
-            #expect(try await store.settleTurn(turn, isAbandoned: false) == false)
-            #expect(try await store.settleTurn(turn, isAbandoned: true))
-            #expect(try await other.settleTurn(turn, isAbandoned: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandoned: true) == false)
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: false) == false)
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: true))
+            #expect(try await other.settleTurn(opened.turn, isAbandoned: false))
             #expect(
-                await Self.code { try await store.closeTurn(turn, with: Self.reply("x", .complete)) } == .interrupted)
+                await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) } == .interrupted)
+            let second = try await store.open("q")
+            try await processes.kill(store)
+            #expect(try await other.record(second).isAbandoned)
+            #expect(try await other.settleTurn(second.turn, isAbandoned: false))
+            #expect(try await other.record(second).state == .interrupted)
         }
     }
 
     @Test func aTurnWhoseConversationWasReplacedIsGone() async throws {
-        try await withStores { store, _ in
-            let (turn, _) = try await store.openTurn(appID: "app", prompts: Self.prompt)
-            try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
-            #expect(try await store.settleTurn(turn, isAbandoned: false))
-            #expect(await Self.code { _ = try await store.history(of: turn) } == .conversationReplaced)
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            let seed = [ModelMessage(role: "system", content: "s")]
+            try await store.replaceConversation(appID: "app", with: seed)
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: false))
+            #expect(await relayCode { _ = try await store.history(of: opened.turn) } == .conversationReplaced)
             #expect(
-                await Self.code { try await store.closeTurn(turn, with: Self.reply("x", .complete)) }
+                await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) }
                     == .conversationReplaced)
-            let (next, history) = try await store.openTurn(appID: "app", prompts: Self.prompt)
-            #expect(next.number > turn.number && history.messages.count == 2 && history.unfinished.isEmpty)
+            let next = try await store.open("q")
+            #expect(next.turn.number > opened.turn.number && next.history.unfinished.isEmpty)
+            #expect(next.said == ["system s", "user q"])
         }
     }
 
-    private static func reply(_ text: String, _ state: ReplyState) -> StoredReply {
-        var generator = SystemRandomNumberGenerator()
-        return StoredReply(
-            id: ReplyID(using: &generator), model: "m", text: Array(text.utf8), thinking: [], extras: [], state: state)
-    }
-
-    private static func code(_ body: () async throws -> Void) async -> RelayError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? RelayError)?.code
-        }
-    }
-
-    /// Runs `body` on a shard with the stores of two processes on a fresh database.
-    private func withStores(
-        _ body: @escaping @Sendable (PostgresConversationStore, PostgresConversationStore) async throws -> Void
-    ) async throws {
-        let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
-        let target = try ConnectionTarget(conninfo)
-        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
-        try await blocking { try prolongLeases(in: conninfo, of: .shared()) }
-        let shard = try Shard(index: 0)
-        var configuration = PostgresConfiguration(target: target)
-        configuration.patience = .seconds(600)
-        configuration.timeLimit = .seconds(600)
-        let pool = PostgresPool(configuration, on: shard)
-        let stores = (0..<2).map { _ in
-            var generator = SystemRandomNumberGenerator()
-            return PostgresConversationStore(
-                pool: pool, lease: ProcessLease(id: ReplyID(using: &generator)), historyLimit: 1 << 20)
-        }
-        try await Task(executorPreference: shard) {
-            let outcome: Result<Void, any Error>
-            do {
-                outcome = .success(try await body(stores[0], stores[1]))
-            } catch {
-                outcome = .failure(error)
+    @Test func aHistoryOverTheLimitIsCutAndSaidToBe() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            for _ in 0..<3 {
+                try await store.exchange(String(repeating: "x", count: 600_000), "y")
             }
-            await pool.shutDown()
-            try outcome.get()
-        }.value
+            #expect(try await store.open("q").history.isTooLarge)
+        }
     }
 }

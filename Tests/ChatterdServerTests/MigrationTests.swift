@@ -1,5 +1,8 @@
+import Postgres
 import TestSupport
 import Testing
+
+@testable import ChatterdServer
 
 /// Databases as they may be found.
 @Suite struct MigrationTests {
@@ -57,6 +60,33 @@ import Testing
             #expect(board.text.contains("old answer") == !hasApp)
             #expect(try cluster.psql("SELECT count(*) FROM chatts", database: database) == [["6"]])
         }
+    }
+
+    @Test func turnsOfTheFirstVersionAreTakenOver() async throws {
+        let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
+        let target = try ConnectionTarget(conninfo)
+        let first = Migration.embedded.filter { $0.name < "0002" }
+        _ = try await Migrator(first, target: target).run(patience: .seconds(600))
+        _ = try await blocking {
+            try PrivateCluster.shared().psql(
+                """
+                INSERT INTO chatts (appid, seq, turn, name, message, state, model, holder) VALUES
+                ('app', 1, NULL, 'system', 's', NULL, NULL, NULL),
+                ('app', 2, 4, 'user', 'a', NULL, NULL, gen_random_uuid()),
+                ('app', 3, 4, 'user', 'b', NULL, NULL, gen_random_uuid()),
+                ('app', 4, 4, 'assistant', '1', 'complete', 'm', NULL),
+                ('app', 5, 6, 'user', 'open', NULL, NULL, gen_random_uuid())
+                """, database: conninfo)
+        }
+        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        let rows = try await blocking {
+            try PrivateCluster.shared().psql("SELECT seq, state, holder FROM chatts ORDER BY seq", database: conninfo)
+        }
+        #expect(
+            rows == [
+                ["1", "<null>", "<null>"], ["2", "prompt", "<null>"], ["3", "prompt", "<null>"],
+                ["4", "complete", "<null>"], ["5", "prompt", "<null>"], ["6", "interrupted", "<null>"],
+            ])
     }
 
     @Test func aMigrationThatWasChangedLaterIsNoticed() async throws {

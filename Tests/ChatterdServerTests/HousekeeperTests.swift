@@ -1,0 +1,168 @@
+import LanguageModels
+import Postgres
+import Relay
+import TestSupport
+import Testing
+
+@testable import ChatterdServer
+
+/// What is cleared away without anybody asking for it.
+@Suite struct HousekeeperTests {
+    @Test func whatTheDeadLeftOpenIsClosedInBoundedPieces() async throws {
+        try await StoreProcesses.run { processes in
+            let dead = processes.first
+            for index in 0..<250 {
+                let opened = try await dead.open("p", appID: "app\(index)")
+                _ = try await dead.journal([opened.entry("half")])
+            }
+            let keeper = Self.keeper(of: processes)
+            try await keeper.runRound()
+            #expect(try await Self.streaming(processes) == 250)
+            try await processes.kill(dead)
+            for left in [150, 50, 0, 0] {
+                try await keeper.runRound()
+                #expect(try await Self.streaming(processes) == left)
+            }
+            #expect(
+                try await processes.sql("SELECT DISTINCT message, state FROM chatts WHERE turn = seq")
+                    == [["half", "interrupted"]])
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_journal") == [["0"]])
+        }
+    }
+
+    @Test func whatIsToBeMadeAgainIsLeftToWhoMakesIt() async throws {
+        try await StoreProcesses.run { processes in
+            let (dead, heir) = (processes.first, processes.second)
+            let opened = try await dead.open("p", onInterrupt: .regenerate)
+            try await processes.kill(dead)
+            let keeper = Self.keeper(of: processes) {
+                let adopted = try? await heir.adoptAbandoned(limit: 10)
+                #expect(adopted?.map(\.id) == [opened.id])
+            }
+            try await keeper.runRound()
+            #expect(try await heir.record(opened).attempt == 2)
+            #expect(try await heir.record(opened).isAbandoned == false)
+        }
+    }
+
+    @Test func whoIsAloneNeedNotWaitForLeases() async throws {
+        try await StoreProcesses.run { processes in
+            let killed = processes.first
+            let opened = try await killed.open("p")
+            let again = try await killed.open("p", appID: "again", onInterrupt: .regenerate)
+            _ = try await killed.journal([opened.entry("half")])
+            let keeper = Self.keeper(of: processes) {
+                _ = try? await processes.second.adoptAbandoned(limit: 10)
+            }
+            try await keeper.takeOver()
+            #expect(try await processes.second.record(opened).state == .interrupted)
+            #expect(try await processes.second.record(again).isAbandoned)
+            try await keeper.runRound()
+            #expect(try await processes.second.record(again).attempt == 2)
+        }
+    }
+
+    @Test func aTurnThatNobodyKnowsOfIsGivenUp() async throws {
+        try await StoreProcesses.run { processes in
+            // The confirmation of the opening was lost, so that it is on no board.
+            let store = processes.second
+            let opened = try await store.open("p")
+            let keeper = Self.keeper(of: processes)
+            try await keeper.runRound()
+            #expect(try await store.record(opened).state == nil)
+            store.lease.doubt()
+            try await keeper.runRound()
+            try await keeper.runRound()
+            #expect(try await store.record(opened).state == .interrupted)
+        }
+    }
+
+    @Test func anOrderlyEndLeavesNothingOfAProcess() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.second
+            let opened = try await store.open("p")
+            try await processes.first.signal(.stop, to: try await store.record(opened))
+            try await store.closeTurn(opened.turn, with: opened.closing("q"))
+            let keeper = Self.keeper(of: processes)
+            keeper.start()
+            await keeper.end()
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["0"]])
+            #expect(try await processes.rowCounts() == ["chatts": 2])
+        }
+    }
+
+    @Test func whatHasOutlivedItsUseIsRemoved() async throws {
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.first, processes.second)
+            let running = try await store.open("p")
+            let over = try await store.exchange("p", "q", appID: "other")
+            _ = try await store.journal([running.entry("kept")])
+            try await other.signal(.read, to: try await store.record(running))
+            _ = try await store.openTurn(
+                TurnOpening(
+                    appID: "keyed", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                    key: IdempotencyKey(text: "k", digest: [1])))
+            // A journal that came too late, a signal and a key of long ago, a process that left nothing.
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_journal SELECT 'other', id, 1, 0, 0, 0, 0, 'x', '', '' FROM chatts
+                WHERE appid = 'other' AND turn = seq;
+                UPDATE chatterd_signals SET at = now() - interval '1 hour';
+                UPDATE chatterd_keys SET expires_at = now();
+                INSERT INTO chatterd_processes VALUES (gen_random_uuid(), '-infinity')
+                """)
+            #expect(try await processes.rowCounts(of: over.turn.appID)["chatterd_journal"] == 1)
+            // It has no lease; but the database is up for long enough then.
+            try await processes.kill(other)
+            let keeper = Self.keeper(of: processes)
+            for _ in 0..<30 {
+                try await keeper.runRound()
+            }
+            #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_journal": 1])
+            #expect(try await processes.rowCounts(of: "other") == ["chatts": 2])
+            #expect(try await processes.rowCounts(of: "keyed") == ["chatts": 2])
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["1"]])
+        }
+    }
+
+    @Test func conversationsAreRemovedAfterTheirTime() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            for appID in ["old", "young", "running"] {
+                try await store.exchange("p", "q", appID: appID)
+            }
+            for index in 0..<230 {
+                try await store.exchange("p", "q", appID: "row\(index)")
+            }
+            _ = try await store.open("p", appID: "running")
+            try await processes.sql(
+                """
+                UPDATE chatts SET time = time - interval '1 day', finished = finished - interval '1 day'
+                WHERE appid IN ('old', 'running') OR appid = 'young' AND seq = 1 OR appid LIKE 'row%';
+                INSERT INTO chatts (appid, seq, name, message, time) VALUES ('', 1, 'n', 'm', '2020-01-01')
+                """)
+            let keeper = Self.keeper(of: processes, retention: .seconds(3_600))
+            for left in [183, 133, 83, 33, 2, 2] {
+                try await keeper.runRound()
+                #expect(
+                    try await processes.sql("SELECT count(DISTINCT appid) FROM chatts WHERE appid <> ''")
+                        == [["\(left)"]])
+            }
+            #expect(
+                try await processes.sql("SELECT DISTINCT appid FROM chatts ORDER BY 1")
+                    == [[""], ["running"], ["young"]])
+        }
+    }
+
+    private static func keeper(
+        of processes: StoreProcesses, retention: Duration? = nil, adopt: @escaping @Sendable () async -> Void = {}
+    ) -> Housekeeper {
+        Housekeeper(
+            store: processes.second, turns: TurnBoard(limits: RelayLimits()), retention: retention, adopt: adopt)
+    }
+
+    private static func streaming(_ processes: StoreProcesses) async throws -> Int {
+        let rows = try await processes.sql("SELECT count(*) FROM chatts WHERE state = 'streaming'")
+        return Int(rows[0][0]) ?? -1
+    }
+}

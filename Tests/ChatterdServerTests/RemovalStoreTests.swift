@@ -1,0 +1,117 @@
+import LanguageModels
+import Relay
+import Testing
+
+@testable import ChatterdServer
+
+/// Conversations that are removed, or replaced by others: nothing of them stays behind.
+@Suite struct RemovalStoreTests {
+    @Test func aDeletedConversationLeavesNothing() async throws {
+        try await StoreProcesses.run { processes in
+            let running = try await Self.fill("app", of: processes)
+            _ = try await Self.fill("other", of: processes)
+            let before = try await processes.rowCounts(of: "other")
+            #expect(before.count == 4)
+            try await processes.second.deleteConversation(appID: "app")
+            #expect(try await processes.rowCounts().isEmpty)
+            #expect(try await processes.rowCounts(of: "other") == before)
+            // Who makes the reply finds out.
+            let store = processes.first
+            #expect(
+                try await store.journal([running.entry(from: ReplyPosition(text: 4), "x")])
+                    .contains(ReplySignal(id: running.id, kind: .gone)))
+            #expect(
+                await relayCode {
+                    try await store.closeTurn(
+                        running.turn, with: running.closing("x", behind: ReplyPosition(text: 4)))
+                } == .conversationReplaced)
+            #expect(try await processes.rowCounts().isEmpty)
+        }
+    }
+
+    @Test func aReplacedConversationLeavesItsNewMessagesOnly() async throws {
+        try await StoreProcesses.run { processes in
+            _ = try await Self.fill("app", of: processes)
+            try await processes.second.replaceConversation(
+                appID: "app", with: [ModelMessage(role: "system", content: "s")])
+            #expect(try await processes.rowCounts() == ["chatts": 1])
+        }
+    }
+
+    @Test func aReplyOfADeletedConversationDoesNotMeetItsSuccessor() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let old = try await store.open("p")
+            try await store.deleteConversation(appID: "app")
+            let new = try await store.open("q")
+            #expect(new.turn == old.turn)
+            #expect(try await store.journal([old.entry("old")]) == [ReplySignal(id: old.id, kind: .gone)])
+            #expect(
+                await relayCode { try await store.closeTurn(old.turn, with: old.closing("old")) }
+                    == .conversationReplaced)
+            try await store.closeTurn(new.turn, with: new.closing("new"))
+            #expect(try await store.open("r").said == ["user q", "assistant new", "user r"])
+        }
+    }
+
+    @Test func aLongConversationIsDeletedInPieces() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql(
+                """
+                INSERT INTO chatts (appid, seq, name, message) SELECT 'app', n, 'user', 'm' FROM generate_series(1, 3500) n;
+                INSERT INTO chatterd_keys SELECT 'app', n::text, '', gen_random_uuid(), now() FROM generate_series(1, 2500) n;
+                CREATE TABLE deleted (count bigint);
+                CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN INSERT INTO deleted SELECT count(*) FROM gone; RETURN NULL; END $$;
+                CREATE TRIGGER note AFTER DELETE ON chatts REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
+                EXECUTE FUNCTION note()
+                """)
+            try await processes.first.deleteConversation(appID: "app")
+            #expect(try await processes.rowCounts().isEmpty)
+            #expect(
+                try await processes.sql("SELECT count FROM deleted") == [["1000"], ["1000"], ["1000"], ["500"]])
+        }
+    }
+
+    @Test func nothingStaysBehindOfAReplyThatIsBeingWritten() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            for round in 0..<10 {
+                let opened = try await store.open("p")
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        var place = ReplyPosition()
+                        while true {
+                            let entry = opened.entry(from: place, "text ")
+                            place = entry.page.end
+                            if try await !store.journal([entry]).isEmpty { break }
+                        }
+                    }
+                    group.addTask {
+                        if round % 2 == 0 {
+                            try await processes.second.deleteConversation(appID: "app")
+                        } else {
+                            try await processes.second.replaceConversation(appID: "app", with: [])
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(try await processes.rowCounts().isEmpty)
+            }
+        }
+    }
+
+    /// A conversation with rows in every table; returns the turn that is open.
+    private static func fill(_ appID: String, of processes: StoreProcesses) async throws -> OpenedTurn {
+        let store = processes.first
+        try await store.exchange("a", "1", appID: appID)
+        _ = try await store.openTurn(
+            TurnOpening(
+                appID: appID, prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                key: IdempotencyKey(text: "k", digest: [1])))
+        let running = try await store.open("b", appID: appID)
+        _ = try await store.journal([running.entry("text")])
+        try await processes.second.signal(.read, to: try await store.record(running))
+        return running
+    }
+}

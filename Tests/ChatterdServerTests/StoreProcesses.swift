@@ -1,0 +1,187 @@
+import Bytes
+import Foundation
+import LanguageModels
+import Postgres
+import Relay
+import Sockets
+import TestSupport
+import Testing
+
+@testable import ChatterdServer
+
+/// A fresh database, and the stores of several processes on it. Confined to its shard.
+struct StoreProcesses: Sendable {
+    let conninfo: String
+    let pool: PostgresPool
+    /// Each with a lease of its own.
+    let stores: [PostgresConversationStore]
+
+    var first: PostgresConversationStore { stores[0] }
+    var second: PostgresConversationStore { stores[1] }
+
+    /// Runs `body` on a shard.
+    static func run(
+        count: Int = 2, keyLifetime: Duration = .seconds(3_600),
+        _ body: @escaping @Sendable (StoreProcesses) async throws -> Void
+    ) async throws {
+        let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
+        let target = try ConnectionTarget(conninfo)
+        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        try await blocking { try prolongLeases(in: conninfo, of: .shared()) }
+        let shard = try Shard(index: 0)
+        var configuration = PostgresConfiguration(target: target)
+        // The tests of many suites run at once on two cores.
+        configuration.timeLimit = .seconds(600)
+        configuration.patience = .seconds(600)
+        let pool = PostgresPool(configuration, on: shard)
+        let stores = (0..<count).map { _ in
+            PostgresConversationStore(
+                pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20, keyLifetime: keyLifetime)
+        }
+        let processes = StoreProcesses(conninfo: conninfo, pool: pool, stores: stores)
+        try await Task(executorPreference: shard) {
+            let outcome: Result<Void, any Error>
+            do {
+                outcome = .success(try await body(processes))
+            } catch {
+                outcome = .failure(error)
+            }
+            await pool.shutDown()
+            try outcome.get()
+        }.value
+    }
+
+    /// Runs SQL; gives the rows as text.
+    @discardableResult
+    func sql(_ text: String) async throws -> [[String]] {
+        try await blocking { [conninfo] in try PrivateCluster.shared().psql(text, database: conninfo) }
+    }
+
+    /// Ends the lease of a process, and waits until the others take that for its death.
+    func kill(_ store: PostgresConversationStore) async throws {
+        _ = try await pool.run([
+            Query(Self.endLease, store.lease.parameter), Query(Self.waitForUptime),
+        ])
+    }
+
+    private static let endLease = Statement(
+        "end_lease_for_good", .uuid, sql: "UPDATE chatterd_processes SET expires_at = '-infinity' WHERE id = $1")
+
+    private static let waitForUptime = Statement(
+        "wait_for_uptime",
+        sql: """
+            SELECT pg_sleep(greatest(0, 0.1 + extract(epoch FROM
+                pg_postmaster_start_time() + interval '\(ProcessLease.lifetime) s' - clock_timestamp())))
+            """)
+
+    /// How many rows each table has of a conversation; tables without any are left out.
+    func rowCounts(of appID: String = "app") async throws -> [String: Int] {
+        let tables = try await sql(
+            "SELECT table_name FROM information_schema.columns WHERE column_name = 'appid' AND table_schema = 'public'")
+        var counts: [String: Int] = [:]
+        for table in tables.map({ $0[0] }) {
+            let count = try await sql("SELECT count(*) FROM \(table) WHERE appid = '\(appID)'")
+            counts[table] = Int(count[0][0]).flatMap { $0 > 0 ? $0 : nil }
+        }
+        return counts
+    }
+}
+
+extension ReplyID {
+    static func random() -> ReplyID {
+        var generator = SystemRandomNumberGenerator()
+        return ReplyID(using: &generator)
+    }
+}
+
+/// A turn that a test has opened.
+struct OpenedTurn: Sendable {
+    let turn: Turn
+    let id: ReplyID
+    let history: TurnHistory
+
+    var said: [String] { history.said }
+
+    /// A reply that is stored at once.
+    func closing(
+        _ text: String = "", thinking: String = "", calls: String = "", as state: ReplyState = .complete,
+        behind journalled: ReplyPosition = ReplyPosition(), lastEvent: String = "{\"done\":true}"
+    ) -> ClosingReply {
+        ClosingReply(
+            id: id, journalled: journalled, text: Array(text.utf8), thinking: Array(thinking.utf8),
+            toolCalls: Array(calls.utf8), ending: ReplyEnding(state: state, lastEvent: Array(lastEvent.utf8)))
+    }
+
+    /// What it has grown by from a position on.
+    func entry(
+        from start: ReplyPosition = ReplyPosition(), _ text: String = "", thinking: String = "", calls: String = ""
+    ) -> JournalEntry {
+        JournalEntry(
+            turn: turn, id: id,
+            page: ReplyPage(
+                start: start, text: Array(text.utf8), thinking: Array(thinking.utf8), toolCalls: Array(calls.utf8)))
+    }
+}
+
+extension TurnHistory {
+    /// Role and text of the messages.
+    var said: [String] {
+        let json = Data("[".utf8) + Data(messages.json.array) + Data("]".utf8)
+        let messages = try? JSONSerialization.jsonObject(with: json) as? [[String: Any]]
+        return (messages ?? []).map { "\($0["role"] ?? "?") \($0["content"] ?? "?")" }
+    }
+}
+
+extension PostgresConversationStore {
+    /// Opens a turn that is new to the store.
+    func open(
+        _ prompts: String..., appID: String = "app", id: ReplyID = .random(), options: String = "",
+        parent: TurnParent? = nil, onInterrupt: InterruptPolicy = .close
+    ) async throws -> OpenedTurn {
+        let opened = try await openTurn(
+            TurnOpening(
+                appID: appID, prompts: prompts.map { ModelMessage(role: "user", content: $0) }, id: id, model: "m",
+                options: Array(options.utf8), parent: parent, onInterrupt: onInterrupt))
+        guard case .opened(let turn, let history) = opened else { throw TestFailure("the turn is known") }
+        return OpenedTurn(turn: turn, id: id, history: history)
+    }
+
+    /// Opens a turn and closes it.
+    @discardableResult
+    func exchange(
+        _ prompt: String, _ answer: String, appID: String = "app", parent: TurnParent? = nil,
+        as state: ReplyState = .complete
+    ) async throws -> OpenedTurn {
+        let opened = try await open(prompt, appID: appID, parent: parent)
+        try await closeTurn(opened.turn, with: opened.closing(answer, as: state))
+        return opened
+    }
+
+    /// The record of a reply that must be there.
+    func record(_ opened: OpenedTurn) async throws -> ReplyRecord {
+        try #require(try await findReply(opened.id))
+    }
+
+    /// Reads a reply from a position on to its end, or to what there is of it now.
+    func readAll(_ reply: ReplyRecord, from start: ReplyPosition = ReplyPosition()) async throws -> [ReplyPage] {
+        var pages = [try await readReply(reply, from: start)]
+        while let last = pages.last, last.ending == nil, !last.isEmpty {
+            pages.append(try await readReply(reply, from: last.end))
+        }
+        return pages
+    }
+}
+
+extension ReplyPage {
+    var words: String { String(decoding: text, as: UTF8.self) }
+}
+
+/// The code of the error that `body` ends with.
+func relayCode(_ body: () async throws -> Void) async -> RelayError.Code? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return (error as? RelayError)?.code
+    }
+}

@@ -145,7 +145,8 @@ class Run:
         if hanging:
             _, hanging = await asyncio.wait(hanging, timeout=10)
         for task in hanging:
-            self.record.violation("clients that hang", "", "".join(line for frame in task.get_stack() for line in traceback.format_stack(frame)[-2:]))
+            stack = [line for frame in task.get_stack() for line in traceback.format_stack(frame)[-2:]]
+            self.record.violation("clients that hang", "", "".join(stack))
             task.cancel()
 
     async def _settle(self) -> None:

@@ -100,11 +100,14 @@ class Cluster:
                 self._process.kill()
         self._log.close()
 
+    def _psql(self, database: str) -> list[str]:
+        conninfo = f"host={self.directory} user=postgres dbname={database} client_encoding=UTF8"
+        return [f"{self._programs}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", conninfo]
+
     async def run(self, statement: str, database: str = "chaos") -> bytes:
         """What psql prints."""
         process = await asyncio.create_subprocess_exec(
-            f"{self._programs}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.directory, "-U", "postgres", "-d", database,
-            "-c", statement, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=dict(os.environ, PGCLIENTENCODING="UTF8"))
+            *self._psql(database), "-c", statement, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
         output, errors = await process.communicate()
         if process.returncode != 0:
             raise RuntimeError(errors.decode(errors="replace").strip())
@@ -118,8 +121,8 @@ class Cluster:
     async def stream(self, query: str) -> AsyncIterator[dict[str, Any]]:
         """The rows of a query one by one, however many they are."""
         process = await asyncio.create_subprocess_exec(
-            f"{self._programs}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-v", "FETCH_COUNT=200", "-h", self.directory, "-U", "postgres",
-            "-d", "chaos", "-c", f"SELECT row_to_json(r) FROM ({query}) r", stdout=asyncio.subprocess.PIPE, limit=1 << 28)
+            *self._psql("chaos"), "-v", "FETCH_COUNT=200", "-c", f"SELECT row_to_json(r) FROM ({query}) r",
+            stdout=asyncio.subprocess.PIPE, limit=1 << 28)
         assert process.stdout is not None
         while line := await process.stdout.readline():
             yield json.loads(line)

@@ -49,7 +49,8 @@ class Server:
 
     def start(self) -> None:
         """Starts the process; does not wait until it listens."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "CHATTERD_", "DATABASE_", "OLLAMA_"))}
+        ours = ("PG", "CHATTERD_", "DATABASE_", "OLLAMA_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         self._process = subprocess.Popen(
             [self._program, "serve"], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True,
             preexec_fn=die_with_us,

@@ -162,7 +162,8 @@ class Upstream:
             text = f'{text[:-1]},"tool_calls":[{line.calls}]}}'
         done = '"done":false'
         if is_last:
-            done = f'"done_reason":"stop","done":true,"total_duration":1,"prompt_eval_count":{len(call.messages)},"eval_count":{call.sent}'
+            counts = f'"prompt_eval_count":{len(call.messages)},"eval_count":{call.sent}'
+            done = f'"done_reason":"stop","done":true,"total_duration":1,{counts}'
         return f'{{"model":"chaos","created_at":"2026-01-01T00:00:00Z","message":{text},{done}}}\n'
 
 

@@ -38,7 +38,8 @@ let package = Package(
         .target(
             name: "ChatterdServer",
             dependencies: [
-                "Bytes", "CSystem", "COpenSSL", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
+                "Bytes", "CSystem", "COpenSSL", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
+                "LanguageModels",
                 "Relay",
             ],
             resources: [.embedInCode("Migrations")],

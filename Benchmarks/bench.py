@@ -6,6 +6,9 @@ import argparse, contextlib, ctypes, hashlib, http.client, json, os, pwd, re, re
 import subprocess, sys, tempfile, time
 from dataclasses import dataclass, field
 
+sys.dont_write_bytecode = True
+import readers  # noqa: E402
+
 SERVERS = ("chatterd", "nginx")
 IDLE = 2000
 
@@ -30,6 +33,7 @@ def works(quick):
         Work("slow200", "slow streams: 200 at 10 tokens/s", "token", f"t{slow}r10b1", "-c 200 -n 200 -r 1 -w".split()),
         Work("slow2000", "slow streams: 2,000 at 10 tokens/s", "token", f"t{slow}r10b1", "-c 2000 -n 2000 -r 2.5 -w".split()),
         Work("idle", f"idle: {IDLE:,} connections, one chat each before", "connection"),
+        Work("readers", "many readers of one reply", "event", servers=("chatterd",)),
         Work("history", "history of 1,000 messages, first prompt after a start", "request", servers=("chatterd",)),
         Work("history", "history of 1,000 messages, the next prompts", "request", servers=("chatterd",)),
     ]
@@ -172,6 +176,8 @@ http {{
 
 
 class Bench:
+    cpu, memory, start, stop = map(staticmethod, (cpu, memory, start, stop))
+
     def __init__(self, options, scratch, stack):
         self.options, self.scratch, self.stack, self.runs = options, scratch, stack, 0
         self.postgres = Postgres(scratch)
@@ -181,13 +187,13 @@ class Bench:
         self.upstream = int(upstream.stdout.readline())
 
     @contextlib.contextmanager
-    def server(self, name):
+    def server(self, name, settings={}):
         port, log = free_port(), f"{self.scratch}/{name}.log"
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("CHATTERD_", "PG", "DATABASE_URL", "OLLAMA_URL"))}
         if name == "chatterd":
             command = [self.options.chatterd, "serve"]
             environment.update(
-                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url, OLLAMA_URL=f"http://127.0.0.1:{self.upstream}")
+                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url, OLLAMA_URL=f"http://127.0.0.1:{self.upstream}", **settings)
         else:
             home = tempfile.mkdtemp(dir=self.scratch)
             files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -325,7 +331,13 @@ def table(works, results):
                 f"{work.title}; a {work.unit}", name, cell(rows, "cpu_us"), ratio,
                 cell(rows, "postgres_us") if name == "chatterd" else "–", cell(rows, "kib"), cell(slow, "delay_p50_us", 1000),
                 cell(slow, "delay_p99_us", 1000), str(sum(row["errors"] for row in rows)), " ".join(sorted(stored))])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return markdown(lines)
+
+
+def markdown(lines):
+    if len(lines) < 3:
+        return ""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join(
         "| " + " | ".join("-" * w if c == "---" else c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines)
 
@@ -357,7 +369,7 @@ def main():
             for round_ in range(rounds):
                 for work in {work.name: work for work in chosen}.values():
                     for name in work.servers:
-                        for title, result in bench.run(work, name):
+                        for title, result in readers.run(bench, options.quick) if work.name == "readers" else bench.run(work, name):
                             results.setdefault((title, name), []).append(result)
                             figure = f"{result['cpu_us']:.2f} µs a {work.unit}" if "cpu_us" in result else f"{result['kib']:.1f} KiB a {work.unit}"
                             trouble = f", {result['errors']} ERRORS: {result['first_error']}" if result["errors"] else ""
@@ -366,7 +378,8 @@ def main():
         say("stopped")
     if results:
         print(f"\n{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
-              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table(chosen, results)}")
+              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name != 'readers'], results)}")
+        print(markdown(readers.table({title: rows for (title, _), rows in results.items() if "unlike" in rows[0]})))
     wrong = any(row["errors"] or row["stored"].startswith("NOT") for rows in results.values() for row in rows)
     sys.exit(1 if wrong or not results else 0)
 

@@ -1,5 +1,6 @@
 // upstream: a model server that speaks Ollama's /api/chat and plays what the model's name says. "t2000r10b32" is 2000
-// tokens, 10 a second (0: as fast as they are taken), 32 in each write. It prints the port that it listens on.
+// tokens, 10 a second (0: as fast as they are taken), 32 in each write; "t200r10b1s1000": each token carries the time it is
+// sent at, by CLOCK_MONOTONIC in microseconds, and 1000 bytes more. It prints the port that it listens on.
 // The last line's prompt_eval_count is the number of messages that the request held.
 #define _GNU_SOURCE
 #include "tokens.h"
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 1024, MODEL_MAX = 48, LINE_MAX_BYTES = 512, TOKENS_PER_WRITE_MAX = 256 };
+enum { SLOTS = 1024, MODEL_MAX = 48, LINE_MAX_BYTES = 512, TOKENS_PER_WRITE_MAX = 256, STAMPED_MAX = 3000 };
 
 typedef struct connection {
     int fd;
@@ -24,7 +25,7 @@ typedef struct connection {
     char *in, *unsent;
     size_t in_length, in_capacity, unsent_length;
     char model[MODEL_MAX];
-    unsigned sent, tokens, per_write, messages;
+    unsigned sent, tokens, per_write, stamped, messages;
     uint64_t interval_ns, due_ns;
     struct connection *next, **link;  // in the wheel
 } connection;
@@ -104,6 +105,13 @@ static char *put_time(char *p) {
     return p + 10;
 }
 
+static char *put_stamp(char *p, unsigned length) {
+    p = put_number(put(p, " @", 2), nanoseconds(CLOCK_MONOTONIC) / 1000);
+    memset(p, 'x', length);
+    *p = ' ';
+    return p + length;
+}
+
 // One line in a chunk of its own; its size is written afterwards, with a leading zero.
 static char *put_line(char *p, connection *c, bool last) {
     char *size = p;
@@ -119,7 +127,9 @@ static char *put_line(char *p, connection *c, bool last) {
         p = put_number(p, c->sent);
         p = put_text(p, "}\n");
     } else {
-        p = put_text(put_token(p, c->sent++), "\"},\"done\":false}\n");
+        p = c->stamped ? put_stamp(p, c->stamped) : put_token(p, c->sent);
+        p = put_text(p, "\"},\"done\":false}\n");
+        c->sent++;
     }
     size_t length = (size_t)(p - size - 5);
     for (int i = 2; i >= 0; i--, length >>= 4) size[i] = "0123456789abcdef"[length & 15];
@@ -176,8 +186,10 @@ static void start(connection *c, const char *body, size_t length) {
     c->model[0] = 0;
     if (name) sscanf(name + 9, "%47[^\"]", c->model);
     c->tokens = c->per_write = 1;
-    sscanf(c->model, "t%ur%ub%u", &c->tokens, &rate, &c->per_write);
-    if (c->per_write < 1 || c->per_write > TOKENS_PER_WRITE_MAX) c->per_write = 1;
+    c->stamped = 0;
+    sscanf(c->model, "t%ur%ub%us%u", &c->tokens, &rate, &c->per_write, &c->stamped);
+    if (c->stamped > STAMPED_MAX) c->stamped = STAMPED_MAX;
+    if (c->per_write < 1 || c->per_write > TOKENS_PER_WRITE_MAX || c->stamped) c->per_write = 1;
     c->messages = count(body, length, "\"role\"");
     c->sent = 0;
     c->last_sent = false;

@@ -80,6 +80,9 @@ extension ChatService {
         guard record.state == nil else { return record }
         if let home = directory[record.id] {
             home.scheduler.run { home.reply(record.id)?.stop() }
+        } else if record.isAbandoned {
+            // Nobody is there to be told.
+            _ = try await store.settleTurn(record.turn, isAbandoned: false)
         } else {
             try await store.signal(.stop, to: record)
         }

@@ -1,0 +1,178 @@
+import ChatterdServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// One reply and everybody who wants to read it.
+@Suite struct ManyReadersTests {
+    private static let readers = 1_000
+    private static let rounds = 40
+
+    /// What a reader does, by rounds of the reply; the last round is after its end.
+    private struct Plan {
+        let joins: Int
+        /// When it stops reading, and when it goes on.
+        var deaf: Range<Int>?
+        /// When it loses its connection, and when it comes back.
+        var away: Range<Int>?
+        /// Which of the processes it asks, at first and when it comes back.
+        let places: [Int]
+    }
+
+    @Test func aThousandReadersWhoComeAndGoAndStallAllGetTheStoredText() async throws {
+        raiseDescriptorLimit()
+        var random = SeededGenerator(seed: 3)
+        let gates = (0..<Self.rounds).map { _ in Gate() }
+        let script = Self.script(gates, &random)
+        let upstream = try ScriptedUpstream(script)
+        let plans = (0..<Self.readers).map { Self.plan($0, &random) }
+        let settings: [Setting: String] = [.shards: "2", .unsentLimit: "4KiB", .writeTimeout: "10m"]
+        try await onStage(upstream: upstream.url, environment: settings) { stage in
+            let other = try Stage(environment: settings, cluster: stage.cluster, database: stage.database)
+            defer { #expect(throws: Never.self) { try other.stop() } }
+            let author = try stage.author("app", "one")
+            let path = try #require(author.head["Location"])
+            let readers = try Self.run(plans, through: gates, path: path, ports: [stage.port, other.port])
+
+            // Who asked first reads last, and has lost nothing.
+            let whole = author.client.readEvents().filter { $0.data != nil && $0.name == nil }.map {
+                Array(($0.data ?? "").utf8)
+            }
+            let stored = try stage.storedReply("app")
+            #expect(stored.state == "complete")
+            #expect(stored.message.count > 40_000)
+            var lines = Lines()
+            #expect(lines.text(of: whole) == stored.message)
+            let wrong = readers.indices.filter { index in
+                let reader = readers[index]
+                return !reader.hasEnd || !reader.names.isEmpty || !reader.statuses.allSatisfy { $0 == 200 }
+                    || lines.text(of: reader.lines) != stored.message
+            }
+            #expect(wrong.isEmpty, "\(wrong.count) are wrong, the first: \(wrong.first.map { plans[$0] } as Any)")
+            for id in Set(readers.compactMap(\.lastID)) {
+                let again = try RawClient.get(port: other.port, path, fields: [("Last-Event-ID", id)])
+                #expect(again.status == 204)
+            }
+            #expect(upstream.requests.count == 1)
+        }
+    }
+
+    // MARK: - The reply
+
+    private static func script(_ gates: [Gate], _ random: inout SeededGenerator) -> [UpstreamStep] {
+        var steps = [UpstreamStep.streamHead]
+        for (round, gate) in gates.enumerated() {
+            steps.append(.wait(for: gate))
+            for _ in 0..<3 { steps.append(.chunk(ModelLine.token(random.text(upTo: 600)))) }
+            steps.append(.chunk(ModelLine.token("round \(round);")))
+        }
+        return steps + [.chunk(ModelLine.done(content: "the end")), .endChunks]
+    }
+
+    // MARK: - The readers
+
+    private static func plan(_ number: Int, _ random: inout SeededGenerator) -> Plan {
+        // The first one is there all the time, and tells how far the reply is.
+        guard number > 0 else { return Plan(joins: 0, places: [0]) }
+        let joins = Int.random(in: 0...rounds, using: &random)
+        var plan = Plan(joins: joins, places: (0..<2).map { _ in Int.random(in: 0...1, using: &random) })
+        guard joins < rounds - 1 else { return plan }
+        let pause = Int.random(in: (joins + 1)..<rounds, using: &random)
+        let until = Int.random(in: (pause + 1)...rounds, using: &random)
+        if isSlow(number) {
+            plan.deaf = pause..<until
+        } else if number % 10 < 4 {
+            plan.away = pause..<until
+        }
+        return plan
+    }
+
+    private static func isSlow(_ number: Int) -> Bool { number % 10 == 9 }
+
+    /// Lets the reply go on round by round while readers come and go, and reads to the end of all.
+    private static func run(
+        _ plans: [Plan], through gates: [Gate], path: String, ports: [Int]
+    ) throws -> [CrowdReader] {
+        var crowd = Crowd(plans.indices.map { CrowdReader(isSlow($0) ? .slow : .quick) })
+        for round in 0...rounds {
+            for (index, plan) in plans.enumerated() {
+                if plan.joins == round { try crowd.readers[index].join(port: ports[plan.places[0]], reply: path) }
+                crowd.readers[index].isDeaf = plan.deaf?.contains(round) ?? false
+                if plan.away?.lowerBound == round { crowd.readers[index].hangUp() }
+                if plan.away?.upperBound == round {
+                    try crowd.readers[index].join(port: ports[plan.places[1]], reply: path)
+                }
+            }
+            guard round < rounds else { break }
+            gates[round].open()
+            try crowd.read("round \(round)") { $0[0].heard("round \(round);") }
+        }
+        try crowd.read("the end of all") { $0.allSatisfy(\.isOver) }
+        return crowd.readers
+    }
+}
+
+/// What lines say; most readers get the same ones.
+private struct Lines {
+    private struct Line: Decodable {
+        struct Message: Decodable {
+            let content: String
+        }
+
+        let message: Message
+        let done: Bool
+    }
+
+    /// Bytes in a dictionary, without a look at each: there are hundreds of megabytes.
+    private struct Key: Hashable {
+        let bytes: [UInt8]
+
+        static func == (one: Key, other: Key) -> Bool {
+            one.bytes.count == other.bytes.count && memcmp(one.bytes, other.bytes, one.bytes.count) == 0
+        }
+
+        func hash(into hasher: inout Hasher) {
+            bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+    }
+
+    private var known: [Key: (content: [UInt8], isDone: Bool)] = [:]
+
+    /// The text of lines; nothing unless the last one, and only that, says that it is done.
+    mutating func text(of lines: [[UInt8]]) -> [UInt8]? {
+        var text: [UInt8] = []
+        for (index, line) in lines.enumerated() {
+            let line = read(line)
+            guard line.isDone == (index == lines.count - 1) else { return nil }
+            text += line.content
+        }
+        return text
+    }
+
+    private mutating func read(_ json: [UInt8]) -> (content: [UInt8], isDone: Bool) {
+        if let known = known[Key(bytes: json)] { return known }
+        let line = try? JSONDecoder().decode(Line.self, from: Data(json))
+        let read = (content: Array((line?.message.content ?? "no line").utf8), isDone: line?.done ?? false)
+        known[Key(bytes: json)] = read
+        return read
+    }
+}
+
+extension Stage {
+    /// Sends a prompt and reads the head of the answer, which says where the reply is.
+    fileprivate func author(_ appID: String, _ prompt: String) throws -> (client: RawClient, head: MessageHead) {
+        let client = try RawClient(port: port)
+        client.post("/llmchat", json: chatBody(appID, prompt))
+        return (client, try client.readHead())
+    }
+}
+
+/// As the program does itself: both ends of all connections are in this process.
+private func raiseDescriptorLimit() {
+    var limit = rlimit()
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    getrlimit(resource, &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(resource, &limit)
+}

@@ -99,11 +99,20 @@ extension ChatService {
     }
 
     /// Reads on in a reply: in the memory of the shard that makes it, or in the store.
+    ///
+    /// A reply that was there once, and is gone, ends so for all who read it.
     func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         if let home = directory[record.id], let page = await home.memoryPage(of: record.id, from: position, for: self) {
             return page
         }
-        return try await store.readReply(record, from: position)
+        do throws(RelayError) {
+            return try await store.readReply(record, from: position)
+        } catch  where error.code == .replyNotFound {
+            var start = position
+            start.isEnd = false
+            let ending = ReplyEnding(.goneMeanwhile, model: record.model, at: scheduler.timeOfDay())
+            return ReplyPage(start: start, ending: ending)
+        }
     }
 
     /// Asks this service, from the shard of another one.

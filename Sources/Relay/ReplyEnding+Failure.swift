@@ -22,6 +22,12 @@ extension ReplyEnding {
     }
 }
 
+extension RelayError {
+    /// The conversation of a reply is gone.
+    static let goneMeanwhile = RelayError(
+        .conversationReplaced, "The conversation was replaced or deleted while the answer was being made.")
+}
+
 extension OllamaAnswer {
     /// Appends the data of an `error` event.
     public func appendError(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {

@@ -59,8 +59,8 @@ class Link:
 
     @property
     def was_killed(self) -> bool:
-        """Whether the process behind it was killed meanwhile."""
-        return self._changes() != self._then
+        """Whether the process behind it was killed meanwhile, or was dying already."""
+        return self._changes() != self._then or self._then % 2 == 1
 
     def is_excused(self) -> bool:
         """Whether the end of the connection was our doing, and not the server's."""
@@ -72,7 +72,7 @@ class Link:
 
 
 class Cutter:
-    """The proxy before one process. `changes` is a number that grows when the process dies."""
+    """The proxy before one process. `changes` is a number that grows when the process dies; odd while it does."""
 
     def __init__(self, record: Record, chance: random.Random, changes: Callable[[], int]) -> None:
         self.port = 0

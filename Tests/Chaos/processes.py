@@ -41,7 +41,7 @@ class Server:
     def __init__(self, slot: int, program: str, scratch: str, conninfo: str, upstream: int, record: Record) -> None:
         self.slot, self.port = slot, free_port()
         self.kills = 0
-        self.changes = 0  # grows when a process is about to die, and when it is dead: it takes connections while it dies
+        self.changes = 0  # grows when a process dies; odd while it does, for it takes connections until it is dead
         self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
         self.log_path = f"{scratch}/chatterd.{slot}.log"
         self._log = open(self.log_path, "ab")
@@ -87,7 +87,7 @@ class Server:
         if self._process is None or (status := self._process.poll()) is None:
             return
         self.kills += 1
-        self.changes += 1
+        self.changes += 2
         self._record.violation("processes ended by themselves", "", f"chatterd {self.slot}: status {status}, see {self.log_path}")
         self.start()
 

@@ -2,8 +2,9 @@
 #include "CSystem.h"
 
 #include <errno.h>
+// In place of <netinet/tcp.h>, whose struct tcp_info ends before tcpi_bytes_acked.
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -104,6 +105,14 @@ int csystem_socket_error(int fd) {
     socklen_t length = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0) return errno;
     return error;
+}
+
+int64_t csystem_tcp_acknowledged(int fd) {
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0) return -errno;
+    if (length < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return -ENOPROTOOPT;
+    return (int64_t)info.tcpi_bytes_acked;
 }
 
 static int set(int fd, int level, int name, int value) {

@@ -24,6 +24,9 @@ final class ClientConnection: TCPStreamDelegate {
     private let pool: OriginPool
     private var exchange: Exchange?
     private var phase = Phase.idle
+    /// What was sent and acknowledged when the request was begun.
+    private var sentBefore = 0
+    private var acknowledgedBefore: Int?
     private var interimHeads: UInt8 = 0
     private var outlivesResponse = false
     private var partial: PartialHead?
@@ -50,6 +53,10 @@ final class ClientConnection: TCPStreamDelegate {
         self.exchange = exchange
         phase = .head
         interimHeads = 0
+        if isReused {
+            sentBefore = stream.sentCount
+            acknowledgedBefore = stream.acknowledgedCount
+        }
         stream.write { output in
             head.write(to: &output)
             output.append(body.bytes)
@@ -234,9 +241,9 @@ final class ClientConnection: TCPStreamDelegate {
             close()
         case .head:
             let exchange = exchange
-            let nothingCame = partial == nil && interimHeads == 0
+            let mayBeRepeated = isReused && !mayHaveBeenRead(brokenBy: error)
             close()
-            if isReused, nothingCame {
+            if mayBeRepeated {
                 exchange?.retry()
             } else {
                 let reason = error?.message ?? "the connection ended before the response"
@@ -247,6 +254,15 @@ final class ClientConnection: TCPStreamDelegate {
         case .closed:
             break
         }
+    }
+
+    /// Whether the server may know of the request: then it is not sent again (RFC 9110 9.2.2).
+    private func mayHaveBeenRead(brokenBy error: SocketError?) -> Bool {
+        guard partial == nil, interimHeads == 0 else { return true }
+        guard stream.sentCount > sentBefore else { return false }
+        // Whatever the server sends in order acknowledges what it had read by then. A reset does not.
+        guard error == nil, let acknowledgedBefore else { return true }
+        return stream.acknowledgedCount != acknowledgedBefore
     }
 
     private func endBody(brokenBy error: SocketError?) {

@@ -168,6 +168,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     /// The bytes that the system has taken since the stream began.
     public private(set) var sentCount = 0
 
+    /// The bytes of the connection, TLS's own among them, that the peer's system has acknowledged.
+    ///
+    /// Nothing when the stream is closed or the system cannot tell. A reset does not count what the peer took before it.
+    public var acknowledgedCount: Int? {
+        let count = csystem_tcp_acknowledged(descriptor)
+        return count < 0 ? nil : Int(count)
+    }
+
     /// Lets `body` append to the output, which is sent at the end of the turn.
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {

@@ -38,11 +38,16 @@ final class ClientHarness: Sendable {
         return result
     }
 
-    /// Starts an exchange whose response a recorder takes.
-    func start(_ request: OutgoingRequest = .ask, to url: String, _ recorder: Recorder = Recorder()) throws -> Recorder
-    {
+    /// Starts an exchange whose response a recorder takes; `meanwhile` happens before the request leaves, unnoticed.
+    func start(
+        _ request: OutgoingRequest = .ask, to url: String, _ recorder: Recorder = Recorder(),
+        meanwhile: @escaping @Sendable () -> Void = {}
+    ) throws -> Recorder {
         let origin = try Origin(parsing: url)
-        recorder.exchange = Self.onShard { [client] in client.start(request, to: origin, delegate: recorder) }
+        recorder.exchange = Self.onShard { [client] in
+            defer { meanwhile() }
+            return client.start(request, to: origin, delegate: recorder)
+        }
         return recorder
     }
 

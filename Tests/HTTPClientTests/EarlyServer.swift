@@ -1,12 +1,13 @@
 import Glibc
 import TestSupport
 
-/// Answers a connection after its first bytes and closes it, with the rest of the request unread.
+/// Answers a connection after its first bytes and closes it, with the rest of the request unread. Takes one connection.
 final class EarlyServer: Sendable {
     let port: Int
     private let descriptor: Int32
 
-    init(answer: String) throws {
+    /// With `next`, it takes so many bytes of the next request before it closes.
+    init(answer: String, next: Int = 0) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -25,6 +26,9 @@ final class EarlyServer: Sendable {
             let client = accept(descriptor, nil, nil)
             _ = recv(client, &buffer, buffer.count, 0)
             _ = Array(answer.utf8).withUnsafeBytes { send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            if next > 0 {
+                _ = recv(client, &buffer, min(next, buffer.count), 0)
+            }
             close(client)
         }
     }

@@ -74,22 +74,48 @@ import Testing
     @Test(arguments: [UpstreamStep.close, .reset])
     func aStaleConnectionIsReplacedOnce(end: UpstreamStep) async throws {
         try await blocking {
-            // The server takes the second request and closes without a word: the connection was stale for it.
-            let upstream = try ScriptedUpstream(.plain(200, "x"), [end], .plain(200, "y"))
+            let closing = Gate()
+            let upstream = try ScriptedUpstream(
+                .plain(200, "x") + [.wait(for: closing), end], .plain(200, "y"))
             let client = ClientHarness()
             #expect(try client.ask(of: upstream.url).text == "x")
-            #expect(try client.ask(of: upstream.url).text == "y")
-            #expect(upstream.requests.map(\.connection) == [0, 0, 1])
+            let recorder = try client.start(to: upstream.url) { upstream.close(by: closing) }
+            #expect(try recorder.outcome().text == "y")
+            #expect(upstream.requests.map(\.connection) == [0, 1])
         }
     }
 
     @Test func aSecondConnectionThatFailsIsNotReplaced() async throws {
         try await blocking {
-            let upstream = try ScriptedUpstream(.plain(200, "x"), [.close])
+            let closing = Gate()
+            let upstream = try ScriptedUpstream(.plain(200, "x") + [.wait(for: closing), .close], [.close])
+            let client = ClientHarness()
+            #expect(try client.ask(of: upstream.url).text == "x")
+            let recorder = try client.start(to: upstream.url) { upstream.close(by: closing) }
+            #expect(try recorder.outcome().errors.map(\.code) == [.reset])
+            #expect(upstream.requests.map(\.connection) == [0, 1])
+        }
+    }
+
+    @Test(arguments: [UpstreamStep.close, .reset])
+    func aServerThatHasReadTheRequestIsNotAskedAgain(end: UpstreamStep) async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(.plain(200, "x"), [end], .plain(200, "y"))
             let client = ClientHarness()
             #expect(try client.ask(of: upstream.url).text == "x")
             #expect(try client.ask(of: upstream.url).errors.map(\.code) == [.reset])
-            #expect(upstream.requests.map(\.connection) == [0, 0, 1])
+            #expect(upstream.requests.map(\.connection) == [0, 0])
+        }
+    }
+
+    @Test(arguments: [2, 60_000, 4_000_000])
+    func aServerThatHasReadAPartOfTheRequestIsNotAskedAgain(size: Int) async throws {
+        try await blocking {
+            let server = try EarlyServer(answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", next: 10)
+            let client = ClientHarness()
+            #expect(try client.ask(of: server.url).text == "x")
+            let request = OutgoingRequest(.post, "/", body: [UInt8](repeating: 0, count: size))
+            #expect(try client.ask(request, of: server.url).errors.map(\.code) == [.reset])
         }
     }
 
@@ -161,5 +187,17 @@ import Testing
         func exchange(_ exchange: Exchange, received body: Span<UInt8>) {}
         func exchangeEnded(_ exchange: Exchange) { next() }
         func exchange(_ exchange: Exchange, failed error: HTTPClientError) { done.open() }
+    }
+}
+
+extension ScriptedUpstream {
+    /// Lets the script of the first request go on, and waits until that has closed the connection.
+    fileprivate func close(by gate: Gate) {
+        gate.open()
+        do {
+            try waitForClose(of: requests[0])
+        } catch {
+            Issue.record(error)
+        }
     }
 }

@@ -9,26 +9,34 @@ final class SecureServer: Sendable {
     let files: Certificates
     let port: Int
     private let listener: Listener
-    private let connections = Monitor(0)
+    private let connections = Monitor<[TCPStream]>([])
 
-    /// Every read is taken for one request; with `closes`, the connection ends behind the answer.
-    init(_ answer: String, certificate: String = "server", closes: Bool = false) throws {
+    /// Every read is taken for one request; with `closes`, the connection ends behind the answer. After so many answers a
+    /// connection ends without one.
+    init(_ answer: String, certificate: String = "server", closes: Bool = false, answers: Int = .max) throws {
         files = try Certificates()
         let context = try TLSContext.server(certificate: files.certificate(certificate), key: files.key(certificate))
         let shard = ClientHarness.shard
         let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: 0))
         let bytes = Array(answer.utf8)
         listener = try Listener(binding: address, on: shard, slots: 100) { [connections] descriptor, peer in
-            connections.withLock { $0 += 1 }
+            let connection = Connection(bytes, closes: closes, answers: answers)
             // A descriptor that cannot be watched is closed, and the test fails by that.
-            _ = try? TCPStream.adopt(
-                descriptor, peer: peer, on: shard, delegate: Connection(bytes, closes: closes), tls: context)
+            let stream = try? TCPStream.adopt(descriptor, peer: peer, on: shard, delegate: connection, tls: context)
+            connections.withLock { $0 += stream.map { [$0] } ?? [] }
         }
         port = Int(listener.address.port)
         listener.start()
     }
 
-    var connectionCount: Int { connections.withLock { $0 } }
+    var connectionCount: Int { connections.withLock { $0.count } }
+
+    /// Closes all connections; called on the shard.
+    func closeConnections() {
+        for stream in connections.withLock({ $0 }) {
+            stream.close()
+        }
+    }
 
     /// A client that trusts the server's authority.
     func client(_ limits: HTTPClientLimits = .patient) throws -> ClientHarness {
@@ -38,13 +46,20 @@ final class SecureServer: Sendable {
     private final class Connection: TCPStreamDelegate {
         let answer: [UInt8]
         let closes: Bool
+        var answers: Int
 
-        init(_ answer: [UInt8], closes: Bool) {
+        init(_ answer: [UInt8], closes: Bool, answers: Int) {
             self.answer = answer
             self.closes = closes
+            self.answers = answers
         }
 
         func stream(_ stream: TCPStream, received bytes: Span<UInt8>) {
+            guard answers > 0 else {
+                stream.close()
+                return
+            }
+            answers -= 1
             stream.write { $0.append(answer) }
             if closes {
                 stream.shutdownWriting()

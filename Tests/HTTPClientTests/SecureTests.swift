@@ -20,6 +20,29 @@ import Testing
         }
     }
 
+    @Test func aSecureConnectionThatIsStaleIsReplaced() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.answer)
+            let client = try server.client()
+            let url = "https://localhost:\(server.port)"
+            #expect(try client.ask(of: url).text == "hello")
+            let recorder = try client.start(to: url) { server.closeConnections() }
+            #expect(try recorder.outcome().text == "hello")
+            #expect(server.connectionCount == 2)
+        }
+    }
+
+    @Test func aSecureServerThatHasReadTheRequestIsNotAskedAgain() async throws {
+        try await blocking {
+            let server = try SecureServer(Self.answer, answers: 1)
+            let client = try server.client()
+            let url = "https://localhost:\(server.port)"
+            #expect(try client.ask(of: url).text == "hello")
+            #expect(try client.ask(of: url).errors.map(\.code) == [.reset])
+            #expect(server.connectionCount == 1)
+        }
+    }
+
     @Test func aServerThatHasTheWrongNameIsRefused() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer, certificate: "wrong")

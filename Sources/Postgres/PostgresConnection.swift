@@ -186,7 +186,9 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             guard let result = PQgetResult(handle) else {
                 pauses += 1
                 guard pauses < 3 else {
-                    lose(PostgresError(.connectionLost, "the server's answers do not match the queries"))
+                    let isBroken = PQstatus(handle) == CONNECTION_BAD
+                    let reason = isBroken ? lastMessage : "the server's answers do not match the queries"
+                    lose(PostgresError(.connectionLost, reason))
                     return
                 }
                 continue

@@ -24,12 +24,12 @@ public final class QueryResult: @unchecked Sendable {
         return Int(String(cString: text)) ?? 0
     }
 
-    /// Whether the field is NULL.
+    /// Whether the field is NULL, or not there.
     public func isNull(_ row: Int, _ column: Int) -> Bool {
-        PQgetisnull(handle, Int32(row), Int32(column)) == 1
+        !has(row, column) || PQgetisnull(handle, Int32(row), Int32(column)) == 1
     }
 
-    /// The bytes of a field as the server sent them, lent by the result; none for NULL.
+    /// The bytes of a field as the server sent them, lent by the result; none for NULL, and none where there is no field.
     @_lifetime(borrow self)
     public func bytes(_ row: Int, _ column: Int) -> Span<UInt8> {
         // libpq gives every field of the result an address, NULL and empty ones included.
@@ -55,8 +55,13 @@ public final class QueryResult: @unchecked Sendable {
         return first == UInt8(ascii: "t") || first == 1
     }
 
+    /// Whether there is such a field: libpq would log each question for another.
+    private func has(_ row: Int, _ column: Int) -> Bool {
+        row >= 0 && row < rowCount && column >= 0 && column < Int(PQnfields(handle))
+    }
+
     private func field(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8> {
-        let count = Int(PQgetlength(handle, Int32(row), Int32(column)))
+        let count = has(row, column) ? Int(PQgetlength(handle, Int32(row), Int32(column))) : 0
         guard count > 0, let start = PQgetvalue(handle, Int32(row), Int32(column)) else {
             return UnsafeBufferPointer(start: nil, count: 0)
         }

@@ -23,7 +23,8 @@ enum JournalStatements {
                     AS e (appid, seq, reply, attempt, start, text_at, thinking_at, calls_at, text, thinking, calls)
                 LEFT JOIN LATERAL (
                     SELECT id FROM chatts
-                    WHERE appid = e.appid AND seq = e.seq AND id = e.reply AND state = 'streaming' AND holder = $1
+                    WHERE appid = e.appid AND seq = e.seq AND id = e.reply AND state = 'streaming'
+                        AND \(ReplyStatements.isHolder("holder", "$1"))
                         AND coalesce(attempt, 1) = e.attempt
                     LIMIT 1) AS c ON true
             ), written AS (

@@ -43,7 +43,8 @@ enum LeaseStatements {
     static let release = Statement(
         "release", .text, .int8, .uuid,
         sql: """
-            UPDATE chatts SET holder = \(nobody) WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder = $3
+            UPDATE chatts SET holder = \(nobody)
+            WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND \(ReplyStatements.isHolder("holder", "$3"))
             """)
 
     /// The turns that this process holds.

@@ -14,7 +14,7 @@ enum ReplyStatements {
                 thinking = CASE state WHEN 'streaming' THEN nullif($7, '') ELSE thinking END,
                 extras = CASE state WHEN 'streaming' THEN \(extras("$8")) ELSE extras END,
                 finished = CASE state WHEN 'streaming' THEN now() ELSE finished END
-            WHERE appid = $1 AND seq = $2 AND id = $3 AND holder = $4
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isHolder("holder", "$4"))
             """)
 
     /// The same behind what the journal holds before $10 bytes: $11 of text, $12 of thoughts, $13 of tool calls.
@@ -26,7 +26,8 @@ enum ReplyStatements {
         sql: """
             WITH reply AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
-                WHERE appid = $1 AND seq = $2 AND id = $3 AND holder = $4 AND state = 'streaming'
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isHolder("holder", "$4"))
+                    AND state = 'streaming'
                 FOR NO KEY UPDATE
             ), \(folded("reply", until: "$10")), stored AS (
                 UPDATE chatts c SET
@@ -36,7 +37,7 @@ enum ReplyStatements {
                     extras = CASE c.state WHEN 'streaming' THEN \(extras("f.calls || $8")) ELSE c.extras END,
                     finished = CASE c.state WHEN 'streaming' THEN now() ELSE c.finished END
                 FROM (SELECT 1) AS one LEFT JOIN folded f ON true
-                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND c.holder = $4 AND (
+                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isHolder("c.holder", "$4")) AND (
                     c.state <> 'streaming' OR octet_length(f.text) = $11 AND octet_length(f.thinking) = $12
                         AND octet_length(f.calls) = $13)
                 RETURNING c.appid, c.id
@@ -109,6 +110,14 @@ enum ReplyStatements {
                 CASE WHEN state <> 'streaming' THEN extras END
             FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
             """)
+
+    /// Whether a process holds a row that the key has found.
+    ///
+    /// Not by `=`: on a table without statistics the planner takes the index on holders for as good as the key, and
+    /// all rows of the process would be gone through for each reply.
+    static func isHolder(_ holder: String, _ process: String) -> String {
+        "\(holder) IS NOT DISTINCT FROM \(process)"
+    }
 
     /// Whether a reply is to be made again when its process dies: as often as three times.
     private static let isRegenerated = "(c.on_interrupt = 'regenerate' AND coalesce(c.attempt, 1) < 3)"

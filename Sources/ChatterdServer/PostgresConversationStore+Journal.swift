@@ -63,12 +63,16 @@ struct JournalBatch {
         var queries: [Query] = []
         var batch = JournalBatch()
         for entry in entries {
-            for piece in pieces(of: entry.page) {
-                batch.append(piece, of: entry)
-                if batch.size >= queryLimit {
-                    queries.append(batch.query(holder))
-                    batch = JournalBatch()
+            if entry.page.end.total - entry.page.start.total <= pieceLimit {
+                batch.append(entry.page, of: entry)
+            } else {
+                for piece in pieces(of: entry.page) {
+                    batch.append(piece, of: entry)
                 }
+            }
+            if batch.size >= queryLimit {
+                queries.append(batch.query(holder))
+                batch = JournalBatch()
             }
         }
         if !batch.starts.isEmpty {

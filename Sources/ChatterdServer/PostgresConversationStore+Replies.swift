@@ -40,7 +40,7 @@ extension PostgresConversationStore {
             detail: "another process has closed the turn, or took it over")
     }
 
-    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
+    func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {
         let results = try await run(
             [
                 Query(

@@ -97,7 +97,9 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             history: TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
     }
 
-    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] {
+    func adoptAbandoned(
+        limit: Int, onClaim: (Turn, ReplyID) -> Void
+    ) async throws(RelayError) -> [ReopenedTurn] {
         let adopted = try await runHolding([
             Query(ReplyStatements.adopt, lease.parameter, .int8(limit))
         ])[0]
@@ -124,7 +126,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         }
     }
 
-    func history(of turn: Turn) async throws(RelayError) -> TurnHistory {
+    func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
         let rows = try await run([Query(ConversationStatements.history, .text(turn.appID))])[0]
         guard TurnHistory.holds(turn, rows) else {
             throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")

@@ -82,7 +82,7 @@ extension ChatService {
             home.scheduler.run { home.reply(record.id)?.stop() }
         } else if record.isAbandoned {
             // Nobody is there to be told.
-            _ = try await store.settleTurn(record.turn, isAbandoned: false)
+            _ = try await store.settleTurn(record.turn, isAbandoned: false, isUnwanted: true)
         } else {
             try await store.signal(.stop, to: record)
         }

@@ -96,8 +96,7 @@ public final class ChatService: @unchecked Sendable {
     /// Makes replies of dead processes again whose clients asked for that, a few at a time.
     public func adoptAbandoned() async throws(RelayError) {
         guard !isStopping else { return }
-        for turn in try await store.adoptAbandoned(limit: 16) {
-            board.adopt(turn.turn)
+        for turn in try await store.adoptAbandoned(limit: 16, onClaim: { turn, _ in board.adopt(turn) }) {
             let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
             scheduler.spawn { await reply.run() }
         }
@@ -177,7 +176,7 @@ public final class ChatService: @unchecked Sendable {
         return replies.values.compactMap { $0.journalEntry(at: now) }
     }
 
-    /// Entries are in the store, or could not be written; those of other shards are passed over.
+    /// Entries of this shard are in the store, or could not be written.
     func journalled(_ entries: [JournalEntry], isWritten: Bool) {
         for entry in entries {
             replies[entry.id]?.journalled(entry.page, isWritten: isWritten)

@@ -25,18 +25,23 @@ public protocol ConversationStore: AnyObject, Sendable {
     ) async throws(RelayError) -> ReopenedTurn
 
     /// Takes over replies of dead processes that are to be made again, at most `limit`, each at most three times.
-    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn]
+    ///
+    /// - Parameter onClaim: called for each turn as soon as it is this process's own, before what it has to go on is read.
+    func adoptAbandoned(
+        limit: Int, onClaim: (Turn, ReplyID) -> Void
+    ) async throws(RelayError) -> [ReopenedTurn]
 
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
     ///
     /// - Parameter isAbandoned: whether this process, if the turn is its own, knows nothing of it any more.
+    /// - Parameter isUnwanted: whether a reply that is to be made again is closed all the same.
     /// - Returns: whether the turn is closed now, by whomever.
-    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool
+    func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool
 
-    /// What a turn has to go on now.
+    /// What the turn of a reply has to go on now.
     ///
-    /// - Throws: `conversationReplaced` when the turn is gone.
-    func history(of turn: Turn) async throws(RelayError) -> TurnHistory
+    /// - Throws: `conversationReplaced` when the reply is gone, be it that another one has its place.
+    func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory
 
     /// Stores the end of the reply that closes a turn, behind what is in the journal, and clears the journal of it.
     ///

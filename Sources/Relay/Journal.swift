@@ -13,8 +13,8 @@ public final class Journal: @unchecked Sendable {
     private var isBusy = false
     /// Somebody has so much to journal that the next round is not to wait.
     private var isUrgent = false
-    private var entries: [JournalEntry] = []
-    private var left = 0
+    /// What the services have found for the round that is on its way.
+    private var found: [(service: ChatService, entries: [JournalEntry])] = []
 
     /// Makes the journal of a process; its services are told.
     public init?(services: [ChatService], tick: Duration) {
@@ -64,34 +64,32 @@ public final class Journal: @unchecked Sendable {
             return
         }
         isBusy = true
-        left = services.count
         for service in services {
             service.scheduler.run { [self] in
-                let found = service.journalEntries()
-                home.scheduler.run { [self] in take(found) }
+                let entries = service.journalEntries()
+                home.scheduler.run { [self] in take(entries, from: service) }
             }
         }
     }
 
-    private func take(_ found: [JournalEntry]) {
-        entries += found
-        left -= 1
-        guard left == 0 else { return }
-        let all = entries
-        entries = []
+    private func take(_ entries: [JournalEntry], from service: ChatService) {
+        found.append((service, entries))
+        guard found.count == services.count else { return }
+        let all = found
+        found = []
         home.scheduler.spawn { [self] in await write(all) }
     }
 
-    private func write(_ entries: [JournalEntry]) async {
+    private func write(_ found: [(service: ChatService, entries: [JournalEntry])]) async {
         var signals: [ReplySignal]?
         do throws(RelayError) {
-            signals = try await home.store.journal(entries)
+            signals = try await home.store.journal(found.flatMap(\.entries))
         } catch {
             // The store is away: the next round brings these and what comes until then.
             signals = nil
         }
         let isWritten = signals != nil
-        for service in services {
+        for (service, entries) in found where !entries.isEmpty {
             service.scheduler.run { service.journalled(entries, isWritten: isWritten) }
         }
         for signal in signals ?? [] {

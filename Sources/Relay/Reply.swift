@@ -274,7 +274,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
             }
             // What the earlier turns said belongs to the history now. A turn that cannot be closed is not waited for again.
             let known = history.unfinished
-            history = try await service.store.history(of: turn)
+            history = try await service.store.history(of: turn, for: id)
             history.unfinished.removeAll { known.contains($0) }
         }
         if let cancellation { throw cancellation }
@@ -303,7 +303,8 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
             }
             let isAbandoned = service.board.isAbandoned(earlier)
             do throws(RelayError) {
-                if try await service.store.settleTurn(earlier, isAbandoned: isAbandoned) { return }
+                if try await service.store.settleTurn(
+                    earlier, isAbandoned: isAbandoned, isUnwanted: false) { return }
             } catch  where error.code == .replyNotStored {
                 // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
                 return

@@ -123,7 +123,7 @@ import Testing
             #expect(behind.said == ["user a", "assistant 1", "user d"])
             try await store.closeTurn(running.turn, with: running.closing("2"))
             #expect(
-                try await store.history(of: behind.turn).said == [
+                try await store.history(of: behind.turn, for: behind.id).said == [
                     "user a", "assistant 1", "user b", "assistant 2", "user d",
                 ])
         }

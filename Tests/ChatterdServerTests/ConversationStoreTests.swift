@@ -17,7 +17,7 @@ import Testing
             // The confirmation was lost, and the client was told that the reply is.
             try await store.closeTurn(
                 opened.turn, with: opened.closing("other", as: .failed, lastEvent: "{\"error\":\"x\"}"))
-            #expect(try await store.history(of: next.turn).said == ["user q"])
+            #expect(try await store.history(of: next.turn, for: next.id).said == ["user q"])
             let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
             #expect(page.words == "text")
             #expect(page.ending == ReplyEnding(state: .failed, lastEvent: Array("{\"error\":\"x\"}".utf8)))
@@ -36,9 +36,9 @@ import Testing
             let second = try await store.open("c")
             #expect(second.turn.number == 5 && second.history.unfinished == [3] && second.said == ["user c"])
             try await store.closeTurn(first.turn, with: first.closing("d"))
-            let now = try await store.history(of: second.turn)
+            let now = try await store.history(of: second.turn, for: second.id)
             #expect(now.unfinished.isEmpty && now.said == ["user a", "user b", "assistant d", "user c"])
-            #expect(try await store.history(of: first.turn).said == ["user a", "user b"])
+            #expect(try await store.history(of: first.turn, for: first.id).said == ["user a", "user b"])
         }
     }
 
@@ -86,16 +86,16 @@ import Testing
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
             // Its lease holds; and its own process knows whether it is at it.
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: true) == false)
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: false) == false)
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: true))
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false) == false)
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false) == false)
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
             #expect(
                 await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) } == .interrupted)
             let second = try await store.open("q")
             try await processes.kill(store)
             #expect(try await other.record(second).isAbandoned)
-            #expect(try await other.settleTurn(second.turn, isAbandoned: false))
+            #expect(try await other.settleTurn(second.turn, isAbandoned: false, isUnwanted: false))
             #expect(try await other.record(second).state == .interrupted)
         }
     }
@@ -106,8 +106,8 @@ import Testing
             let opened = try await store.open("p")
             let seed = [ModelMessage(role: "system", content: "s")]
             try await store.replaceConversation(appID: "app", with: seed)
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: false))
-            #expect(await relayCode { _ = try await store.history(of: opened.turn) } == .conversationReplaced)
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) } == .conversationReplaced)
             #expect(
                 await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) }
                     == .conversationReplaced)

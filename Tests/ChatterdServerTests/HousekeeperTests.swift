@@ -36,7 +36,7 @@ import Testing
             let opened = try await dead.open("p", onInterrupt: .regenerate)
             try await processes.kill(dead)
             let keeper = Self.keeper(of: processes) {
-                let adopted = try? await heir.adoptAbandoned(limit: 10)
+                let adopted = try? await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in })
                 #expect(adopted?.map(\.id) == [opened.id])
             }
             try await keeper.runRound()
@@ -52,7 +52,7 @@ import Testing
             let again = try await killed.open("p", appID: "again", onInterrupt: .regenerate)
             _ = try await killed.journal([opened.entry("half")])
             let keeper = Self.keeper(of: processes) {
-                _ = try? await processes.second.adoptAbandoned(limit: 10)
+                _ = try? await processes.second.adoptAbandoned(limit: 10, onClaim: { _, _ in })
             }
             try await keeper.takeOver()
             #expect(try await processes.second.record(opened).state == .interrupted)

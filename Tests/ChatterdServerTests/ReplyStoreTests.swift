@@ -124,14 +124,14 @@ import Testing
             try await dead.exchange("a", "1")
             let opened = try await dead.open("b", options: "\"seed\":1", onInterrupt: .regenerate)
             _ = try await dead.journal([opened.entry("half")])
-            #expect(try await heir.adoptAbandoned(limit: 10).isEmpty)
+            #expect(try await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in }).isEmpty)
             try await processes.kill(dead)
-            let adopted = try await heir.adoptAbandoned(limit: 10)
+            let adopted = try await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in })
             let again = try #require(adopted.first)
             #expect(adopted.count == 1 && again.id == opened.id && again.turn == opened.turn && again.attempt == 2)
             #expect(again.model == "m" && String(decoding: again.options, as: UTF8.self) == "\"seed\":1")
             #expect(again.history.said == ["user a", "assistant 1", "user b"])
-            #expect(try await processes.stores[2].adoptAbandoned(limit: 10).isEmpty)
+            #expect(try await processes.stores[2].adoptAbandoned(limit: 10, onClaim: { _, _ in }).isEmpty)
             #expect(try await heir.record(opened).isAbandoned == false)
             // Readers of the first attempt are told that it counts no more.
             let page = try await heir.readReply(try await heir.record(opened), from: ReplyPosition(text: 4))
@@ -158,12 +158,12 @@ import Testing
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             for attempt in 2...3 {
                 try await processes.kill(processes.stores[attempt - 2])
-                let adopted = try await processes.stores[attempt - 1].adoptAbandoned(limit: 1)
+                let adopted = try await processes.stores[attempt - 1].adoptAbandoned(limit: 1, onClaim: { _, _ in })
                 #expect(adopted.map(\.attempt) == [attempt])
             }
             try await processes.kill(processes.stores[2])
-            #expect(try await processes.stores[3].adoptAbandoned(limit: 1).isEmpty)
-            #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false))
+            #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
+            #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
         }
     }
 }

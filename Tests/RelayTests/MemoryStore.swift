@@ -71,7 +71,9 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
 
-    func adoptAbandoned(limit: Int) async throws(RelayError) -> [ReopenedTurn] {
+    func adoptAbandoned(
+        limit: Int, onClaim: (Turn, ReplyID) -> Void
+    ) async throws(RelayError) -> [ReopenedTurn] {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
         where reply.ending == nil && reply.onInterrupt == .regenerate && database.dead.contains(reply.holder) {
@@ -80,6 +82,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
             database.replies[id] = reply
             database.take(reply.turn, holder: process)
+            onClaim(reply.turn, id)
             adopted.append(
                 ReopenedTurn(
                     turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
@@ -140,7 +143,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         database.replies = database.replies.filter { $0.value.turn.appID != appID }
     }
 
-    func settleTurn(_ turn: Turn, isAbandoned: Bool) async throws(RelayError) -> Bool {
+    func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {
         let isLost = try await begin(.settleTurn)
         guard let prompt = database.prompt(of: turn) else { return true }
         if database.reply(to: turn) != nil { return true }
@@ -152,7 +155,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return true
     }
 
-    func history(of turn: Turn) async throws(RelayError) -> TurnHistory {
+    func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
         _ = try await begin(.history)
         return try read(turn)
     }

@@ -304,7 +304,10 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
             let isAbandoned = service.board.isAbandoned(earlier)
             do throws(RelayError) {
                 if try await service.store.settleTurn(
-                    earlier, isAbandoned: isAbandoned, isUnwanted: false) { return }
+                    earlier, isAbandoned: isAbandoned, isUnwanted: false)
+                {
+                    return
+                }
             } catch  where error.code == .replyNotStored {
                 // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
                 return

@@ -107,7 +107,9 @@ import Testing
             let seed = [ModelMessage(role: "system", content: "s")]
             try await store.replaceConversation(appID: "app", with: seed)
             #expect(try await store.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
-            #expect(await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) } == .conversationReplaced)
+            #expect(
+                await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) }
+                    == .conversationReplaced)
             #expect(
                 await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) }
                     == .conversationReplaced)

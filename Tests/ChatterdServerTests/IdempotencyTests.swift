@@ -94,12 +94,15 @@ import Testing
         }
     }
 
-    @Test func aHundredAtOnceOnTwoProcessesAreOne() async throws {
+    @Test func aHundredAtOnceOnThreeProcessesAreOne() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
-            defer { #expect(throws: Never.self) { try other.stop() } }
-            let clients = try (0..<100).map { try RawClient(port: $0 % 2 == 0 ? stage.port : other.port) }
+            let second = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            defer { #expect(throws: Never.self) { try second.stop() } }
+            let third = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            defer { #expect(throws: Never.self) { try third.stop() } }
+            let ports = [stage.port, second.port, third.port]
+            let clients = try (0..<100).map { try RawClient(port: ports[$0 % 3]) }
             for client in clients {
                 client.post("/llmchat", json: chatBody("app", "x"), fields: key("k"))
             }

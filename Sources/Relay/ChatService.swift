@@ -57,7 +57,7 @@ public final class ChatService: @unchecked Sendable {
         do throws(RelayError) {
             switch try await store.openTurn(opening) {
             case .opened(let turn, let history):
-                board.open(turn, key: key?.text)
+                board.open(turn, for: opening.id, key: key?.text)
                 let reopened = ReopenedTurn(
                     turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
                 return .started(
@@ -85,7 +85,7 @@ public final class ChatService: @unchecked Sendable {
             let turn = try await store.openAlternative(
                 to: reply, as: makeID(), model: model, onInterrupt: onInterrupt)
             let members = Self.members(of: turn)
-            board.open(turn.turn)
+            board.open(turn.turn, for: turn.id)
             return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
         } catch {
             board.giveUp(appID: reply.turn.appID)
@@ -96,7 +96,19 @@ public final class ChatService: @unchecked Sendable {
     /// Makes replies of dead processes again whose clients asked for that, a few at a time.
     public func adoptAbandoned() async throws(RelayError) {
         guard !isStopping else { return }
-        for turn in try await store.adoptAbandoned(limit: 16, onClaim: { turn, _ in board.adopt(turn) }) {
+        var claimed: [ReplyID: Turn] = [:]
+        // What was claimed, and will not be made for all that, is not to be taken for alive.
+        defer {
+            for (id, turn) in claimed {
+                board.close(turn, for: id)
+            }
+        }
+        let adopted = try await store.adoptAbandoned(limit: 16) { turn, id in
+            board.adopt(turn, for: id)
+            claimed[id] = turn
+        }
+        for turn in adopted {
+            claimed[turn.id] = nil
             let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
             scheduler.spawn { await reply.run() }
         }
@@ -142,7 +154,7 @@ public final class ChatService: @unchecked Sendable {
     func finished(_ reply: Reply) {
         replies[reply.id] = nil
         directory.remove(reply.id)
-        board.close(reply.turn)
+        board.close(reply.turn, for: reply.id)
     }
 
     /// The reply of that name, if this shard makes it.

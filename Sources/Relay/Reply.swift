@@ -290,11 +290,11 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         let wakeUp = WakeUp(of: self)
         defer {
             wakeUp.reply = nil
-            service.board.stopWaiting(turn, for: earlier)
+            service.board.stopWaiting(id, for: earlier)
         }
         while true {
             if let cancellation { throw cancellation }
-            let isOpenHere = service.board.whenClosed(earlier, for: turn) { [scheduler = service.scheduler] in
+            let isOpenHere = service.board.whenClosed(earlier, for: id) { [scheduler = service.scheduler] in
                 scheduler.run { wakeUp.reply?.wake() }
             }
             if isOpenHere {

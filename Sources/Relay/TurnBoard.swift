@@ -3,10 +3,15 @@ import Bytes
 /// The turns that are open in this process, on any shard: who is alive, and who waits for whom.
 public final class TurnBoard: Sendable {
     private struct Conversation {
-        /// Each with the key that it was asked for with; empty for none.
-        var open: [Int64: String] = [:]
-        /// By the turn that is waited for, then by the turn that waits.
-        var waiters: [Int64: [Int64: @Sendable () -> Void]] = [:]
+        /// The replies at each place, with the keys that they were asked for with; empty for none. A place can be used again
+        /// after a deletion, while the reply that had it before still ends.
+        var open: [Int64: [ReplyID: String]] = [:]
+        /// By the turn that is waited for, then by the reply that waits.
+        var waiters: [Int64: [ReplyID: @Sendable () -> Void]] = [:]
+
+        var count: Int { open.values.reduce(0) { $0 + $1.count } }
+
+        func knows(_ key: String) -> Bool { open.values.contains { $0.values.contains(key) } }
     }
 
     /// Places of one conversation that are taken for turns that are about to be opened.
@@ -56,9 +61,9 @@ public final class TurnBoard: Sendable {
                     .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
             }
             var promises = state.promised[appID] ?? Promises()
-            let open = state.conversations[appID]?.open ?? [:]
-            let ahead = open.count + promises.turns
-            let isKnown = key.map { promises.keys[$0] != nil || open.values.contains($0) } ?? false
+            let conversation = state.conversations[appID] ?? Conversation()
+            let ahead = conversation.count + promises.turns
+            let isKnown = key.map { promises.keys[$0] != nil || conversation.knows($0) } ?? false
             guard isKnown || ahead <= limits.waitingTurns else {
                 throw RelayError(
                     .overloaded,
@@ -82,32 +87,33 @@ public final class TurnBoard: Sendable {
     }
 
     /// Turns a promised place into an open turn.
-    func open(_ turn: Turn, key: String? = nil) {
+    func open(_ turn: Turn, for id: ReplyID, key: String? = nil) {
         state.withLock { state in
             state.endPromise(turn.appID, key: key)
-            state.conversations[turn.appID, default: Conversation()].open[turn.number] = key ?? ""
+            state.conversations[turn.appID, default: Conversation()].open[turn.number, default: [:]][id] = key ?? ""
         }
     }
 
     /// Takes in a turn that another process has left behind; no limit holds it up.
-    func adopt(_ turn: Turn) {
+    func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
             state.count += 1
-            state.conversations[turn.appID, default: Conversation()].open[turn.number] = ""
+            state.conversations[turn.appID, default: Conversation()].open[turn.number, default: [:]][id] = ""
         }
     }
 
-    /// Takes a turn off the board, and wakes who waits for it.
-    func close(_ turn: Turn) {
+    /// Takes the turn of a reply off the board, and wakes who waits for it.
+    func close(_ turn: Turn, for id: ReplyID) {
         let waiters = state.withLock { state in
-            guard state.conversations[turn.appID]?.open.removeValue(forKey: turn.number) != nil else {
-                return [Int64: @Sendable () -> Void]()
-            }
+            guard var conversation = state.conversations[turn.appID],
+                conversation.open[turn.number]?.removeValue(forKey: id) != nil
+            else { return [ReplyID: @Sendable () -> Void]() }
             state.count -= 1
-            let waiters = state.conversations[turn.appID]?.waiters.removeValue(forKey: turn.number) ?? [:]
-            if state.conversations[turn.appID]?.open.isEmpty == true {
-                state.conversations[turn.appID] = nil
+            if conversation.open[turn.number]?.isEmpty == true {
+                conversation.open[turn.number] = nil
             }
+            let waiters = conversation.waiters.removeValue(forKey: turn.number) ?? [:]
+            state.conversations[turn.appID] = conversation.open.isEmpty ? nil : conversation
             return waiters
         }
         for wake in waiters.values {
@@ -123,21 +129,21 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Has `wake` called once, from any thread, when a turn of this process is closed; replaces an earlier wish of `waiter`.
+    /// Has `wake` called once, from any thread, when a reply at that place is closed; replaces an earlier wish of `waiter`.
     ///
     /// - Returns: whether the turn is open here, and `wake` will be called.
-    func whenClosed(_ turn: Turn, for waiter: Turn, wake: @escaping @Sendable () -> Void) -> Bool {
+    func whenClosed(_ turn: Turn, for waiter: ReplyID, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard state.conversations[turn.appID]?.open[turn.number] != nil else { return false }
-            state.conversations[turn.appID]?.waiters[turn.number, default: [:]][waiter.number] = wake
+            state.conversations[turn.appID]?.waiters[turn.number, default: [:]][waiter] = wake
             return true
         }
     }
 
     /// Forgets what `waiter` asked for with `whenClosed`.
-    func stopWaiting(_ waiter: Turn, for turn: Turn) {
+    func stopWaiting(_ waiter: ReplyID, for turn: Turn) {
         state.withLock { state in
-            _ = state.conversations[turn.appID]?.waiters[turn.number]?.removeValue(forKey: waiter.number)
+            _ = state.conversations[turn.appID]?.waiters[turn.number]?.removeValue(forKey: waiter)
         }
     }
 }

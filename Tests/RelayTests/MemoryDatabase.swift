@@ -64,6 +64,11 @@ final class MemoryDatabase: @unchecked Sendable {
         }
     }
 
+    /// Removes a conversation; the places of the next of that name begin at 1 again.
+    func delete(_ appID: String) {
+        conversations[appID] = nil
+    }
+
     func reply(to turn: Turn) -> Row? { rows(turn.appID).first { $0.seq == turn.number } }
 
     func prompt(of turn: Turn) -> Row? {

@@ -76,7 +76,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     ) async throws(RelayError) -> [ReopenedTurn] {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
-        where reply.ending == nil && reply.onInterrupt == .regenerate && database.dead.contains(reply.holder) {
+        where adopted.count < limit && reply.ending == nil && reply.onInterrupt == .regenerate && database.dead.contains(reply.holder) {
             reply.holder = process
             reply.attempt += 1
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
@@ -139,7 +139,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     func deleteConversation(appID: String) async throws(RelayError) {
-        database.replace(appID, with: [])
+        database.delete(appID)
         database.replies = database.replies.filter { $0.value.turn.appID != appID }
     }
 
@@ -157,13 +157,14 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
         _ = try await begin(.history)
+        guard database.replies[id]?.turn == turn else { throw RelayError(.conversationReplaced, "replaced") }
         return try read(turn)
     }
 
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let isLost = try await begin(.closeTurn)
         guard !refused.contains(.closeTurn) else { throw Self.refusal }
-        guard database.prompt(of: turn) != nil, var stored = database.replies[reply.id] else {
+        guard database.replies[reply.id]?.turn == turn, database.prompt(of: turn) != nil, var stored = database.replies[reply.id] else {
             throw RelayError(.conversationReplaced, "replaced")
         }
         if let there = database.reply(to: turn) {

@@ -133,6 +133,12 @@ final class TestRelay {
         post.id.flatMap { database.replies[$0] }.map { String(decoding: $0.page.text, as: UTF8.self) }
     }
 
+    /// Removes the conversation.
+    func delete() {
+        Task(executorPreference: shard) { [service] in try? await service.deleteConversation(appID: "app") }
+        clock.settle()
+    }
+
     /// Replaces a conversation, and gives what came of it.
     @discardableResult
     func replace(with text: String) -> Post {

@@ -119,6 +119,46 @@ struct TurnOrderTests {
         #expect(try relay.answer().prompts == ["system: Be brief.", "user: two"])
     }
 
+    @Test func aPlaceThatIsUsedAgainAfterADeletionIsAnotherTurn() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let old = relay.post("old")
+        try relay.answer().say("gone")
+        relay.delete()
+        let new = relay.post("new")
+        try #require(old.reply?.turn == new.reply?.turn)
+        relay.clock.advance(by: .seconds(1))
+        #expect(old.code == .conversationReplaced && old.isOver)
+        #expect(relay.board.count == 1)
+        let waiting = relay.post("next")
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.model.generations.count == 2)
+        try relay.complete("1")
+        #expect(new.isComplete)
+        #expect(try relay.answer().prompts == ["user: new", "assistant: 1", "user: next"])
+        try relay.complete("2")
+        #expect(waiting.isComplete)
+        #expect(relay.board.count == 0)
+    }
+
+    @Test func aTurnThatWaitedIsNotAskedWithAnotherConversationsPrompts() throws {
+        let relay = TestRelay()
+        relay.post("old")
+        let waiting = relay.post("old too")
+        relay.delete()
+        let first = relay.post("new")
+        let second = relay.post("new too")
+        try #require(waiting.reply?.turn == second.reply?.turn)
+        try relay.answer(0).finish()
+        relay.clock.settle()
+        try relay.answer(1).finish()
+        relay.clock.settle()
+        #expect(first.isComplete)
+        #expect(waiting.code == .conversationReplaced)
+        #expect(relay.model.generations.count == 3)
+        #expect(try relay.answer().prompts == ["user: new", "assistant: ", "user: new too"])
+    }
+
     @Test func aTurnThatWaitedIsNotAskedOnceItsConversationWasReplaced() throws {
         let relay = TestRelay()
         relay.post("one")

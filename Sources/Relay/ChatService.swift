@@ -201,7 +201,16 @@ public final class ChatService: @unchecked Sendable {
         switch signal.kind {
         case .stop: reply.stop()
         case .read: reply.isReadElsewhere()
-        case .gone: reply.isGone()
+        case .gone: scheduler.spawn { [self] in reply.isGone(isTaken: await isKept(signal.id)) }
+        }
+    }
+
+    /// Whether a reply that this process has lost is still there; if nobody can tell, it is taken to be.
+    private func isKept(_ id: ReplyID) async -> Bool {
+        do throws(RelayError) {
+            return try await store.findReply(id) != nil
+        } catch {
+            return true
         }
     }
 

@@ -239,11 +239,11 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         cancel(Self.stopped)
     }
 
-    /// The store has no such reply in the making any more.
-    func isGone() {
-        cancel(
-            RelayError(
-                .conversationReplaced, "The conversation was replaced or deleted while the answer was being made."))
+    /// The store has no such reply in the making for this process any more.
+    ///
+    /// - Parameter isTaken: whether it is still there: another process has it.
+    func isGone(isTaken: Bool) {
+        cancel(isTaken ? .takenMeanwhile : .goneMeanwhile)
     }
 
     /// Whether a stop of the server should cut short what the reply is waiting for.

@@ -26,6 +26,9 @@ extension RelayError {
     /// The conversation of a reply is gone.
     static let goneMeanwhile = RelayError(
         .conversationReplaced, "The conversation was replaced or deleted while the answer was being made.")
+    /// Another process took the reply for that of a dead one.
+    static let takenMeanwhile = RelayError(
+        .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
 }
 
 extension OllamaAnswer {

@@ -123,6 +123,21 @@ struct JournalTests {
         #expect(try relay.answer().isCancelled)
     }
 
+    @Test func aReplyThatAnotherProcessHasTakenSaysThatItWasInterrupted() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi", onInterrupt: .regenerate)
+        relay.database.dead = [1]
+        stranger.adopt()
+        try relay.answer().say("one ")
+        relay.clock.advance(by: Self.round)
+        #expect(post.code == .interrupted && post.isOver)
+        #expect(try relay.answer().isCancelled)
+        try stranger.complete("two")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: two [complete]"])
+    }
+
     @Test func aStopFromAnotherProcessArrivesWithinATick() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()

@@ -41,17 +41,24 @@ extension ChatService {
             }
         }
         let watch = ReplyWatch(on: scheduler) { [unowned self] in followers[id]?.poke() }
+        surroundings.onPresence = { isRead in
+            home?.scheduler.run {
+                if isRead {
+                    home?.reply(id)?.watch(watch)
+                } else {
+                    home?.reply(id)?.stopWatching(watch)
+                }
+            }
+        }
         surroundings.onIdle = { [unowned self] in
             followers[id] = nil
             watch.cancel()
-            home?.scheduler.run { home?.reply(id)?.stopWatching(watch) }
         }
         let follower = ReplyFollower(
             from: position, tick: home == nil ? limits.journalTick : nil,
             lines: ReplyLines(model: record.model, createdAt: record.createdAt * 1000), surroundings: surroundings,
             scheduler: scheduler, limits: limits)
         followers[id] = follower
-        home?.scheduler.run { home?.reply(id)?.watch(watch) }
         return follower
     }
 

@@ -44,6 +44,8 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     private var watches: [ReplyWatch] = []
     private let lines: ReplyLines
     private var graceAlarm: (any Alarm)?
+    /// Up to when somebody counts as reading in another process.
+    private var readElsewhereUntil: UInt64 = 0
 
     private var cancellation: RelayError?
     private var generated: CheckedContinuation<RelayError?, Never>?
@@ -128,29 +130,30 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     private func checkReaders() {
         guard readerCount == 0, watches.isEmpty, ending == nil else { return }
         release()
-        guard case .cancel(let grace) = onDisconnect else { return }
+        guard case .cancel(let policy) = onDisconnect else { return }
+        let grace = policy + readElsewhere
         guard grace > .zero else {
-            cancel(Self.abandoned)
+            cancel(.abandoned)
             return
         }
-        setGrace(grace)
-    }
-
-    /// Somebody reads it in another process.
-    func isReadElsewhere() {
-        guard readerCount == 0, watches.isEmpty, ending == nil, case .cancel(let grace) = onDisconnect else { return }
-        setGrace(ReplySignal.readLifetime + grace)
-    }
-
-    private func setGrace(_ grace: Duration) {
         if graceAlarm == nil {
-            graceAlarm = service.scheduler.makeAlarm { [unowned self] in cancel(Self.abandoned) }
+            graceAlarm = service.scheduler.makeAlarm { [unowned self] in cancel(.abandoned) }
         }
         graceAlarm?.set(after: grace)
     }
 
-    private static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
-    private static let stopped = RelayError(.cancelled, "The reply was stopped.")
+    /// Somebody reads it in another process.
+    func isReadElsewhere() {
+        readElsewhereUntil = service.scheduler.now() + UInt64(ReplySignal.readLifetime / .nanoseconds(1))
+        letFullReadersFallBehind()
+        checkReaders()
+    }
+
+    /// How much longer somebody counts as reading in another process.
+    private var readElsewhere: Duration {
+        let now = service.scheduler.now()
+        return readElsewhereUntil > now ? .nanoseconds(Int64(readElsewhereUntil - now)) : .zero
+    }
 
     private func release() {
         guard isHeld else { return }
@@ -162,7 +165,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
 
     /// A reader can take no more for now: if it is the only one, the model waits for it.
     private func full(_ subscription: ReplySubscription) {
-        guard readerCount == 1, watches.isEmpty else {
+        guard readerCount == 1, watches.isEmpty, readElsewhere == .zero else {
             subscription.fallBehind()
             return
         }
@@ -236,7 +239,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
 
     /// Somebody wants it to end here.
     func stop() {
-        cancel(Self.stopped)
+        cancel(.stopped)
     }
 
     /// The store has no such reply in the making for this process any more.
@@ -442,15 +445,5 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         guard case .generating = phase else { return }
         phase = .storing
         generated.take()?.resume(returning: error.map { RelayError($0) })
-    }
-}
-
-/// How the board, from any thread, reaches a reply that waits. Its reply is touched on the reply's shard only.
-private final class WakeUp: @unchecked Sendable {
-    /// Nothing once the wait is over: the last reference to a reply must not end on another shard.
-    var reply: Reply?
-
-    init(of reply: Reply) {
-        self.reply = reply
     }
 }

@@ -12,6 +12,8 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         var pull: (ReplyPosition) async throws(RelayError) -> ReplyPage
         /// Tells the process that makes the reply that it is read here; called every four seconds while it is.
         var keepAlive: () -> Void = {}
+        /// Tells that the first reader has come, or the last one has left.
+        var onPresence: (_ isRead: Bool) -> Void = { _ in }
         /// Tells that there have been no readers for a while; it may be let go.
         var onIdle: () -> Void = {}
     }
@@ -76,6 +78,7 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
             reader, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
         readers += 1
         if readers == 1 {
+            surroundings.onPresence(true)
             tellPresence()
         }
         subscription.start()
@@ -114,6 +117,7 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     func left(_ subscription: ReplySubscription) {
         readers -= 1
         if readers == 0 {
+            surroundings.onPresence(false)
             presenceAlarm?.set(after: Self.idleTime)
         }
     }

@@ -45,6 +45,63 @@ struct LeavingTests {
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [cancelled]"])
     }
 
+    @Test func theLastReaderOnAnotherShardIsMissedAtOnce() throws {
+        let relay = Self.relay(grace: .zero)
+        let other = relay.sibling()
+        let post = relay.post("Hi")
+        let reader = try other.read(post)
+        post.subscription?.readerLeft()
+        relay.clock.advance(by: .seconds(60))
+        #expect(try relay.answer().isCancelled == false)
+        other.subscription(of: reader)?.readerLeft()
+        relay.clock.settle()
+        #expect(try relay.answer().isCancelled)
+        #expect(post.isOver)
+    }
+
+    @Test func whoComesBackOnAnotherShardHearsWhatIsSaidFromThenOn() throws {
+        let relay = Self.relay(grace: .seconds(30))
+        let other = relay.sibling()
+        let post = relay.post("Hi")
+        let reader = try other.read(post)
+        other.subscription(of: reader)?.readerLeft()
+        relay.clock.settle()
+        try relay.answer().say("one ")
+        let again = try other.read(post)
+        try relay.complete("two")
+        #expect(again.text == "one two" && again.isDone)
+    }
+
+    @Test func aReaderInAnotherProcessIsNotForgottenWhenTheOneHereLeaves() throws {
+        let relay = Self.relay(grace: .zero)
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        _ = try stranger.read(post)
+        relay.clock.advance(by: .seconds(1))
+        relay.database.signals = [:]
+        post.subscription?.readerLeft()
+        relay.clock.advance(by: .seconds(8))
+        #expect(try relay.answer().isCancelled == false)
+    }
+
+    @Test func aFullReaderDoesNotHoldBackOneInAnotherProcess() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        post.reader.isFull = true
+        try relay.answer().say("one ")
+        #expect(try relay.answer().isPaused)
+        let reader = try stranger.read(post)
+        relay.clock.advance(by: .seconds(1))
+        #expect(try relay.answer().isPaused == false)
+        try relay.answer().say("two ")
+        #expect(try relay.answer().isPaused == false)
+        relay.clock.advance(by: .seconds(1))
+        #expect(reader.text == "one two ")
+    }
+
     @Test func aClientThatLeavesWhileItsTurnWaitsGivesItUp() throws {
         let relay = Self.relay(grace: .zero)
         relay.post("one")

@@ -16,6 +16,8 @@ public final class ChatService: @unchecked Sendable {
     private var isEnding = false
     /// The replies that this shard makes.
     private var replies: [ReplyID: Reply] = [:]
+    /// The first reply that the journal's last round had no room for.
+    private var notJournalled: ReplyID?
     /// The replies that are made elsewhere, and read here.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -182,10 +184,22 @@ public final class ChatService: @unchecked Sendable {
 
     // MARK: - The journal
 
-    /// What the replies of this shard have grown by.
-    func journalEntries() -> [JournalEntry] {
+    /// What the replies of this shard have grown by, up to about `limit` bytes; those that are left out come first next time.
+    func journalEntries(limit: Int) -> [JournalEntry] {
         let now = scheduler.now()
-        return replies.values.compactMap { $0.journalEntry(at: now) }
+        let start = notJournalled.take().flatMap { replies.index(forKey: $0) } ?? replies.startIndex
+        var entries: [JournalEntry] = []
+        var left = limit
+        for (id, reply) in [replies[start...], replies[..<start]].joined() {
+            guard left > 0 else {
+                notJournalled = id
+                break
+            }
+            guard let entry = reply.journalEntry(at: now) else { continue }
+            left -= entry.page.end.total - entry.page.start.total
+            entries.append(entry)
+        }
+        return entries
     }
 
     /// Entries of this shard are in the store, or could not be written.

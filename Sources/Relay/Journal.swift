@@ -4,11 +4,18 @@ import Bytes
 ///
 /// It runs while replies are being made, on the shard of its first service; the others are asked, each on its own.
 public final class Journal: @unchecked Sendable {
+    /// The bytes of one round, about: what is more waits for the next one.
+    private static let roundLimit = 16 << 20
+    /// The longest pause between two rounds while the store is away.
+    private static let longestPause = Duration.seconds(2)
+
     private let services: [ChatService]
     private let home: ChatService
     private let tick: Duration
     private let isRunning = Lock(false)
     private var alarm: (any Alarm)?
+    /// The time to the next round: the tick, or longer while the store is away.
+    private var pause: Duration
     /// A round is on its way.
     private var isBusy = false
     /// Somebody has so much to journal that the next round is not to wait.
@@ -22,6 +29,7 @@ public final class Journal: @unchecked Sendable {
         self.services = services
         self.home = home
         self.tick = tick
+        pause = tick
     }
 
     /// Begins its rounds unless they go on already. From any thread.
@@ -35,9 +43,10 @@ public final class Journal: @unchecked Sendable {
         }
     }
 
-    /// Begins the next round at once. From any thread.
+    /// Begins the next round at once, unless the store is away. From any thread.
     func hurry() {
         home.scheduler.run { [self] in
+            guard pause == tick else { return }
             guard !isBusy else {
                 isUrgent = true
                 return
@@ -50,12 +59,13 @@ public final class Journal: @unchecked Sendable {
         if alarm == nil {
             alarm = home.scheduler.makeAlarm { [unowned self] in collect() }
         }
-        alarm?.set(after: tick)
+        alarm?.set(after: pause)
     }
 
     private func collect() {
         guard !isBusy else { return }
         guard home.board.count > 0 else {
+            pause = tick
             isRunning.withLock { $0 = false }
             // A turn may have been opened before that.
             if home.board.count > 0 {
@@ -66,7 +76,7 @@ public final class Journal: @unchecked Sendable {
         isBusy = true
         for service in services {
             service.scheduler.run { [self] in
-                let entries = service.journalEntries()
+                let entries = service.journalEntries(limit: Self.roundLimit / services.count)
                 home.scheduler.run { [self] in take(entries, from: service) }
             }
         }
@@ -97,8 +107,10 @@ public final class Journal: @unchecked Sendable {
             service.scheduler.run { service.receive(signal) }
         }
         isBusy = false
-        if isUrgent, isWritten {
-            isUrgent = false
+        pause = isWritten ? tick : max(tick, min(pause * 2, Self.longestPause))
+        let isUrgent = isUrgent && isWritten
+        self.isUrgent = false
+        if isUrgent {
             collect()
         } else {
             arm()

@@ -65,6 +65,7 @@ struct JournalTests {
             try relay.answer().say(piece)
             relay.clock.advance(by: Self.round)
         }
+        relay.clock.advance(by: .seconds(2))
         #expect(relay.journalled(post) == "abcde")
         try relay.answer().finish()
         relay.clock.settle()
@@ -94,6 +95,39 @@ struct JournalTests {
         try relay.answer().say(String(repeating: "x", count: 2 << 20))
         relay.clock.settle()
         #expect(relay.store.count(.journal) == 1)
+    }
+
+    @Test func aStoreThatIsAwayIsNotAskedAtEachTick() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        relay.clock.advance(by: Self.round)
+        relay.store.isAway = true
+        let before = relay.store.count(.journal)
+        for _ in 0..<100 {
+            try relay.answer().say(String(repeating: "x", count: 100_000))
+            relay.clock.advance(by: .milliseconds(100))
+        }
+        // After 0.2, 0.6, 1.4, 3, 5, 7, 9 seconds.
+        #expect(relay.store.count(.journal) - before <= 8)
+        relay.store.isAway = false
+        relay.clock.advance(by: .seconds(2))
+        #expect(relay.journalled(post)?.count == 10_000_000)
+        try relay.answer().say("y")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.journalled(post)?.count == 10_000_001)
+    }
+
+    @Test func oneRoundOfTheJournalIsNotTooLarge() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let posts = (0..<20).map { relay.post("Hi", appID: "a\($0)") }
+        for answer in relay.model.generations {
+            answer.say(String(repeating: "x", count: 1 << 20))
+        }
+        relay.clock.advance(by: .seconds(1))
+        #expect(relay.store.journalSizes.allSatisfy { $0 <= 16 << 20 })
+        #expect(posts.allSatisfy { relay.journalled($0)?.count == 1 << 20 })
     }
 
     @Test func aLateReaderGetsWhatMemoryHasLetGo() throws {

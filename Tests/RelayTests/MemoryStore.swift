@@ -30,6 +30,8 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     /// What is never taken.
     var refused: Set<StoreCall> = []
     private(set) var calls: [StoreCall] = []
+    /// The bytes of each call that journals.
+    private(set) var journalSizes: [Int] = []
     private var hanging: [(StoreCall, CheckedContinuation<Void, Never>)] = []
 
     init(_ database: MemoryDatabase, process: Int) {
@@ -93,6 +95,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
         let isLost = try await begin(.journal)
+        journalSizes.append(entries.reduce(0) { $0 + $1.page.end.total - $1.page.start.total })
         var signals = database.signals[process] ?? []
         for entry in entries {
             guard var reply = database.replies[entry.id], reply.ending == nil, reply.holder == process else {

@@ -11,6 +11,9 @@ public final class ChatService: @unchecked Sendable {
     let scheduler: Scheduler
     /// The process's journal; set before the first prompt.
     public var journal: Journal?
+    /// The replies of dead processes that are made again at once.
+    private static let adoptions = 16
+
     private let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
     private var isEnding = false
@@ -97,7 +100,8 @@ public final class ChatService: @unchecked Sendable {
 
     /// Makes replies of dead processes again whose clients asked for that, a few at a time.
     public func adoptAbandoned() async throws(RelayError) {
-        guard !isStopping else { return }
+        let room = min(Self.adoptions, limits.replies - board.count)
+        guard !isStopping, room > 0 else { return }
         var claimed: [ReplyID: Turn] = [:]
         // What was claimed, and will not be made for all that, is not to be taken for alive.
         defer {
@@ -105,7 +109,7 @@ public final class ChatService: @unchecked Sendable {
                 board.close(turn, for: id)
             }
         }
-        let adopted = try await store.adoptAbandoned(limit: 16) { turn, id in
+        let adopted = try await store.adoptAbandoned(limit: room) { turn, id in
             board.adopt(turn, for: id)
             claimed[id] = turn
         }

@@ -94,7 +94,7 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Takes in a turn that another process has left behind; no limit holds it up.
+    /// Takes in a turn that another process has left behind.
     func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
             state.count += 1

@@ -28,6 +28,26 @@ struct LimitTests {
         #expect(relay.post("3", appID: "c").refusal == nil)
     }
 
+    @Test func repliesOfDeadProcessesAreTakenInOnlyAsFarAsThereIsRoom() throws {
+        var limits = RelayLimits()
+        limits.replies = 4
+        let relay = TestRelay(limits)
+        let heir = relay.stranger()
+        for index in 0..<4 {
+            relay.post("Hi", appID: "a\(index)", onInterrupt: .regenerate)
+        }
+        heir.post("Hi")
+        relay.database.dead = [1]
+        heir.adopt()
+        #expect(heir.model.generations.count == 4)
+        #expect(heir.board.count == 4)
+        heir.adopt()
+        #expect(heir.board.count == 4)
+        try heir.complete("done")
+        heir.adopt()
+        #expect(heir.model.generations.count == 5)
+    }
+
     @Test func aPromptThatIsBeingStoredCountsToo() {
         var limits = RelayLimits()
         limits.waitingTurns = 0

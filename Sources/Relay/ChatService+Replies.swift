@@ -27,7 +27,15 @@ extension ChatService {
         let home = directory[id]
         var surroundings = ReplyFollower.Surroundings(
             pull: { [unowned self] position async throws(RelayError) in
-                let page = try await page(of: record, from: position)
+                let isMadeHere = directory[id] != nil
+                let page: ReplyPage
+                do throws(RelayError) {
+                    page = try await self.page(of: record, from: position)
+                } catch {
+                    throw isStopping && !isMadeHere ? Self.ending : error
+                }
+                // Who reads a reply of another process can go on there.
+                if isStopping, !isMadeHere, page.ending == nil { throw Self.ending }
                 if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
                     // Its shard has let it go without an end: nobody here will tell when there is more.
                     follower.tick = limits.journalTick
@@ -109,7 +117,9 @@ extension ChatService {
     ///
     /// A reply that was there once, and is gone, ends so for all who read it.
     func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        if let home = directory[record.id], let page = await home.memoryPage(of: record.id, from: position, for: self) {
+        // What is stored is whole; memory may still wait to hear of that.
+        if record.state == nil, let home = directory[record.id],
+            let page = await home.memoryPage(of: record.id, from: position, for: self) {
             return page
         }
         do throws(RelayError) {

@@ -234,9 +234,12 @@ public final class ChatService: @unchecked Sendable {
 
     // MARK: - Stopping
 
-    /// Takes no more prompts; replies that are running go on.
+    /// Takes no more prompts; replies that are running go on. Who reads replies of other processes is sent away.
     public func stopAccepting() {
         isStopping = true
+        for follower in followers.values {
+            follower.lookNow()
+        }
         for reply in replies.values {
             // Who waits for a store that is away must not hold up the stop.
             reply.wake()
@@ -251,7 +254,7 @@ public final class ChatService: @unchecked Sendable {
         }
     }
 
-    private static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
+    static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
 
     private func refuseWhenStopping() throws(RelayError) {
         guard !isStopping else {

@@ -176,7 +176,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         if let page = memoryPage(from: position) { return page }
-        return try await service.store.readReply(record, from: position)
+        return try await service.page(of: record, from: position)
     }
 
     /// Reads on from a position; nothing when that is not in memory.

@@ -93,6 +93,12 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         }
     }
 
+    /// Reads at once, even if it waits for a store that is away.
+    func lookNow() {
+        isPausing = false
+        poke()
+    }
+
     // MARK: - Readers
 
     func attach(_ subscription: ReplySubscription) {

@@ -263,6 +263,38 @@ struct JournalTests {
         #expect(relay.database.transcript() == ["user: Hi", "assistant: found [complete]"])
     }
 
+    @Test func aReaderThatCatchesUpIsToldThatTheConversationIsGone() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        let late = try relay.read(post)
+        late.isFull = true
+        for _ in 0..<40 {
+            try relay.answer().say(String(repeating: "lorem ipsum ", count: 1000))
+            relay.clock.advance(by: Self.round)
+        }
+        relay.delete()
+        late.isFull = false
+        relay.subscription(of: late)?.readerCanTakeMore()
+        relay.clock.settle()
+        #expect(late.ends.map(\.?.code) == [.conversationReplaced] && late.endings.count == 1)
+    }
+
+    @Test func whatTheStoreHasWholeIsReadWhole() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi")
+        // It is stored, but the reply does not know yet.
+        relay.store.faults[.closeTurn] = [.lost]
+        let line = #"{"model":"m","message":{"role":"assistant","content":"all"},"done":true,"done_reason":"stop"}"#
+        try relay.answer().send(line)
+        try relay.answer().end(nil)
+        relay.clock.settle()
+        #expect(!post.isOver)
+        let page = try relay.readWhole(post)
+        #expect(String(decoding: page.text, as: UTF8.self) == "all")
+        #expect(page.ending?.state == .complete)
+    }
+
     @Test func aReplyThatIsToBeFinishedNeedsNoReader() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onDisconnect: .finish)

@@ -30,6 +30,38 @@ struct StopTests {
         #expect(relay.board.count == 0)
     }
 
+    @Test(arguments: [false, true])
+    func whoReadsAReplyOfAnotherProcessIsNotWaitedFor(isStoreAway: Bool) throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("one")
+        try relay.answer().say("par")
+        relay.clock.advance(by: .seconds(1))
+        let reader = try stranger.read(post)
+        relay.clock.advance(by: .seconds(1))
+        stranger.store.isAway = isStoreAway
+        relay.clock.advance(by: .seconds(1))
+        stranger.service.stopAccepting()
+        relay.clock.settle()
+        #expect(reader.ends.map(\.?.code) == [.shuttingDown] && reader.endings.isEmpty)
+        #expect(reader.text == "par")
+        #expect(!post.isOver)
+    }
+
+    @Test func whoReadsAReplyOfAnotherShardReadsItsEnd() throws {
+        let relay = TestRelay()
+        let other = relay.sibling()
+        let post = relay.post("one")
+        let reader = try other.read(post)
+        relay.service.stopAccepting()
+        other.service.stopAccepting()
+        relay.clock.settle()
+        #expect(reader.ends.isEmpty)
+        try relay.complete("1")
+        #expect(reader.text == "1" && reader.isDone)
+    }
+
     @Test func aReplyThatIsBeingStoredIsWaitedFor() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.hang]

@@ -106,6 +106,18 @@ final class TestRelay {
         return reader
     }
 
+    /// Reads all there is of the reply to a post.
+    func readWhole(_ post: Post) throws -> ReplyPage {
+        let id = try #require(post.id)
+        let found = Found()
+        Task(executorPreference: shard) { [service] in
+            guard let record = try? await service.find(id) else { return }
+            found.page = try? await service.readWhole(record)
+        }
+        clock.settle()
+        return try #require(found.page)
+    }
+
     /// The subscription of such a reader.
     func subscription(of reader: RecordingReader) -> ReplySubscription? {
         subscriptions.byReader[ObjectIdentifier(reader)]
@@ -177,6 +189,10 @@ struct NoAnswer: Error {}
 /// What came of a stop.
 final class Stopped: @unchecked Sendable {
     fileprivate(set) var record: ReplyRecord?
+}
+
+private final class Found: @unchecked Sendable {
+    var page: ReplyPage?
 }
 
 private final class Subscriptions: @unchecked Sendable {

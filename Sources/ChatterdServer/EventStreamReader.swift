@@ -63,7 +63,7 @@ final class EventStreamReader: ReplyReader {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        let event = LastEvent(of: ending, model: model)
+        let event = LastEvent(of: ending)
         if let error = event.error {
             responder.annotate(error)
         }

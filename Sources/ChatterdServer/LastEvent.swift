@@ -2,20 +2,16 @@ import Bytes
 import LanguageModels
 import Relay
 
-/// The data of the event that says how a reply ended, also of one whose process died before it could say so.
+/// The data of the event that says how a reply ended.
 struct LastEvent {
     /// A JSON object on one line.
     let data: [UInt8]
     /// What it says went wrong, if it is an `error` event.
     let error: RelayError?
 
-    init(of ending: ReplyEnding, model: String) {
-        if ending.lastEvent.isEmpty {
-            self = ending.isError ? LastEvent(Self.silence, model: model) : LastEvent(model: model)
-        } else {
-            data = ending.lastEvent
-            error = ending.isError ? ending.cause ?? Self.error(in: ending.lastEvent.span) : nil
-        }
+    init(of ending: ReplyEnding) {
+        data = ending.lastEvent
+        error = ending.isError ? ending.cause ?? Self.error(in: ending.lastEvent.span) : nil
     }
 
     /// An `error` event that both generations of the course's clients can read.
@@ -26,19 +22,9 @@ struct LastEvent {
         self.error = error
     }
 
-    private init(model: String) {
-        var data = ByteBuffer()
-        OllamaAnswer(model: model).appendEnd(
-            at: WallClock.nanoseconds(), doneReason: "stop", promptTokens: nil, answerTokens: nil, to: &data)
-        self.data = data.array
-        error = nil
-    }
-
-    private static let silence = RelayError(.interrupted, "The answer broke off here, because the server was stopped.")
-
     private static func error(in data: Span<UInt8>) -> RelayError {
         var code = RelayError.Code.internal
-        var message = silence.message
+        var message = "The answer broke off here."
         JSONMembers.forEach(of: data) { reader, key, value in
             let text = data.extracting(value)
             guard text[0] == UInt8(ascii: "\"") else { return }

@@ -33,7 +33,7 @@ struct ReplyDocument {
             assistantSaying: page.text.span, thinking: page.thinking.span, toolCalls: page.toolCalls.span)
         json.append(state == nil ? ",\"done\":false" : ",\"done\":true")
         if let ending = page.ending {
-            append(membersOf: LastEvent(of: ending, model: reply.model).data.span)
+            append(membersOf: ending.lastEvent.span)
         }
         json.append("}")
     }

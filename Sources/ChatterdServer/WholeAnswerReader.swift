@@ -61,7 +61,7 @@ final class WholeAnswerReader: ReplyReader {
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
         defer { finish() }
-        let event = LastEvent(of: ending, model: model)
+        let event = LastEvent(of: ending)
         if let error = event.error {
             responder.refuse(error, fields: location)
         } else if let body = object(endingWith: event.data.span) {

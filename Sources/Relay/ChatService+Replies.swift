@@ -64,13 +64,16 @@ extension ChatService {
         }
         let follower = ReplyFollower(
             from: position, tick: home == nil ? limits.journalTick : nil,
-            lines: ReplyLines(model: record.model, createdAt: record.createdAt * 1000), surroundings: surroundings,
-            scheduler: scheduler, limits: limits)
+            lines: lines(of: record), surroundings: surroundings, scheduler: scheduler, limits: limits)
         followers[id] = follower
         return follower
     }
 
-    /// All there is of a reply, with its ending if it is over.
+    private func lines(of record: ReplyRecord) -> ReplyLines {
+        ReplyLines(model: record.model, createdAt: record.createdAt * 1000)
+    }
+
+    /// All there is of a reply, with its ending if it is over; the last event is without text of its own.
     public func readWhole(_ record: ReplyRecord) async throws(RelayError) -> ReplyPage {
         var whole = ReplyPage(start: ReplyPosition(attempt: record.attempt))
         while true {
@@ -84,7 +87,11 @@ extension ChatService {
                 whole.toolCalls += page.toolCalls
                 whole.ending = page.ending
             }
-            if whole.ending != nil || page.isEmpty { return whole }
+            if let ending = whole.ending {
+                whole.ending = lines(of: record).ending(ending)
+                return whole
+            }
+            if page.isEmpty { return whole }
         }
     }
 

@@ -400,10 +400,16 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
 
     private func tellEnd(_ ending: ReplyEnding) {
         guard self.ending == nil else { return }
+        // An error does not carry what a last line did that could not be stored: a page brings it.
+        let isHidden = ending.state != .complete && content.visible != content.end
         content.showAll()
         phase = .ended(ending)
         for subscription in audience.members {
-            subscription.receive(ending: ending, at: endPosition)
+            if isHidden {
+                subscription.fallBehind()
+            } else {
+                subscription.receive(ending: ending, at: endPosition)
+            }
         }
         poke()
     }

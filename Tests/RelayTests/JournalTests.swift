@@ -295,6 +295,18 @@ struct JournalTests {
         #expect(page.ending?.state == .complete)
     }
 
+    @Test func aReplyThatIsReadWholeHasALastEventEvenIfItsProcessDied() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        let post = relay.post("Hi")
+        relay.database.dead = [1]
+        stranger.post("again")
+        relay.clock.advance(by: .seconds(1))
+        let ending = try #require(try stranger.readWhole(post).ending)
+        #expect(ending.state == .interrupted)
+        #expect(String(decoding: ending.lastEvent, as: UTF8.self).contains(#""code":"interrupted""#))
+    }
+
     @Test func aReplyThatIsToBeFinishedNeedsNoReader() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onDisconnect: .finish)

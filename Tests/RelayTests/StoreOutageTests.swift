@@ -74,6 +74,19 @@ struct StoreOutageTests {
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
     }
 
+    @Test func whatTheLastLineSaidIsReadEvenIfItCouldNotBeStored() throws {
+        let relay = TestRelay()
+        relay.store.refused = [.closeTurn]
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        try relay.answer().send(#"{"model":"m","message":{"role":"assistant","content":"lo"},"done":true}"#)
+        try relay.answer().end(nil)
+        relay.clock.settle()
+        #expect(post.code == .replyNotStored && post.isOver)
+        #expect(post.reader.text == "Hello")
+        #expect(post.reader.positions.last == ReplyPosition(text: 5, isEnd: true))
+    }
+
     @Test func aTurnThatCannotEvenBeMarkedIsNotWaitedFor() throws {
         let relay = TestRelay()
         relay.store.refused = [.closeTurn, .settleTurn]

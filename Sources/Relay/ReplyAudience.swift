@@ -6,9 +6,6 @@ struct ReplyAudience {
     /// Whether nobody is attached.
     var isEmpty: Bool { members.isEmpty }
 
-    /// How many are attached.
-    var count: Int { members.count }
-
     /// Takes a subscription in; it must not be in an audience.
     mutating func insert(_ subscription: ReplySubscription) {
         precondition(subscription.place == nil, "a subscription was attached twice")
@@ -16,16 +13,14 @@ struct ReplyAudience {
         members.append(subscription)
     }
 
-    /// Lets a subscription go; says whether it was there.
-    @discardableResult
-    mutating func remove(_ subscription: ReplySubscription) -> Bool {
-        guard let place = subscription.place else { return false }
+    /// Lets a subscription go, if it is there.
+    mutating func remove(_ subscription: ReplySubscription) {
+        guard let place = subscription.place else { return }
         subscription.place = nil
         let last = members.removeLast()
         if last !== subscription {
             members[place] = last
             last.place = place
         }
-        return true
     }
 }

@@ -69,9 +69,6 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         presenceAlarm = scheduler.makeAlarm { [unowned self] in tellPresence() }
     }
 
-    /// Whether somebody reads it, attached or behind.
-    var hasReaders: Bool { readers > 0 }
-
     /// Takes a reader in; it hears nothing before this returns.
     func subscribe(_ reader: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
         let subscription = ReplySubscription(

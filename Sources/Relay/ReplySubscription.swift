@@ -48,9 +48,6 @@ public final class ReplySubscription: @unchecked Sendable {
         self.limits = limits
     }
 
-    /// Whether it hears of each line when it is made.
-    var isLive: Bool { state == .live }
-
     /// Whether it stands beyond the source that it is attached to.
     var skips: Bool { isAhead }
 

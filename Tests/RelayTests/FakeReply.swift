@@ -156,7 +156,7 @@ final class FakeSource: ReplySource {
     func say(_ text: String = "", thinking: String = "", calls: String = "") {
         let line = reply.say(text: text, thinking: thinking, calls: calls)
         for member in audience.members where !member.receive(line: line.span, to: reply.visible) {
-            if audience.count == 1 {
+            if audience.members.count == 1 {
                 isHeld = true
             } else {
                 member.fallBehind()

@@ -101,7 +101,7 @@ extension ChatService {
     public func stop(_ record: ReplyRecord) async throws(RelayError) -> ReplyRecord {
         guard record.state == nil else { return record }
         if let home = directory[record.id] {
-            home.scheduler.run { home.reply(record.id)?.stop() }
+            home.scheduler.run { home.reply(record.id)?.cancel(.stopped) }
         } else if record.isAbandoned {
             // Nobody is there to be told.
             _ = try await store.settleTurn(record.turn, isAbandoned: false, isUnwanted: true)
@@ -126,7 +126,8 @@ extension ChatService {
     func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         // What is stored is whole; memory may still wait to hear of that.
         if record.state == nil, let home = directory[record.id],
-            let page = await home.memoryPage(of: record.id, from: position, for: self) {
+            let page = await home.memoryPage(of: record.id, from: position, for: self)
+        {
             return page
         }
         do throws(RelayError) {

@@ -217,9 +217,12 @@ public final class ChatService: @unchecked Sendable {
     func receive(_ signal: ReplySignal) {
         guard let reply = replies[signal.id] else { return }
         switch signal.kind {
-        case .stop: reply.stop()
+        case .stop: reply.cancel(.stopped)
         case .read: reply.isReadElsewhere()
-        case .gone: scheduler.spawn { [self] in reply.isGone(isTaken: await isKept(signal.id)) }
+        case .gone:
+            scheduler.spawn { [self] in
+                reply.cancel(await isKept(signal.id) ? .takenMeanwhile : .goneMeanwhile)
+            }
         }
     }
 

@@ -237,21 +237,6 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Somebody wants it to end here.
-    func stop() {
-        cancel(.stopped)
-    }
-
-    /// The store has no such reply in the making for this process any more.
-    ///
-    /// - Parameter isTaken: whether it is still there: another process has it.
-    func isGone(isTaken: Bool) {
-        cancel(isTaken ? .takenMeanwhile : .goneMeanwhile)
-    }
-
-    /// Whether a stop of the server should cut short what the reply is waiting for.
-    private var isStopping: Bool { service.isStopping }
-
     // MARK: - Life
 
     /// Drives the reply from its place in the conversation to its end; returns when nothing is left to do.
@@ -355,7 +340,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
                 return try await close(ending)
             } catch  where error.code == .storeUnavailable {
                 let left = service.limits.storePatience - .nanoseconds(service.scheduler.now() &- start)
-                guard left > .zero, !isStopping else {
+                guard left > .zero, !service.isStopping else {
                     throw RelayError(
                         .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
                         detail: error.detail)
@@ -382,7 +367,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
                 break
             } catch {
                 // What the store refuses it will refuse again: whoever comes next gives the turn up.
-                guard error.code == .storeUnavailable, !isStopping else { break }
+                guard error.code == .storeUnavailable, !service.isStopping else { break }
             }
             // Nobody waits any more, but the turn must not stay open for the others.
             tellEnd(ending)

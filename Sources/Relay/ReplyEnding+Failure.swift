@@ -30,7 +30,7 @@ extension RelayError {
     static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
     /// Somebody wanted the reply to end.
     static let stopped = RelayError(.cancelled, "The reply was stopped.")
-    /// Another process took the reply for that of a dead one.
+    /// Another process took the reply for that of a dead one, or gave it up as such.
     static let takenMeanwhile = RelayError(
         .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
 }

@@ -96,6 +96,11 @@ final class MemoryDatabase: @unchecked Sendable {
         close(turn, as: id, .interrupted)
     }
 
+    /// Whether the reply of a turn is made again when its process dies.
+    func isToBeMadeAgain(_ turn: Turn) -> Bool {
+        replies.values.contains { $0.turn == turn && $0.onInterrupt == .regenerate && $0.attempt < 3 }
+    }
+
     /// Gives a turn to another process.
     func take(_ turn: Turn, holder: Int) {
         for index in rows(turn.appID).indices where rows(turn.appID)[index].turn == turn.number {

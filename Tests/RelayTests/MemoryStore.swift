@@ -3,7 +3,7 @@ import Relay
 
 /// What a store is asked for.
 enum StoreCall: Hashable {
-    case openTurn, settleTurn, history, closeTurn, replace, journal, find, read, signal
+    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal
 }
 
 /// What may happen to a call.
@@ -78,13 +78,16 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     ) async throws(RelayError) -> [ReopenedTurn] {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
-        where adopted.count < limit && reply.ending == nil && reply.onInterrupt == .regenerate && database.dead.contains(reply.holder) {
+        where adopted.count < limit && reply.ending == nil && reply.onInterrupt == .regenerate
+            && database.dead.contains(reply.holder)
+        {
             reply.holder = process
             reply.attempt += 1
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
             database.replies[id] = reply
             database.take(reply.turn, holder: process)
             onClaim(reply.turn, id)
+            _ = try await begin(.adopt)
             adopted.append(
                 ReopenedTurn(
                     turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
@@ -151,7 +154,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         guard let prompt = database.prompt(of: turn) else { return true }
         if database.reply(to: turn) != nil { return true }
         let isDead = prompt.holder == process ? isAbandoned : prompt.holder.map { database.dead.contains($0) } ?? true
-        guard isDead else { return false }
+        guard isDead, isUnwanted || prompt.holder == process || !database.isToBeMadeAgain(turn) else { return false }
         guard !refused.contains(.settleTurn) else { throw Self.refusal }
         database.settle(turn)
         try end(isLost)
@@ -167,7 +170,9 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let isLost = try await begin(.closeTurn)
         guard !refused.contains(.closeTurn) else { throw Self.refusal }
-        guard database.replies[reply.id]?.turn == turn, database.prompt(of: turn) != nil, var stored = database.replies[reply.id] else {
+        guard database.replies[reply.id]?.turn == turn, database.prompt(of: turn) != nil,
+            var stored = database.replies[reply.id]
+        else {
             throw RelayError(.conversationReplaced, "replaced")
         }
         if let there = database.reply(to: turn) {

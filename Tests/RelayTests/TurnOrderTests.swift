@@ -77,6 +77,38 @@ struct TurnOrderTests {
         #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
     }
 
+    @Test func aTurnThatIsMadeAgainIsWaitedForFromTheMomentItIsClaimed() throws {
+        let relay = TestRelay()
+        let heir = relay.stranger()
+        let first = relay.post("one", onInterrupt: .regenerate)
+        let second = heir.post("two")
+        relay.database.dead = [relay.store.process]
+        relay.clock.advance(by: .seconds(1))
+        heir.store.faults[.adopt] = [.hang]
+        heir.adopt()
+        relay.clock.advance(by: .seconds(1))
+        #expect(heir.model.generations.isEmpty)
+        heir.store.release(.adopt)
+        relay.clock.settle()
+        #expect(try heir.answer().prompts == ["user: one"])
+        try heir.complete("1")
+        #expect(try heir.answer().prompts == ["user: one", "assistant: 1", "user: two"])
+        try heir.complete("2")
+        #expect(second.isComplete && !first.isComplete)
+    }
+
+    @Test func aClaimThatCameToNothingIsNotTakenForALife() throws {
+        let relay = TestRelay()
+        let heir = relay.stranger()
+        relay.post("one", onInterrupt: .regenerate)
+        relay.database.dead = [relay.store.process]
+        heir.store.faults[.adopt] = [.away]
+        heir.adopt()
+        #expect(heir.board.count == 0)
+        heir.post("two")
+        #expect(try heir.answer().prompts == ["user: two"])
+    }
+
     @Test func aProcessThatWasThoughtDeadSaysThatItsTurnWasTaken() throws {
         let relay = TestRelay()
         let other = relay.stranger()

@@ -45,9 +45,13 @@ extension PostgresConversationStore {
             [
                 Query(
                     ReplyStatements.settleTurn, .text(turn.appID), .int8(turn.number), lease.parameter,
-                    .boolean(isAbandoned)),
-                Query(ReplyStatements.isSettled, .text(turn.appID), .int8(turn.number)),
+                    .boolean(isAbandoned), .boolean(isUnwanted)),
+                Query(ReplyStatements.isSettled, .text(turn.appID), .int8(turn.number), lease.parameter),
             ], otherwise: .replyNotStored)
+        if isAbandoned, results[1].bool(0, 1) == true {
+            // It is given up for others to make again, if it stays unknown here.
+            lease.doubt()
+        }
         return results[1].bool(0, 0) ?? false
     }
 

@@ -103,26 +103,28 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         let adopted = try await runHolding([
             Query(ReplyStatements.adopt, lease.parameter, .int8(limit))
         ])[0]
-        guard adopted.rowCount > 0 else { return [] }
+        let claims = (0..<adopted.rowCount).compactMap { row -> (row: Int, turn: Turn, id: ReplyID)? in
+            guard let appID = adopted.string(row, 0), let number = adopted.int(row, 1), let id = adopted.replyID(row, 2)
+            else { return nil }
+            return (row, Turn(appID: appID, number: Int64(number)), id)
+        }
+        for claim in claims {
+            onClaim(claim.turn, claim.id)
+        }
+        guard !claims.isEmpty else { return [] }
         let histories: [QueryResult]
         do throws(RelayError) {
-            histories = try await run(
-                (0..<adopted.rowCount).map {
-                    Query(ConversationStatements.history, .text(adopted.string($0, 0) ?? ""))
-                })
+            histories = try await run(claims.map { Query(ConversationStatements.history, .text($0.turn.appID)) })
         } catch {
             // They are ours now, and nobody makes them.
             lease.doubt()
             throw error
         }
-        return (0..<adopted.rowCount).compactMap { row in
-            guard let appID = adopted.string(row, 0), let number = adopted.int(row, 1), let id = adopted.replyID(row, 2)
-            else { return nil }
-            let turn = Turn(appID: appID, number: Int64(number))
-            return ReopenedTurn(
-                turn: turn, id: id, model: adopted.string(row, 3) ?? "", options: adopted.array(row, 4),
-                attempt: adopted.int(row, 5) ?? 1,
-                history: TurnHistory(rows: histories[row], turn: turn, limit: historyLimit))
+        return zip(claims, histories).map { claim, rows in
+            ReopenedTurn(
+                turn: claim.turn, id: claim.id, model: adopted.string(claim.row, 3) ?? "",
+                options: adopted.array(claim.row, 4), attempt: adopted.int(claim.row, 5) ?? 1,
+                history: TurnHistory(rows: rows, turn: claim.turn, limit: historyLimit))
         }
     }
 

@@ -46,13 +46,17 @@ enum ReplyStatements {
             """)
 
     /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
+    ///
+    /// What is to be made again is left to who makes it, unless $5 says that nobody wants it. It may be this process, which
+    /// has just adopted it and does not know yet: then the number of attempts says nothing.
     static let settleTurn = Statement(
-        "settle_turn", .text, .int8, .uuid, .boolean,
+        "settle_turn", .text, .int8, .uuid, .boolean, .boolean,
         sql: """
             WITH dead AS MATERIALIZED (
                 SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
                 WHERE c.appid = $1 AND c.seq = $2 AND c.state = 'streaming'
-                    AND CASE WHEN c.holder = $3 THEN $4 ELSE \(LeaseStatements.isDead("c.holder")) END
+                    AND CASE WHEN c.holder = $3 THEN $4 AND ($5 OR c.on_interrupt IS NULL)
+                        ELSE ($5 OR \(isRegenerated) IS NOT TRUE) AND \(LeaseStatements.isDead("c.holder")) END
                 FOR NO KEY UPDATE
             ), \(settled)
             """)
@@ -84,10 +88,13 @@ enum ReplyStatements {
             SELECT appid, seq, id, model, options, attempt FROM stored
             """)
 
-    /// Whether a turn is closed, or gone.
+    /// Whether a turn is closed, or gone; and if not, whether process $3 holds it.
     static let isSettled = Statement(
-        "is_settled", .text, .int8,
-        sql: "SELECT NOT EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2 AND state = 'streaming')")
+        "is_settled", .text, .int8, .uuid,
+        sql: """
+            SELECT count(*) = 0, bool_or(\(isHolder("holder", "$3"))) FROM chatts
+            WHERE appid = $1 AND seq = $2 AND state = 'streaming'
+            """)
 
     /// A reply by its name; times in microseconds since 1970.
     static let find = Statement(

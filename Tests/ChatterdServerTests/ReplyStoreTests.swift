@@ -1,3 +1,4 @@
+import Bytes
 import LanguageModels
 import Relay
 import TestSupport
@@ -164,6 +165,24 @@ import Testing
             try await processes.kill(processes.stores[2])
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+        }
+    }
+
+    @Test func aPromptThatWaitsLeavesAReplyToWhoMakesItAgain() async throws {
+        try await StoreProcesses.run(count: 3) { processes in
+            let (dead, heir, other) = (processes.first, processes.second, processes.stores[2])
+            let opened = try await dead.open("p", onInterrupt: .regenerate)
+            let unwanted = try await dead.open("p", appID: "unwanted", onInterrupt: .regenerate)
+            try await processes.kill(dead)
+            #expect(try await !other.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            #expect(try await other.settleTurn(unwanted.turn, isAbandoned: false, isUnwanted: true))
+            try await processes.sql("UPDATE chatts SET attempt = 2 WHERE turn = seq")
+            let claims = Lock<[ReplyID]>([])
+            let adopted = try await heir.adoptAbandoned(limit: 9) { _, id in claims.withLock { $0.append(id) } }
+            #expect(adopted.map(\.attempt) == [3] && claims.withLock { $0 } == [opened.id])
+            // It is committed, and the process that has it does not know yet.
+            #expect(try await !heir.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            try await heir.closeTurn(opened.turn, with: opened.closing("q"))
         }
     }
 }

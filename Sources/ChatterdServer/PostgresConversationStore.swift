@@ -129,11 +129,17 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     }
 
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
-        let rows = try await run([Query(ConversationStatements.history, .text(turn.appID))])[0]
-        guard TurnHistory.holds(turn, rows) else {
+        let results = try await run([
+            Query(ConversationStatements.history, .text(turn.appID)),
+            // Asked last: a reply that is still there was there before.
+            Query(
+                ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), id.parameter,
+                lease.parameter),
+        ])
+        guard results[1].rowCount == 1 else {
             throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")
         }
-        return TurnHistory(rows: rows, turn: turn, limit: historyLimit)
+        return TurnHistory(rows: results[0], turn: turn, limit: historyLimit)
     }
 
     static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")

@@ -24,13 +24,6 @@ extension TurnHistory {
         self.init(messages: encoder.messages, unfinished: encoder.unfinished, isTooLarge: encoder.isTooLarge)
     }
 
-    /// Whether the place of a turn's reply is among the rows.
-    static func holds(_ turn: Turn, _ rows: QueryResult) -> Bool {
-        guard let row = row(of: turn.number, in: rows, before: rows.rowCount) else { return false }
-        let state = rows.bytes(row, TurnHistoryColumn.state)
-        return !state.isEmpty && !state.isEqual(to: "prompt") && !state.isEqual(to: "choice")
-    }
-
     /// The rows that lead to the reply of a turn, in order, itself included: each follows the one before it, unless it says
     /// which.
     private static func path(to turn: Turn, in rows: QueryResult) -> [Int] {

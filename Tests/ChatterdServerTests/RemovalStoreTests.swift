@@ -45,6 +45,9 @@ import Testing
             try await store.deleteConversation(appID: "app")
             let new = try await store.open("q")
             #expect(new.turn == old.turn)
+            #expect(try await store.history(of: new.turn, for: new.id).said == ["user q"])
+            #expect(
+                await relayCode { _ = try await store.history(of: old.turn, for: old.id) } == .conversationReplaced)
             #expect(try await store.journal([old.entry("old")]) == [ReplySignal(id: old.id, kind: .gone)])
             #expect(
                 await relayCode { try await store.closeTurn(old.turn, with: old.closing("old")) }

@@ -5,6 +5,18 @@ import Relay
 /// How replies end, and how they are found and read.
 extension PostgresConversationStore {
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
+        do throws(RelayError) {
+            try await storeEnd(of: turn, with: reply)
+        } catch {
+            if error.code == .replyNotStored {
+                // It stays open: when nobody here knows of it any more, it is given up.
+                lease.doubt()
+            }
+            throw error
+        }
+    }
+
+    private func storeEnd(of turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let journalled = reply.journalled
         var parameters: [Parameter] = [
             .text(turn.appID), .int8(turn.number), reply.id.parameter, lease.parameter,
@@ -22,11 +34,12 @@ extension PostgresConversationStore {
             closing = Query(ReplyStatements.closeJournalled, parameters: parameters)
         }
         if try await run([closing], otherwise: .replyNotStored)[0].affectedRows == 1 { return }
-        let found = try await run([
-            Query(
-                ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), reply.id.parameter,
-                lease.parameter)
-        ])[0]
+        let found = try await run(
+            [
+                Query(
+                    ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), reply.id.parameter,
+                    lease.parameter)
+            ], otherwise: .replyNotStored)[0]
         guard found.rowCount == 1 else {
             throw RelayError(
                 .conversationReplaced, "The conversation was replaced while the answer was being made.")

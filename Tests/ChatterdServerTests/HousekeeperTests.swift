@@ -77,6 +77,23 @@ import Testing
         }
     }
 
+    @Test func aTurnWhoseEndTheStoreRefusedIsGivenUp() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.second
+            let opened = try await store.open("p")
+            _ = try await store.journal([opened.entry("half")])
+            #expect(
+                await relayCode {
+                    try await store.closeTurn(
+                        opened.turn, with: opened.closing("x", behind: ReplyPosition(text: 9)))
+                } == .replyNotStored)
+            let keeper = Self.keeper(of: processes)
+            try await keeper.runRound()
+            try await keeper.runRound()
+            #expect(try await store.record(opened).state == .interrupted)
+        }
+    }
+
     @Test func anOrderlyEndLeavesNothingOfAProcess() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.second

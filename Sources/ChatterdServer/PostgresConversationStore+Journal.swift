@@ -40,7 +40,7 @@ extension PostgresConversationStore {
 
 /// The rows that entries of the journal become, column by column.
 struct JournalBatch {
-    /// The bytes of a row, at most.
+    /// The bytes of a row, at most; tool calls may be longer.
     static let pieceLimit = 64 * 1024
     /// The bytes of a query after which another one is begun.
     private static let queryLimit = 8 << 20
@@ -82,6 +82,8 @@ struct JournalBatch {
     }
 
     /// Cuts a page between characters into what fits a row; an empty page is one empty piece.
+    ///
+    /// Tool calls are never cut: readers take them in whole only. They are a row of their own.
     static func pieces(of page: ReplyPage) -> [ReplyPage] {
         guard page.end.total - page.start.total > pieceLimit else { return [page] }
         var pieces: [ReplyPage] = []
@@ -101,7 +103,11 @@ struct JournalBatch {
         }
         cut(page.thinking, to: \.thinking)
         cut(page.text, to: \.text)
-        cut(page.toolCalls, to: \.toolCalls)
+        if !page.toolCalls.isEmpty, !piece.isEmpty {
+            pieces.append(piece)
+            piece = ReplyPage(start: piece.end)
+        }
+        piece.toolCalls = page.toolCalls
         return pieces + [piece]
     }
 

@@ -98,7 +98,7 @@ import Testing
                 SELECT max(octet_length(text) + octet_length(thinking) + octet_length(calls)), count(*)
                 FROM chatterd_journal
                 """)
-            #expect(Int(sizes[0][0]).map { $0 <= 64 * 1024 } == true && Int(sizes[0][1]) == 6)
+            #expect(Int(sizes[0][0]).map { $0 <= 64 * 1024 } == true && Int(sizes[0][1]) == 7)
             let pages = try await processes.second.readAll(try await store.record(opened))
             #expect(pages.map(\.words).joined() == text)
             #expect(pages.map { String(decoding: $0.thinking, as: UTF8.self) }.joined() == thinking)
@@ -107,6 +107,20 @@ import Testing
             #expect(stored.map(\.words).joined() == text + "!")
             #expect(stored.map { String(decoding: $0.thinking, as: UTF8.self) }.joined() == thinking)
             #expect(stored.flatMap(\.toolCalls) == Array("{}".utf8))
+        }
+    }
+
+    @Test func longToolCallsAreNeverCut() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            let call = "{\"a\":\"\(String(repeating: "x", count: 50_000))\"}"
+            let calls = Array(repeating: call, count: 8).joined(separator: ",")
+            let entry = opened.entry("text", calls: calls)
+            _ = try await store.journal([entry])
+            let pages = try await processes.second.readAll(try await store.record(opened))
+            #expect(pages.allSatisfy { $0.toolCalls.isEmpty || $0.toolCalls == Array(calls.utf8) })
+            #expect(pages.map(\.words).joined() == "text" && pages.last?.end == entry.page.end)
         }
     }
 

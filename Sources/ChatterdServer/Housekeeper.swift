@@ -26,6 +26,10 @@ final class Housekeeper: @unchecked Sendable {
     private let retention: Retention?
     private var timer: DeadlineTimer?
     private var round: Task<Void, Never>?
+    /// The lease does not wait for a round: that may take longer than the lease holds.
+    private var renewal: Task<Void, Never>?
+    /// A round that is on its way goes no further than the piece that it is at.
+    private var isEnding = false
     private var count = 0
     /// The last reply in the journal that was looked at; nothing between two sweeps.
     private var swept: (appID: String, reply: ReplyID)?
@@ -59,12 +63,15 @@ final class Housekeeper: @unchecked Sendable {
     func end() async {
         let running = await withCheckedContinuation { ended in
             shard.run { [self] in
+                isEnding = true
                 // Let go here: a timer may end on its shard only.
                 timer = nil
-                ended.resume(returning: round)
+                ended.resume(returning: [round, renewal])
             }
         }
-        await running?.value
+        for task in running {
+            await task?.value
+        }
         // The process ends anyway: then the lease runs out by itself.
         _ = try? await pool.run([
             Query(LeaseStatements.expire, lease.parameter), Query(LeaseStatements.end, lease.parameter),
@@ -84,6 +91,12 @@ final class Housekeeper: @unchecked Sendable {
     }
 
     private func tick() {
+        if renewal == nil {
+            renewal = Task(executorPreference: shard) { [self] in
+                _ = try? await renewLease()
+                renewal = nil
+            }
+        }
         if round == nil {
             round = Task(executorPreference: shard) { [self] in
                 // When something fails the pool has logged why; the next round tries again.
@@ -94,11 +107,21 @@ final class Housekeeper: @unchecked Sendable {
         timer?.set(after: .nanoseconds(ProcessLease.renewal))
     }
 
+    /// Renews the lease if it is time to. On the shard.
+    private func renewLease() async throws(PostgresError) {
+        let now = shard.now
+        guard turns.count > 0, let renewal = lease.renewal(at: now) else { return }
+        _ = try await pool.run(renewal)
+        lease.renewed(at: now)
+    }
+
     /// One round. On the shard.
     func runRound() async throws {
+        guard !isEnding else { return }
         count += 1
-        if try await lookAround() {
+        if try await pool.run(Query(LeaseStatements.isAnyoneDead, lease.parameter)).bool(0, 0) == true {
             _ = try await settleAbandoned()
+            guard !isEnding else { return }
             await adopt()
             // Many have only been idle: they are not to be looked through again.
             _ = try await pool.run(Query(LeaseStatements.forgetDead, lease.parameter))
@@ -106,6 +129,7 @@ final class Housekeeper: @unchecked Sendable {
         if lease.takeDoubt() {
             try await giveUpUnknown()
         }
+        guard !isEnding else { return }
         if count % Self.calm == 0 {
             _ = try await pool.run([
                 Query(RetentionStatements.expireSignals),
@@ -118,19 +142,7 @@ final class Housekeeper: @unchecked Sendable {
         if let swept {
             try await sweepJournal(after: swept)
         }
-        try await retention?.expire()
-    }
-
-    /// Renews the lease if it is time to, and tells whether other processes have died.
-    private func lookAround() async throws(PostgresError) -> Bool {
-        let now = shard.now
-        let renewal = turns.count > 0 ? lease.renewal(at: now) : nil
-        let results = try await pool.run(
-            (renewal.map { [$0] } ?? []) + [Query(LeaseStatements.isAnyoneDead, lease.parameter)])
-        if renewal != nil {
-            lease.renewed(at: now)
-        }
-        return results.last?.bool(0, 0) ?? false
+        try await retention?.expire { [unowned self] in !isEnding }
     }
 
     private func settleAbandoned() async throws(PostgresError) -> Int64 {
@@ -143,6 +155,7 @@ final class Housekeeper: @unchecked Sendable {
     private func giveUpUnknown() async throws(PostgresError) {
         let held = try await pool.run(Query(LeaseStatements.held, lease.parameter))
         for row in 0..<held.rowCount {
+            guard !isEnding else { return }
             guard let appID = held.string(row, 0), let number = held.int(row, 1),
                 turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
             else { continue }
@@ -161,6 +174,7 @@ final class Housekeeper: @unchecked Sendable {
         var last: (appID: String, reply: ReplyID)?
         for row in 0..<found.rowCount {
             guard let appID = found.string(row, 0), let reply = found.replyID(row, 1) else { continue }
+            guard !isEnding else { return }
             last = (appID, reply)
             if found.bool(row, 2) == true {
                 try await store.sweep(appID: appID)

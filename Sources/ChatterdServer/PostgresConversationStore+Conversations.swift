@@ -37,11 +37,16 @@ extension PostgresConversationStore {
         try await sweep(appID: appID)
     }
 
-    /// Removes the rows of a conversation as `deleteConversation` does, if nothing was added to it for so long.
-    func expireConversation(appID: String, after age: Duration) async throws(RelayError) {
+    /// Removes the rows of a conversation as `deleteConversation` does, if nothing was added to it for so long; not all of them
+    /// when it is not to go on.
+    func expireConversation(
+        appID: String, after age: Duration, goesOn: () -> Bool
+    ) async throws(RelayError) {
         try await repeatBatch(
             Query(
-                RetentionStatements.expireRows, .text(appID), .int8(Self.removalLimit), .int8(age.microseconds)))
+                RetentionStatements.expireRows, .text(appID), .int8(Self.removalLimit), .int8(age.microseconds)),
+            goesOn: goesOn)
+        guard goesOn() else { return }
         try await sweep(appID: appID)
     }
 
@@ -59,8 +64,8 @@ extension PostgresConversationStore {
     }
 
     /// Runs a query that removes so many rows until there are no more; each time in a transaction of its own.
-    private func repeatBatch(_ query: Query) async throws(RelayError) {
-        while try await run([query])[0].affectedRows == Self.removalLimit {}
+    private func repeatBatch(_ query: Query, goesOn: () -> Bool = { true }) async throws(RelayError) {
+        while try await run([query])[0].affectedRows == Self.removalLimit, goesOn() {}
     }
 }
 

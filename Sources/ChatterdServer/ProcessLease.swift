@@ -4,7 +4,7 @@ import Relay
 
 /// The sign of life of this process in the database: other processes leave its open turns alone while it holds.
 ///
-/// Renewed by database time, along with the opening of turns, and by `Housekeeper` while turns are open.
+/// Renewed by database time, along with the opening of turns, and by `Housekeeper` while turns are open, however long its rounds are.
 final class ProcessLease: Sendable {
     /// How long a sign of life counts, in seconds.
     static let lifetime = 8

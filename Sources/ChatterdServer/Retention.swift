@@ -20,8 +20,8 @@ final class Retention: @unchecked Sendable {
         self.store = store
     }
 
-    /// Looks at the next conversations, and removes those that are too old.
-    func expire() async throws {
+    /// Looks at the next conversations, and removes those that are too old; ends early when it is not to go on.
+    func expire(goesOn: () -> Bool) async throws {
         let shard = store.pool.shard
         guard shard.now >= restsUntil else { return }
         let found = try await store.pool.run(
@@ -29,9 +29,9 @@ final class Retention: @unchecked Sendable {
                 RetentionStatements.nextConversations, .text(last), .int8(Self.lookLimit), .int8(age.microseconds)))
         var removed = 0
         for row in 0..<found.rowCount {
-            guard removed < Self.removalLimit, let appID = found.string(row, 0) else { return }
+            guard removed < Self.removalLimit, goesOn(), let appID = found.string(row, 0) else { return }
             if found.bool(row, 1) == true {
-                try await store.expireConversation(appID: appID, after: age)
+                try await store.expireConversation(appID: appID, after: age, goesOn: goesOn)
                 removed += 1
             }
             last = appID

@@ -1,10 +1,10 @@
 import LanguageModels
 import Postgres
-import Relay
 import TestSupport
 import Testing
 
 @testable import ChatterdServer
+@testable import Relay
 
 /// What is cleared away without anybody asking for it.
 @Suite struct HousekeeperTests {
@@ -91,6 +91,48 @@ import Testing
             try await keeper.runRound()
             try await keeper.runRound()
             #expect(try await store.record(opened).state == .interrupted)
+        }
+    }
+
+    @Test func aLongRoundDoesNotHoldUpTheLease() async throws {
+        try await StoreProcesses.run { processes in
+            let (dead, store) = (processes.first, processes.second)
+            _ = try await dead.open("p", onInterrupt: .regenerate)
+            _ = try await store.open("p", appID: "other")
+            try await processes.kill(dead)
+            let turns = TurnBoard(limits: RelayLimits())
+            try turns.promise(appID: "other")
+            let expiry = "SELECT max(expires_at) FROM chatterd_processes"
+            let renewals = AsyncStream<Bool>.makeStream()
+            let keeper = Housekeeper(store: store, turns: turns, retention: nil) {
+                let before = try? await processes.sql(expiry)
+                var now = before
+                while now == before {
+                    now = try? await processes.sql(expiry)
+                }
+                renewals.continuation.yield(now != nil)
+                renewals.continuation.finish()
+            }
+            keeper.start()
+            for await isRenewed in renewals.stream {
+                #expect(isRenewed)
+            }
+            await keeper.end()
+        }
+    }
+
+    @Test func whoEndsBeginsNothingThatIsLong() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("p", "q")
+            try await processes.sql(
+                "UPDATE chatts SET time = time - interval '1 day', finished = finished - interval '1 day'")
+            let keeper = Self.keeper(of: processes, retention: .seconds(3_600))
+            await keeper.end()
+            try await keeper.runRound()
+            #expect(try await processes.rowCounts() == ["chatts": 2])
+            try await store.expireConversation(appID: "app", after: .seconds(1), goesOn: { false })
+            #expect(try await processes.rowCounts() == [:])
         }
     }
 

@@ -117,12 +117,17 @@ enum ConversationStatements {
             SELECT coalesce(bool_or(state = 'streaming'), false) FROM gone
             """)
 
-    /// Removes the last rows of a conversation, at most $2: what is left meanwhile is whole.
+    /// Removes the last rows of a conversation, at most $2: what is left meanwhile is whole. Returns how many there were, and
+    /// whether replies in the making were among them.
     static let deleteRows = Statement(
         "delete_rows", .text, .int8,
         sql: """
-            DELETE FROM chatts WHERE appid = $1 AND seq >= (
-                SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
+            WITH gone AS (
+                DELETE FROM chatts WHERE appid = $1 AND seq >= (
+                    SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
+                RETURNING state
+            )
+            SELECT count(*), coalesce(bool_or(state = 'streaming'), false) FROM gone
             """)
 
     /// Removes names of requests whose replies are gone, at most $2.

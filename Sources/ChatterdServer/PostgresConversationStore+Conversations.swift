@@ -14,7 +14,7 @@ extension PostgresConversationStore {
                 .textArray(messages.map(\.content)), .textArray(messages.map { $0.extras ?? "" }))
         ])
         if results[0].bool(0, 0) == true {
-            try await sweep(appID: appID)
+            try await sweep(appID: appID, isBeingWritten: true)
         }
     }
 
@@ -33,8 +33,15 @@ extension PostgresConversationStore {
     }
 
     func deleteConversation(appID: String) async throws(RelayError) {
-        try await repeatBatch(Query(ConversationStatements.deleteRows, .text(appID), .int8(Self.removalLimit)))
-        try await sweep(appID: appID)
+        var isBeingWritten = false
+        while true {
+            let gone = try await run([
+                Query(ConversationStatements.deleteRows, .text(appID), .int8(Self.removalLimit))
+            ])[0]
+            isBeingWritten = isBeingWritten || gone.bool(0, 1) == true
+            guard gone.int(0, 0) == Self.removalLimit else { break }
+        }
+        try await sweep(appID: appID, isBeingWritten: isBeingWritten)
     }
 
     /// Removes the rows of a conversation as `deleteConversation` does, if nothing was added to it for so long; not all of them
@@ -52,14 +59,17 @@ extension PostgresConversationStore {
 
     /// Removes what belongs to replies of a conversation that are gone.
     ///
-    /// A process that makes one of them may be writing its journal just now, and does not know yet: it is waited for, once.
-    func sweep(appID: String) async throws(RelayError) {
+    /// - Parameter isBeingWritten: whether a process may be writing the journal of one of them just now, and does not know yet.
+    ///   It is waited for, once; all processes stop at that.
+    func sweep(appID: String, isBeingWritten: Bool = false) async throws(RelayError) {
         let sweeping = Query(JournalStatements.sweep, .text(appID), .int8(Self.removalLimit))
         try await repeatBatch(sweeping)
-        _ = try await run([
-            Query(JournalStatements.sweepLock), sweeping, Query(JournalStatements.deleteSignals, .text(appID)),
-        ])
-        try await repeatBatch(sweeping)
+        if isBeingWritten {
+            _ = try await run([
+                Query(JournalStatements.sweepLock), sweeping, Query(JournalStatements.deleteSignals, .text(appID)),
+            ])
+            try await repeatBatch(sweeping)
+        }
         try await repeatBatch(Query(ConversationStatements.deleteKeys, .text(appID), .int8(Self.removalLimit)))
     }
 

@@ -57,6 +57,32 @@ import Testing
         }
     }
 
+    @Test func nobodyWaitsForTheRemovalOfWhatIsOver() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("p", "q")
+            let running = try await store.open("p", appID: "running")
+            let held = "SELECT pg_sleep(60) FROM pg_advisory_xact_lock_shared(x'6a6f75726e616c'::bigint)"
+            let writing = Task { try await processes.sql(held) }
+            let waiting = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = "
+                + "(SELECT oid FROM pg_database WHERE datname = current_database())"
+            var pids: [[String]] = []
+            while pids.isEmpty {
+                pids = try await processes.sql(waiting)
+            }
+            // Somebody writes a journal all the time; that is another conversation's.
+            for appID in ["app", "none"] {
+                try await store.deleteConversation(appID: appID)
+            }
+            try await store.expireConversation(appID: "running", after: .seconds(3_600), goesOn: { true })
+            #expect(try await processes.rowCounts().isEmpty)
+            #expect(try await store.record(running).state == nil)
+            #expect(try await processes.sql(waiting) == pids)
+            try await processes.sql("SELECT pg_terminate_backend(\(pids[0][0]))")
+            _ = try? await writing.value
+        }
+    }
+
     @Test func aLongConversationIsDeletedInPieces() async throws {
         try await StoreProcesses.run { processes in
             try await processes.sql(

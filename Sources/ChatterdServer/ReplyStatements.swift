@@ -126,8 +126,12 @@ enum ReplyStatements {
         "\(holder) IS NOT DISTINCT FROM \(process)"
     }
 
-    /// Whether a reply is to be made again when its process dies: as often as three times.
-    private static let isRegenerated = "(c.on_interrupt = 'regenerate' AND coalesce(c.attempt, 1) < 3)"
+    /// Whether a reply is to be made again when its process dies: as often as three times, and not if that process was told to
+    /// stop.
+    private static let isRegenerated = """
+        (c.on_interrupt = 'regenerate' AND coalesce(c.attempt, 1) < 3
+            AND NOT EXISTS (SELECT FROM chatterd_signals s WHERE s.reply = c.id AND s.kind = 'stop'))
+        """
 
     private static func extras(_ calls: String) -> String {
         "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"

@@ -1,5 +1,6 @@
 import Bytes
 import LanguageModels
+import Postgres
 import Relay
 import TestSupport
 import Testing
@@ -165,6 +166,25 @@ import Testing
             try await processes.kill(processes.stores[2])
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+        }
+    }
+
+    @Test func whatWasStoppedIsNotMadeAgain() async throws {
+        try await StoreProcesses.run { processes in
+            let (dead, heir) = (processes.first, processes.second)
+            for appID in ["stopped", "too", "read"] {
+                let opened = try await dead.open("p", appID: appID, onInterrupt: .regenerate)
+                try await heir.signal(appID == "read" ? .read : .stop, to: try await heir.record(opened))
+            }
+            try await processes.kill(dead)
+            #expect(
+                try await heir.settleTurn(Turn(appID: "too", number: 2), isAbandoned: false, isUnwanted: false))
+            #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
+            _ = try await processes.pool.run(
+                Query(ReplyStatements.settleAbandoned, heir.lease.parameter, .int8(9)))
+            #expect(
+                try await processes.sql("SELECT appid, state FROM chatts WHERE turn = seq ORDER BY 1")
+                    == [["read", "streaming"], ["stopped", "interrupted"], ["too", "interrupted"]])
         }
     }
 

@@ -8,10 +8,12 @@ import Sockets
 ///
 /// Every two seconds a round, which asks one cheap question when there is nothing to do; what is much is done in bounded pieces.
 final class Housekeeper: @unchecked Sendable {
-    /// Replies that are settled, journals that are looked at, keys that are removed in one round.
+    /// Replies that are settled, journals that are looked at, keys that are removed at a time.
     private static let settleLimit: Int64 = 100
     private static let sweepLimit: Int64 = 500
     private static let keyLimit: Int64 = 1_000
+    /// Pieces of replies, and of keys, in one round.
+    private static let pieces = 10
     /// Rounds between two looks at what is not urgent.
     private static let calm = 5
     /// Rounds between two sweeps of the journal.
@@ -120,7 +122,7 @@ final class Housekeeper: @unchecked Sendable {
         guard !isEnding else { return }
         count += 1
         if try await pool.run(Query(LeaseStatements.isAnyoneDead, lease.parameter)).bool(0, 0) == true {
-            _ = try await settleAbandoned()
+            try await repeatPiece(of: Self.settleLimit) { [self] in try await settleAbandoned() }
             guard !isEnding else { return }
             await adopt()
             // Many have only been idle: they are not to be looked through again.
@@ -131,10 +133,10 @@ final class Housekeeper: @unchecked Sendable {
         }
         guard !isEnding else { return }
         if count % Self.calm == 0 {
-            _ = try await pool.run([
-                Query(RetentionStatements.expireSignals),
-                Query(RetentionStatements.expireKeys, .int8(Self.keyLimit)),
-            ])
+            _ = try await pool.run(Query(RetentionStatements.expireSignals))
+            try await repeatPiece(of: Self.keyLimit) { [self] in
+                Int64(try await pool.run(Query(RetentionStatements.expireKeys, .int8(Self.keyLimit))).affectedRows)
+            }
         }
         if count % Self.sweepPause == 0, swept == nil {
             swept = ("", ReplyID(high: 0, low: 0))
@@ -143,6 +145,13 @@ final class Housekeeper: @unchecked Sendable {
             try await sweepJournal(after: swept)
         }
         try await retention?.expire { [unowned self] in !isEnding }
+    }
+
+    /// Does a piece of work again while it is a full one: a few times, so that the rest of the round has its turn.
+    private func repeatPiece(of limit: Int64, _ piece: () async throws -> Int64) async throws {
+        for _ in 0..<Self.pieces {
+            guard !isEnding, try await piece() == limit else { return }
+        }
     }
 
     private func settleAbandoned() async throws(PostgresError) -> Int64 {

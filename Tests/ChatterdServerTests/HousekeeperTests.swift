@@ -19,10 +19,11 @@ import Testing
             try await keeper.runRound()
             #expect(try await Self.streaming(processes) == 250)
             try await processes.kill(dead)
-            for left in [150, 50, 0, 0] {
-                try await keeper.runRound()
-                #expect(try await Self.streaming(processes) == left)
-            }
+            try await keeper.runRound()
+            #expect(try await Self.streaming(processes) == 0)
+            #expect(
+                try await processes.sql("SELECT count(*) FROM chatts WHERE turn = seq GROUP BY finished ORDER BY 1")
+                    == [["50"], ["100"], ["100"]])
             #expect(
                 try await processes.sql("SELECT DISTINCT message, state FROM chatts WHERE turn = seq")
                     == [["half", "interrupted"]])
@@ -181,6 +182,23 @@ import Testing
             #expect(try await processes.rowCounts(of: "other") == ["chatts": 2])
             #expect(try await processes.rowCounts(of: "keyed") == ["chatts": 2])
             #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["1"]])
+        }
+    }
+
+    @Test func namesOfRequestsAreRemovedInBoundedPieces() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_keys
+                SELECT 'app', n::text, '', gen_random_uuid(), now() FROM generate_series(1, 10500) n
+                """)
+            let keeper = Self.keeper(of: processes)
+            for left in [500, 0] {
+                for _ in 0..<5 {
+                    try await keeper.runRound()
+                }
+                #expect(try await processes.rowCounts()["chatterd_keys", default: 0] == left)
+            }
         }
     }
 

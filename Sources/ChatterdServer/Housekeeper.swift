@@ -87,7 +87,6 @@ final class Housekeeper: @unchecked Sendable {
     func takeOver() async throws(PostgresError) {
         _ = try await pool.run([
             Query(LeaseStatements.releaseOthers, lease.parameter), Query(LeaseStatements.endAll),
-            Query(LeaseStatements.noteReleased),
         ])
         while try await settleAbandoned() == Self.settleLimit {}
     }
@@ -168,10 +167,8 @@ final class Housekeeper: @unchecked Sendable {
             guard let appID = held.string(row, 0), let number = held.int(row, 1),
                 turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
             else { continue }
-            _ = try await pool.run([
-                Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter),
-                Query(LeaseStatements.noteReleased),
-            ])
+            _ = try await pool.run(
+                Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter))
         }
     }
 

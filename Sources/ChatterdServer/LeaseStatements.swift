@@ -34,11 +34,6 @@ enum LeaseStatements {
             WHERE l.id <> $1 AND \(isHeld("l.id"))
             """)
 
-    /// Makes nobody a dead process, so that what was given up is found.
-    static let noteReleased = Statement(
-        "note_released",
-        sql: "INSERT INTO chatterd_processes (id, expires_at) VALUES (\(nobody), '-infinity') ON CONFLICT DO NOTHING")
-
     /// Gives up a reply of this process.
     static let release = Statement(
         "release", .text, .int8, .uuid,
@@ -51,19 +46,23 @@ enum LeaseStatements {
     static let held = Statement(
         "held_turns", .uuid, sql: "SELECT c.appid, c.seq FROM chatts c WHERE \(isHeld("$1"))")
 
-    /// Whether there are other processes that are dead, and may have left replies open.
+    /// Whether there are other processes that are dead, and may have left replies open, or such replies were given up.
     static let isAnyoneDead = Statement(
         "is_anyone_dead", .uuid,
-        sql: "SELECT EXISTS (SELECT FROM chatterd_processes l WHERE l.id <> $1 AND \(hasExpired))")
+        sql: """
+            SELECT EXISTS (SELECT FROM chatterd_processes l WHERE l.id <> $1 AND \(hasExpired))
+                OR EXISTS (SELECT FROM chatts c WHERE \(isHeld(nobody)))
+            """)
 
     /// Removes the leases of dead processes that left nothing open, or nothing any more.
     static let forgetDead = Statement(
         "forget_dead", .uuid,
         sql: "DELETE FROM chatterd_processes l WHERE l.id <> $1 AND l.expires_at <= now() AND \(holdsNothing)")
 
-    /// What dead processes left open: `c` of `chatts`.
+    /// What dead processes left open, and what was given up: `c` of `chatts`.
     static let abandoned = """
-        chatterd_processes l JOIN chatts c ON \(isHeld("l.id")) AND l.id <> $1 AND \(hasExpired)
+        (SELECT id FROM chatterd_processes l WHERE l.id <> $1 AND \(hasExpired) UNION ALL SELECT \(nobody)) AS l
+        JOIN chatts c ON \(isHeld("l.id"))
         """
 
     /// Whether a process is dead: it has no lease, and the database is up for long enough that it could have renewed it.
@@ -79,8 +78,7 @@ enum LeaseStatements {
 
     /// Whether a lease, `l`, has run out, and not because the database was away.
     private static let hasExpired = """
-        l.expires_at <= now() AND (
-            l.id = \(nobody) OR pg_postmaster_start_time() < now() - interval '\(ProcessLease.lifetime) s')
+        l.expires_at <= now() AND pg_postmaster_start_time() < now() - interval '\(ProcessLease.lifetime) s'
         """
 
     private static let holdsNothing = "NOT EXISTS (SELECT FROM chatts c WHERE \(isHeld("l.id")))"

@@ -18,6 +18,9 @@ enum ConversationStatements {
     /// The same for a turn that follows another one than the last, or whose request has a name. None of it is done when there
     /// is no such parent, or the name is taken.
     ///
+    /// A name whose reply is gone is free. One that another request has just taken looks so, too; but then that one has our
+    /// place as well.
+    ///
     /// $10 is `tip`, `start`, or `reply` with the reply's name in $11; $12 the request's name or null, $13 the digest of its
     /// body, $14 how long the name is remembered, in seconds.
     static let openNamedTurn = Statement(
@@ -41,7 +44,7 @@ enum ConversationStatements {
                 SELECT $1, $12, $13, $5, now() + make_interval(secs => $14) FROM parent WHERE $12 IS NOT NULL
                 ON CONFLICT (appid, key) DO UPDATE SET
                     digest = excluded.digest, reply = excluded.reply, expires_at = excluded.expires_at
-                    WHERE k.expires_at <= now()
+                    WHERE k.expires_at <= now() OR NOT \(standsForReply)
                 RETURNING k.reply
             )
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after)
@@ -57,7 +60,8 @@ enum ConversationStatements {
     static let keyedReply = Statement(
         "keyed_reply", .text, .text, .bytes, returnsBinary: true,
         sql: """
-            SELECT reply, digest = $3 FROM chatterd_keys WHERE appid = $1 AND key = $2 AND expires_at > now()
+            SELECT reply, digest = $3 FROM chatterd_keys k
+            WHERE appid = $1 AND key = $2 AND expires_at > now() AND \(standsForReply)
             """)
 
     /// Appends another reply to the prompts of a reply.
@@ -136,10 +140,13 @@ enum ConversationStatements {
         sql: """
             DELETE FROM chatterd_keys WHERE appid = $1 AND key IN (
                 SELECT k.key FROM chatterd_keys k
-                WHERE k.appid = $1 AND NOT EXISTS (
-                    SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)
+                WHERE k.appid = $1 AND NOT \(standsForReply)
                 LIMIT $2)
             """)
+
+    /// Whether the reply of the name `k` is there.
+    private static let standsForReply =
+        "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)"
 
     private static let last = "coalesce((SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1), 0)"
 

@@ -67,6 +67,24 @@ import Testing
         }
     }
 
+    @Test func aNameWhoseReplyIsGoneIsFree() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            _ = try await store.openTurn(Self.opening())
+            // Who removed the conversation died half way.
+            try await processes.sql("DELETE FROM chatts")
+            for digest: [UInt8] in [[1], [2]] {
+                let key = IdempotencyKey(text: "key", digest: digest)
+                #expect(try await store.knownReply(appID: "app", key: key) == nil)
+            }
+            let second = Self.opening(digest: [2])
+            guard case .opened = try await store.openTurn(second) else { throw TestFailure("not opened") }
+            #expect(
+                try await store.knownReply(appID: "app", key: IdempotencyKey(text: "key", digest: [2])) == second.id)
+            #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_keys": 1])
+        }
+    }
+
     @Test func aNamedRequestCanFollowAnyReply() async throws {
         try await StoreProcesses.run { processes in
             let one = try await processes.first.exchange("a", "1")

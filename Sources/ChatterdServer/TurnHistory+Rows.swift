@@ -10,16 +10,18 @@ extension TurnHistory {
     /// conversation with branches, those that lead to `turn`.
     init(rows: QueryResult, turn: Turn, limit: Int) {
         var encoder = TurnHistoryEncoder(limit: limit)
-        for row in 0..<rows.rowCount {
-            if !rows.isNull(row, TurnHistoryColumn.after) {
-                // There are branches, in front of the turn at least.
-                encoder = TurnHistoryEncoder(limit: limit)
-                for row in Self.path(to: turn, in: rows) {
-                    guard encoder.take(row, in: rows, of: turn) else { break }
-                }
-                break
+        let isBranch = { (row: Int) in !rows.isNull(row, TurnHistoryColumn.after) }
+        var row = 0
+        while row < rows.rowCount, !isBranch(row), encoder.take(row, in: rows, of: turn) {
+            row += 1
+        }
+        // What is too long in order may be short enough on the way to the turn.
+        let rest = row..<(encoder.isTooLarge ? rows.rowCount : min(row + 1, rows.rowCount))
+        if rest.contains(where: isBranch) {
+            encoder = TurnHistoryEncoder(limit: limit)
+            for row in Self.path(to: turn, in: rows) {
+                guard encoder.take(row, in: rows, of: turn) else { break }
             }
-            guard encoder.take(row, in: rows, of: turn) else { break }
         }
         self.init(messages: encoder.messages, unfinished: encoder.unfinished, isTooLarge: encoder.isTooLarge)
     }

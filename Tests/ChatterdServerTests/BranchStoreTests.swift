@@ -138,6 +138,20 @@ import Testing
         }
     }
 
+    @Test func aBranchOutOfWhatIsTooLongIsNotTooLong() async throws {
+        try await StoreProcesses.run { processes in
+            let store = PostgresConversationStore(
+                pool: processes.pool, lease: processes.first.lease, historyLimit: 300)
+            let one = try await store.exchange("a", "1")
+            let long = try await store.exchange("b", String(repeating: "x", count: 400))
+            #expect(try await store.open("c").history.isTooLarge)
+            let branch = try await store.open("d", parent: .reply(one.id))
+            #expect(!branch.history.isTooLarge && branch.said == ["user a", "assistant 1", "user d"])
+            #expect(try await store.open("e", parent: .start).said == ["user e"])
+            #expect(try await store.open("f", parent: .reply(long.id)).history.isTooLarge)
+        }
+    }
+
     @Test func whatIsChosenIsWhatIsFollowed() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -64,7 +64,8 @@ import Testing
             let running = try await store.open("p", appID: "running")
             let held = "SELECT pg_sleep(60) FROM pg_advisory_xact_lock_shared(x'6a6f75726e616c'::bigint)"
             let writing = Task { try await processes.sql(held) }
-            let waiting = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = "
+            let waiting =
+                "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = "
                 + "(SELECT oid FROM pg_database WHERE datname = current_database())"
             var pids: [[String]] = []
             while pids.isEmpty {

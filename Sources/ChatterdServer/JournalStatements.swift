@@ -76,12 +76,15 @@ enum JournalStatements {
             """)
 
     /// Tells the process that makes a reply something.
+    ///
+    /// The row is locked against its removal: whoever deletes the conversation finds what was told, or nothing is told.
     static let signal = Statement(
         "signal", .text, .int8, .uuid, .text,
         sql: """
             INSERT INTO chatterd_signals (holder, reply, kind, appid)
             SELECT holder, id, $4, appid FROM chatts
             WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming'
+            FOR KEY SHARE
             ON CONFLICT (holder, reply, kind) DO UPDATE SET at = now()
             """)
 
@@ -97,9 +100,13 @@ enum JournalStatements {
             SELECT reply, kind FROM chatterd_signals WHERE holder = $1 AND kind = 'stop'
             """)
 
-    /// Removes what was told about a conversation.
+    /// Removes what was told of replies of a conversation that are over, or gone.
     static let deleteSignals = Statement(
-        "delete_signals", .text, sql: "DELETE FROM chatterd_signals WHERE appid = $1")
+        "delete_signals", .text,
+        sql: """
+            DELETE FROM chatterd_signals s WHERE s.appid = $1 AND NOT EXISTS (
+                SELECT FROM chatts c WHERE c.appid = $1 AND c.id = s.reply AND c.turn = c.seq AND c.state = 'streaming')
+            """)
 
     /// "journal" in ASCII.
     private static let lockKey = "x'6a6f75726e616c'::bigint"

@@ -65,11 +65,11 @@ extension PostgresConversationStore {
         let sweeping = Query(JournalStatements.sweep, .text(appID), .int8(Self.removalLimit))
         try await repeatBatch(sweeping)
         if isBeingWritten {
-            _ = try await run([
-                Query(JournalStatements.sweepLock), sweeping, Query(JournalStatements.deleteSignals, .text(appID)),
-            ])
+            _ = try await run([Query(JournalStatements.sweepLock), sweeping])
             try await repeatBatch(sweeping)
         }
+        // What was told of a reply lies on for a while after its end.
+        _ = try await run([Query(JournalStatements.deleteSignals, .text(appID))])
         try await repeatBatch(Query(ConversationStatements.deleteKeys, .text(appID), .int8(Self.removalLimit)))
     }
 

@@ -29,6 +29,17 @@ import Testing
         }
     }
 
+    @Test func whatWasToldOfAReplyGoesWithItsConversation() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let reply = try await store.open("p")
+            try await processes.second.signal(.stop, to: try await store.record(reply))
+            try await store.closeTurn(reply.turn, with: reply.closing("a"))
+            try await store.deleteConversation(appID: "app")
+            #expect(try await processes.rowCounts().isEmpty)
+        }
+    }
+
     @Test func aReplacedConversationLeavesItsNewMessagesOnly() async throws {
         try await StoreProcesses.run { processes in
             _ = try await Self.fill("app", of: processes)

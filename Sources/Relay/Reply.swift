@@ -420,8 +420,15 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
             return
         }
         let position = content.visible
-        for subscription in audience.members where !subscription.receive(line: line, to: position) {
-            full(subscription)
+        if audience.members.count == 1 {
+            let only = audience.members[0]
+            if !only.receive(line: line, to: position) {
+                full(only)
+            }
+        } else {
+            for subscription in audience.members where !subscription.receive(line: line, to: position) {
+                full(subscription)
+            }
         }
         if !watches.isEmpty {
             poke()

@@ -42,7 +42,9 @@ struct ReplyContent {
             toolCalls.append(elements: line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
         }
         if !fields.isDone {
-            visible = end
+            visible.text = text.count
+            visible.thinking = thinking.count
+            visible.toolCalls = toolCalls.count
         }
     }
 

@@ -6,12 +6,13 @@ struct ReplyPart {
     private(set) var start = 0
     private var bytes = ByteBuffer()
 
-    /// All bytes that were ever appended.
-    var count: Int { start + bytes.count }
+    /// All bytes that were ever appended; kept, as it is asked for with every token.
+    private(set) var count = 0
 
     /// Appends the inside of a JSON string, decoded.
     mutating func append(decodingJSON text: Span<UInt8>) {
         bytes.append(decodingJSON: text)
+        count = start + bytes.count
     }
 
     /// Appends the elements of a JSON array behind those that are there.
@@ -20,6 +21,7 @@ struct ReplyPart {
             bytes.append(UInt8(ascii: ","))
         }
         bytes.append(elements)
+        count = start + bytes.count
     }
 
     /// What stands in a range, which must not begin before `start`.

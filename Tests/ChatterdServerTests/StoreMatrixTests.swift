@@ -21,7 +21,8 @@ import Testing
                     ["user", "late"], ["assistant", "Hello", "complete"],
                 ])
             program.signal(15)
-            #expect(try program.waitForExit() == 0)
+            let code = try program.waitForExit()
+            #expect(code == 0, "\(program.lines.joined(separator: "\n"))")
         }
     }
 

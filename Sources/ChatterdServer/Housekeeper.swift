@@ -63,22 +63,19 @@ final class Housekeeper: @unchecked Sendable {
 
     /// Ends the lease, so that nobody waits for turns of this process. From any thread.
     func end() async {
-        let running = await withCheckedContinuation { ended in
-            shard.run { [self] in
-                isEnding = true
-                // Let go here: a timer may end on its shard only.
-                timer = nil
-                ended.resume(returning: [round, renewal])
+        // On the shard, as a timer may end there only.
+        await Task(executorPreference: shard) { [self] in
+            isEnding = true
+            timer = nil
+            for task in [round, renewal] {
+                await task?.value
             }
-        }
-        for task in running {
-            await task?.value
-        }
-        // The process ends anyway: then the lease runs out by itself.
-        _ = try? await pool.run([
-            Query(LeaseStatements.expire, lease.parameter), Query(LeaseStatements.end, lease.parameter),
-            Query(LeaseStatements.endSignals, lease.parameter),
-        ])
+            // The process ends anyway: if this fails the lease runs out by itself.
+            _ = try? await pool.run([
+                Query(LeaseStatements.expire, lease.parameter), Query(LeaseStatements.end, lease.parameter),
+                Query(LeaseStatements.endSignals, lease.parameter),
+            ])
+        }.value
     }
 
     /// Closes all that others left open, whether they are dead or not: for a process that knows that it is the only one.

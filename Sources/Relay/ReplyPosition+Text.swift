@@ -41,47 +41,21 @@ extension ReplyPosition {
 
     /// Appends the text of the position.
     public func append(to buffer: inout ByteBuffer) {
-        buffer.append(upTo: Self.roomForText) { $0.append(self) }
-    }
-
-    /// The room that the text of any position fits in: four numbers of nineteen digits, what stands between and behind them.
-    public static let roomForText = 4 * 19 + 7
-}
-
-extension OutputSpan<UInt8> {
-    /// Appends the text of a position; there must be `ReplyPosition.roomForText`.
-    public mutating func append(_ position: ReplyPosition) {
-        if position.attempt != 1 {
-            append(digitsOf: position.attempt)
-            append(UInt8(ascii: "~"))
+        if attempt != 1 {
+            buffer.append(decimal: attempt)
+            buffer.append("~")
         }
-        append(digitsOf: position.text)
-        if position.thinking != 0 || position.toolCalls != 0 {
-            append(UInt8(ascii: "."))
-            append(digitsOf: position.thinking)
+        buffer.append(decimal: text)
+        if thinking != 0 || toolCalls != 0 {
+            buffer.append(".")
+            buffer.append(decimal: thinking)
         }
-        if position.toolCalls != 0 {
-            append(UInt8(ascii: "."))
-            append(digitsOf: position.toolCalls)
+        if toolCalls != 0 {
+            buffer.append(".")
+            buffer.append(decimal: toolCalls)
         }
-        if position.isEnd {
-            append(UInt8(ascii: "-"))
-            append(UInt8(ascii: "e"))
-            append(UInt8(ascii: "n"))
-            append(UInt8(ascii: "d"))
-        }
-    }
-
-    private mutating func append(digitsOf value: Int) {
-        var rest = value.magnitude
-        var power: UInt = 1
-        while rest / power >= 10 {
-            power *= 10
-        }
-        while power > 0 {
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest / power))
-            rest %= power
-            power /= 10
+        if isEnd {
+            buffer.append("-end")
         }
     }
 }

@@ -33,6 +33,16 @@ final class FakeReply {
 
     var isHolding: Bool { !held.isEmpty }
 
+    /// Lets everything happen that is left to happen: pages come at once, and full readers take more.
+    func settle(_ readers: [PartsReader], _ clock: HandClock) {
+        isSlow = false
+        repeat {
+            release()
+            readers.forEach { $0.drain() }
+            clock.advance(by: .seconds(2))
+        } while isHolding
+    }
+
     // MARK: - Growing
 
     /// Grows, and gives the model's line for that.

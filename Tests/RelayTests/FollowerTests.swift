@@ -391,12 +391,7 @@ struct FollowerTests {
         }
         reply.finish(text: random.text(upTo: 20))
         follower.poke()
-        reply.isSlow = false
-        repeat {
-            reply.release()
-            readers.forEach { $0.drain() }
-            clock.advance(by: .seconds(2))
-        } while reply.isHolding
+        reply.settle(readers, clock)
         for reader in readers {
             #expect(reader.isOver && reader.error == nil)
             #expect(reader.text == reply.text && reader.thinking == reply.thinking && reader.calls == reply.calls)

@@ -322,12 +322,7 @@ struct SubscriptionTests {
             if Bool.random(using: &random) { clock.settle() }
         }
         source.finish(random.text(upTo: 20))
-        reply.isSlow = false
-        repeat {
-            reply.release()
-            readers.forEach { $0.drain() }
-            clock.advance(by: .seconds(2))
-        } while reply.isHolding
+        reply.settle(readers, clock)
         for reader in readers {
             #expect(reader.isOver && reader.error == nil && reader.resets == 0)
             #expect(reader.text == reply.text && reader.thinking == reply.thinking && reader.calls == reply.calls)

@@ -53,6 +53,23 @@ import Testing
         }
     }
 
+    @Test func aConversationIsRemovedAfterTheTimeThatIsSet() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url, environment: [.retention: "1s"]) { stage in
+            let location = try #require(
+                try stage.ask("app", "secret", fields: [("Idempotency-Key", "k")])["Location"])
+            try eventually(
+                "nothing is left",
+                isTrue: {
+                    try ["chatts", "chatterd_journal", "chatterd_keys", "chatterd_signals"].allSatisfy { table in
+                        try stage.cluster.psql(
+                            "SELECT count(*) FROM \(table) WHERE appid = 'app'", database: stage.database) == [["0"]]
+                    }
+                })
+            #expect(try stage.read(location).status == 404)
+        }
+    }
+
     @Test func anAppIDThatIsTooLongIsRefused() async throws {
         try await onStage { stage in
             let answer = try stage.send("DELETE", "/conversations/" + String(repeating: "a", count: 156))

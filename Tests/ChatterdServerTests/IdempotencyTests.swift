@@ -135,6 +135,19 @@ import Testing
         }
     }
 
+    @Test func aKeyIsForgottenAfterTheTimeThatIsSet() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url, environment: [.keyLifetime: "1s"]) { stage in
+            let first = try stage.ask("app", "x", fields: key("k"))["Location"]
+            try eventually(
+                "the key stands for another request",
+                isTrue: {
+                    try stage.ask("app", "x", fields: key("k"))["Location"] != first
+                })
+            #expect(upstream.requests.count == 2)
+        }
+    }
+
     @Test func theLongestKeyAndTheOddestAreTaken() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in

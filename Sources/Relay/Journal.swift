@@ -23,7 +23,7 @@ public final class Journal: @unchecked Sendable {
     /// What the services have found for the round that is on its way.
     private var found: [(service: ChatService, entries: [JournalEntry])] = []
 
-    /// Makes the journal of a process; its services are told.
+    /// Makes the journal of a process, which is then given to each of its services; nothing without services.
     public init?(services: [ChatService], tick: Duration) {
         guard let home = services.first else { return nil }
         self.services = services

@@ -205,11 +205,14 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     /// What is to be journalled now, if anything.
     func journalEntry(at now: UInt64) -> JournalEntry? {
         guard case .generating = phase, !isBeingJournalled, content.unjournalled > 0,
-            .nanoseconds(Int64(clamping: now &- begunAt)) >= service.limits.journalAge
+            isUrgent || .nanoseconds(Int64(clamping: now &- begunAt)) >= service.limits.journalAge
         else { return nil }
         isBeingJournalled = true
         return JournalEntry(turn: turn, id: id, page: content.rest)
     }
+
+    /// Whether there is so much that is not in the journal that it is not to wait for the tick.
+    private var isUrgent: Bool { content.unjournalled > service.limits.journalUrgency }
 
     /// The entry is in the store, or could not be written.
     func journalled(_ page: ReplyPage, isWritten: Bool) {
@@ -433,7 +436,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         if !watches.isEmpty {
             poke()
         }
-        if content.unjournalled > service.limits.journalUrgency, !isBeingJournalled {
+        if isUrgent, !isBeingJournalled {
             service.journal?.hurry()
         }
     }

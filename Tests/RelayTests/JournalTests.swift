@@ -97,6 +97,18 @@ struct JournalTests {
         #expect(relay.store.count(.journal) == 1)
     }
 
+    @Test func muchTextOfAYoungReplyIsJournalledAndNotAskedForAgain() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        for _ in 0..<20 {
+            try relay.answer().say(String(repeating: "x", count: 100 << 10))
+            relay.clock.settle()
+        }
+        #expect(relay.store.count(.journal) == 1)
+        #expect(relay.journalled(post)?.utf8.count ?? 0 > 1 << 20)
+    }
+
     @Test func aStoreThatIsAwayIsNotAskedAtEachTick() throws {
         let relay = TestRelay()
         relay.startJournal()

@@ -70,7 +70,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     }
 
     /// What the store knows of it.
-    public var record: ReplyRecord {
+    private var record: ReplyRecord {
         ReplyRecord(
             id: id, turn: turn, model: model, state: ending?.state, attempt: attempt, isAbandoned: false, createdAt: 0,
             finishedAt: nil)

@@ -16,10 +16,10 @@ extension RelayError.Code {
         case .model(let code):
             switch code {
             case .modelNotFound: .notFound
-            case .rejected: .badRequest
+            case .rejected, .unsupported, .contextTooLong: .badRequest
             case .busy: .serviceUnavailable
             case .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .gatewayTimeout
-            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete: .badGateway
+            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete, .unauthorized: .badGateway
             }
         }
     }
@@ -38,7 +38,7 @@ extension Responder {
         var fields = fields
         fields.set(.contentType, "application/json")
         if error.code.status == .serviceUnavailable {
-            fields.set(.retryAfter, FieldValue(1))
+            fields.set(.retryAfter, FieldValue(max(1, Int(error.retryAfter?.components.seconds ?? 1))))
         }
         respond(error.code.status, fields: fields, body: body)
     }

@@ -54,6 +54,10 @@ final class EventStreamReader: ReplyReader {
         return false
     }
 
+    func wait(at place: QueuePlace) {
+        stream.write { EventEncoder.append(comment: "queued", to: &$0) }
+    }
+
     func reset(to position: ReplyPosition) {
         var data = ByteBuffer()
         data.append("{\"reset\":true,\"attempt\":")

@@ -18,10 +18,12 @@ extension PostgresConversationStore {
 
     private func storeEnd(of turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let journalled = reply.journalled
+        var account = ByteBuffer()
+        account.append(reply.account)
         var parameters: [Parameter] = [
             .text(turn.appID), .int8(turn.number), reply.id.parameter, lease.parameter,
             .text(reply.ending.state.rawValue), .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls),
-            .utf8(reply.ending.lastEvent),
+            .utf8(reply.ending.lastEvent), .utf8(account.array),
         ]
         let closing: Query
         if journalled.total == 0 {
@@ -53,6 +55,18 @@ extension PostgresConversationStore {
             detail: "another process has closed the turn, or took it over")
     }
 
+    func restartTurn(_ turn: Turn, id: ReplyID) async throws(RelayError) -> Int {
+        let results = try await run([
+            Query(
+                ReplyStatements.restart, .text(turn.appID), .int8(turn.number), id.parameter, lease.parameter),
+            Query(
+                ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), id.parameter,
+                lease.parameter),
+        ])
+        if let attempt = results[0].int(0, 0) { return attempt }
+        throw results[1].rowCount == 1 ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
+    }
+
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {
         let results = try await run(
             [
@@ -71,11 +85,13 @@ extension PostgresConversationStore {
     func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? {
         let found = try await run([Query(ReplyStatements.find, id.parameter)])[0]
         guard found.rowCount > 0, let appID = found.string(0, 0), let number = found.int(0, 1) else { return nil }
-        return ReplyRecord(
+        var record = ReplyRecord(
             id: id, turn: Turn(appID: appID, number: Int64(number)), model: found.string(0, 2) ?? "",
             state: found.string(0, 3).flatMap { ReplyState(rawValue: $0) }, attempt: found.int(0, 4) ?? 1,
             isAbandoned: found.bool(0, 5) ?? false, createdAt: Int64(found.int(0, 6) ?? 0),
             finishedAt: found.int(0, 7).map { Int64($0) })
+        record.account = found.array(0, 8)
+        return record
     }
 
     func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {

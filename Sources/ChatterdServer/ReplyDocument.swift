@@ -32,6 +32,10 @@ struct ReplyDocument {
         json.append(
             assistantSaying: page.text.span, thinking: page.thinking.span, toolCalls: page.toolCalls.span)
         json.append(state == nil ? ",\"done\":false" : ",\"done\":true")
+        if !reply.account.isEmpty {
+            json.append(",")
+            json.append(reply.account)
+        }
         if let ending = page.ending {
             append(membersOf: ending.lastEvent.span)
         }

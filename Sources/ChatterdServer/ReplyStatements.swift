@@ -6,10 +6,10 @@ enum ReplyStatements {
     ///
     /// A reply that is stored already keeps its text, and ends as its readers were told last.
     static let close = Statement(
-        "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text,
+        "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text,
         sql: """
             UPDATE chatts SET
-                state = $5, last_event = nullif($9, ''),
+                state = $5, last_event = nullif($9, ''), account = nullif($10, ''),
                 message = CASE state WHEN 'streaming' THEN $6 ELSE message END,
                 thinking = CASE state WHEN 'streaming' THEN nullif($7, '') ELSE thinking END,
                 extras = CASE state WHEN 'streaming' THEN \(extras("$8")) ELSE extras END,
@@ -17,29 +17,29 @@ enum ReplyStatements {
             WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isHolder("holder", "$4"))
             """)
 
-    /// The same behind what the journal holds before $10 bytes: $11 of text, $12 of thoughts, $13 of tool calls.
+    /// The same behind what the journal holds before $11 bytes: $12 of text, $13 of thoughts, $14 of tool calls.
     ///
     /// Nothing is done when the journal holds less than that: what was streamed is stored, or the reply is not.
     static let closeJournalled = Statement(
-        "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .int8, .int8, .int8,
-        .int8,
+        "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
+        .int8, .int8,
         sql: """
             WITH reply AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isHolder("holder", "$4"))
                     AND state = 'streaming'
                 FOR NO KEY UPDATE
-            ), \(folded("reply", until: "$10")), stored AS (
+            ), \(folded("reply", until: "$11")), stored AS (
                 UPDATE chatts c SET
-                    state = $5, last_event = nullif($9, ''),
+                    state = $5, last_event = nullif($9, ''), account = nullif($10, ''),
                     message = CASE c.state WHEN 'streaming' THEN f.text || $6 ELSE c.message END,
                     thinking = CASE c.state WHEN 'streaming' THEN nullif(f.thinking || $7, '') ELSE c.thinking END,
                     extras = CASE c.state WHEN 'streaming' THEN \(extras("f.calls || $8")) ELSE c.extras END,
                     finished = CASE c.state WHEN 'streaming' THEN now() ELSE c.finished END
                 FROM (SELECT 1) AS one LEFT JOIN folded f ON true
                 WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isHolder("c.holder", "$4")) AND (
-                    c.state <> 'streaming' OR octet_length(f.text) = $11 AND octet_length(f.thinking) = $12
-                        AND octet_length(f.calls) = $13)
+                    c.state <> 'streaming' OR octet_length(f.text) = $12 AND octet_length(f.thinking) = $13
+                        AND octet_length(f.calls) = $14)
                 RETURNING c.appid, c.id
             ), \(cleared)
             SELECT FROM stored
@@ -88,6 +88,18 @@ enum ReplyStatements {
             SELECT appid, seq, id, model, options, attempt FROM stored
             """)
 
+    /// Begins a reply of this process anew.
+    static let restart = Statement(
+        "restart_turn", .text, .int8, .uuid, .uuid, returnsBinary: true,
+        sql: """
+            WITH stored AS (
+                UPDATE chatts c SET attempt = coalesce(c.attempt, 1) + 1
+                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isHolder("c.holder", "$4")) AND c.state = 'streaming'
+                RETURNING c.appid, c.id, c.attempt
+            ), \(cleared)
+            SELECT attempt FROM stored
+            """)
+
     /// Whether a turn is closed, or gone; and if not, whether process $3 holds it.
     static let isSettled = Statement(
         "is_settled", .text, .int8, .uuid,
@@ -103,7 +115,8 @@ enum ReplyStatements {
             SELECT c.appid, c.seq, c.model, c.state, coalesce(c.attempt, 1),
                 c.state = 'streaming' AND \(LeaseStatements.isDead("c.holder")),
                 (extract(epoch FROM c.time) * 1000000)::bigint,
-                (extract(epoch FROM CASE WHEN c.state <> 'streaming' THEN coalesce(c.finished, c.time) END) * 1000000)::bigint
+                (extract(epoch FROM CASE WHEN c.state <> 'streaming' THEN coalesce(c.finished, c.time) END) * 1000000)::bigint,
+                c.account
             FROM chatts c WHERE c.id = $1 AND c.turn = c.seq
             """)
 

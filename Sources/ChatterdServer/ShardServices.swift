@@ -36,7 +36,7 @@ final class ShardServices: Sendable {
         limits.connect = configuration.upstreams.connectTimeout
         client = HTTPClient(shard: shard, limits: limits)
 
-        var entries: [ModelDirectory.Entry] = []
+        var entries: [Upstream] = []
         var generator: Generator?
         for upstream in upstreams {
             switch upstream.backend {
@@ -50,17 +50,17 @@ final class ShardServices: Sendable {
                 let model = OllamaModel(
                     client: client, shard: shard, origin: origin, key: upstream.key?.value, limits: upstream.limits,
                     now: WallClock.nanoseconds)
-                entries.append(ModelDirectory.Entry(name: upstream.name, serves: upstream.models, model: model))
+                entries.append(Self.upstream(upstream, .ollama, model))
                 generator =
                     generator
                     ?? Generator(
                         client: client, origin: origin, fields: model.fields, limits: upstream.limits)
             case .echo:
                 let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
-                entries.append(ModelDirectory.Entry(name: upstream.name, serves: upstream.models, model: model))
+                entries.append(Self.upstream(upstream, .echo, model))
             }
         }
-        guard let first = entries.first else {
+        guard !entries.isEmpty else {
             throw StartError("There is no upstream: set OLLAMA_URL or CHATTERD_UPSTREAMS, or CHATTERD_ECHO=1.")
         }
         self.generator = generator
@@ -69,8 +69,8 @@ final class ShardServices: Sendable {
             store: PostgresConversationStore(
                 pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit,
                 keyLifetime: configuration.relay.keyLifetime),
-            models: ModelDirectory(first, Array(entries.dropFirst())),
-            limits: RelayLimits(configuration), board: turns, directory: directory,
+            upstreams: UpstreamDirectory(entries), limits: RelayLimits(configuration), board: turns,
+            directory: directory,
             scheduler: Scheduler(
                 makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
                 spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
@@ -80,6 +80,14 @@ final class ShardServices: Sendable {
                 return ReplyID(using: &generator)
             })
         board = ChatBoard(pool: pool, limit: configuration.relay.boardLimit)
+    }
+
+    private static func upstream(
+        _ upstream: Configuration.Upstream, _ kind: UpstreamDescription.Kind, _ model: any LanguageModel
+    ) -> Upstream {
+        var description = UpstreamDescription(name: upstream.name, kind: kind)
+        description.models = upstream.models
+        return Upstream(description, model: model, health: UpstreamHealth())
     }
 }
 

@@ -53,6 +53,8 @@ final class WholeAnswerReader: ReplyReader {
         return true
     }
 
+    func wait(at place: QueuePlace) {}
+
     func reset(to position: ReplyPosition) {
         text.removeAll()
         thinking.removeAll()

@@ -16,6 +16,9 @@ public final class EchoModel: LanguageModel, @unchecked Sendable {
         self.now = now
     }
 
+    /// There is one.
+    public func listModels() async throws(ModelError) -> [ModelDescription] { [ModelDescription(name: "echo")] }
+
     /// Starts an answer.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
         let answer = Self.answer(to: Self.messages(in: request.messages))

@@ -6,6 +6,8 @@ import Bytes
 public protocol LanguageModel: AnyObject, Sendable {
     /// Starts an answer; the consumer hears of it on the shard, never before this call has returned.
     func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation
+    /// Asks for its models.
+    func listModels() async throws(ModelError) -> [ModelDescription]
 }
 
 /// What a model is asked.
@@ -16,6 +18,12 @@ public struct GenerationRequest: Sendable {
     public var messages: EncodedMessages
     /// The client's further members of the request (`options`, `format`, `think`, `tools` ...), passed on as they came.
     public var passThrough: [RawMember]
+    /// The text that the answer begins with, already made: the model goes on behind it, and does not say it again.
+    public var beginning: [UInt8] = []
+    /// How a model that has a `beginning` is made to go on.
+    public var continuation = UpstreamDescription.Continuation.none
+    /// The tokens that prompt and answer may take together, for servers that want to be told; nothing when unknown.
+    public var contextLength: Int?
 
     /// Makes a request.
     public init(model: String, messages: EncodedMessages, passThrough: [RawMember] = []) {

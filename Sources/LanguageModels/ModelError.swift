@@ -18,6 +18,12 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         case modelNotFound = "model_not_found"
         /// The model server refused the request, and said why.
         case rejected = "upstream_rejected"
+        /// The model server does not accept our key.
+        case unauthorized = "upstream_auth"
+        /// The conversation is longer than what the model takes.
+        case contextTooLong = "context_too_long"
+        /// The request has a field that this model server cannot be told.
+        case unsupported = "unsupported_field"
         /// The model server has too much to do.
         case busy = "upstream_busy"
         /// The model server failed, before or in the middle of the answer.
@@ -30,7 +36,15 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Whether the same request may succeed if it is sent again.
         public var isRetryable: Bool {
             switch self {
-            case .answerTooLarge, .modelNotFound, .rejected: false
+            case .answerTooLarge, .modelNotFound, .rejected, .contextTooLong, .unsupported: false
+            default: true
+            }
+        }
+
+        /// Whether another server, or the same one a little later, may do better.
+        public var isWorthAnotherServer: Bool {
+            switch self {
+            case .answerTooLarge, .rejected, .contextTooLong, .totalTimeout: false
             default: true
             }
         }
@@ -42,6 +56,12 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
     public let message: String
     /// What the operator should know beyond that; goes to the log only.
     public let detail: String
+    /// How long the model server asks to be left alone (`Retry-After`).
+    public var retryAfter: Duration?
+    /// The tokens that the model takes, where a server that refused a prompt has said so.
+    public var contextLength: Int?
+    /// The tokens of the prompt, where a server that refused it has said so.
+    public var promptTokens: Int?
 
     /// Makes an error.
     public init(_ code: Code, _ message: String, detail: String = "") {

@@ -44,4 +44,7 @@ public final class OllamaModel: LanguageModel, @unchecked Sendable {
         generation.start(client.start(outgoing, to: origin, delegate: generation), on: shard)
         return generation
     }
+
+    /// Asks `/api/tags`.
+    public func listModels() async throws(ModelError) -> [ModelDescription] { [] }
 }

@@ -4,7 +4,9 @@ import LanguageModels
 /// The use cases of the relay on one shard. Confined to its shard.
 public final class ChatService: @unchecked Sendable {
     let store: any ConversationStore
-    let models: ModelDirectory
+    /// The model servers; replaced when the registry changes.
+    public let upstreams: UpstreamDirectory
+    let slots: SlotQueue?
     let limits: RelayLimits
     let board: TurnBoard
     let directory: ReplyDirectory
@@ -26,11 +28,12 @@ public final class ChatService: @unchecked Sendable {
 
     /// Makes the service of a shard; board and directory are the same for all shards of the process.
     public init(
-        store: any ConversationStore, models: ModelDirectory, limits: RelayLimits, board: TurnBoard,
-        directory: ReplyDirectory, scheduler: Scheduler, makeID: @escaping @Sendable () -> ReplyID
+        store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil, limits: RelayLimits,
+        board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler, makeID: @escaping @Sendable () -> ReplyID
     ) {
         self.store = store
-        self.models = models
+        self.upstreams = upstreams
+        self.slots = slots
         self.limits = limits
         self.board = board
         self.directory = directory

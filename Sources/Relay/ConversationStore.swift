@@ -38,6 +38,12 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Returns: whether the turn is closed now, by whomever.
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool
 
+    /// Begins a reply of this process anew: what is journalled of it counts no more.
+    ///
+    /// - Returns: the number of the attempt.
+    /// - Throws: `conversationReplaced` when the turn is gone, `interrupted` when somebody else has closed it or taken it over.
+    func restartTurn(_ turn: Turn, id: ReplyID) async throws(RelayError) -> Int
+
     /// What the turn of a reply has to go on now.
     ///
     /// - Throws: `conversationReplaced` when the reply is gone, be it that another one has its place.

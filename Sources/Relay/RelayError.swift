@@ -80,6 +80,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public let message: String
     /// What the operator should know beyond that; goes to the log only.
     public let detail: String
+    /// After what time the same request may succeed, where that is known (`Retry-After`).
+    public var retryAfter: Duration?
 
     /// Makes an error.
     public init(_ code: Code, _ message: String, detail: String = "") {
@@ -91,6 +93,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Makes the error of a model.
     public init(_ error: ModelError) {
         self.init(.model(error.code), error.message, detail: error.detail)
+        retryAfter = error.retryAfter
     }
 
     /// The code and the detail.

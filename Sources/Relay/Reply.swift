@@ -308,8 +308,11 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     }
 
     private func generate(_ messages: EncodedMessages) async throws(RelayError) -> [UInt8] {
-        let generation = service.models.model(named: model).generate(
-            GenerationRequest(model: model, messages: messages, passThrough: passThrough), to: self)
+        guard let choice = service.upstreams.choices(for: model).first else {
+            throw RelayError(ModelError(.modelNotFound, "There is no model server."))
+        }
+        let generation = choice.upstream.model.generate(
+            GenerationRequest(model: choice.model, messages: messages, passThrough: passThrough), to: self)
         phase = .generating(generation)
         let error = await withCheckedContinuation { generated = $0 }
         if let error { throw error }

@@ -24,14 +24,14 @@ extension ReplyEnding {
 
 extension RelayError {
     /// The conversation of a reply is gone.
-    static let goneMeanwhile = RelayError(
+    public static let goneMeanwhile = RelayError(
         .conversationReplaced, "The conversation was replaced or deleted while the answer was being made.")
     /// Nobody reads the reply any more.
     static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
     /// Somebody wanted the reply to end.
     static let stopped = RelayError(.cancelled, "The reply was stopped.")
     /// Another process took the reply for that of a dead one, or gave it up as such.
-    static let takenMeanwhile = RelayError(
+    public static let takenMeanwhile = RelayError(
         .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
 }
 

@@ -4,6 +4,8 @@ public protocol ReplyReader: AnyObject {
     ///
     /// - Returns: whether it can take more; if not, it calls `ReplySubscription.readerCanTakeMore` later.
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool
+    /// The reply waits for a slot of its model server, at this place.
+    func wait(at place: QueuePlace)
     /// What was read so far counts no more: the reply begins again at `position`.
     func reset(to position: ReplyPosition)
     /// The last event; nothing comes after it. Called once.

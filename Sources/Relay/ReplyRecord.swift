@@ -16,6 +16,8 @@ public struct ReplyRecord: Sendable {
     public var createdAt: Int64
     /// When it ended, in microseconds since 1970.
     public var finishedAt: Int64?
+    /// How it came about, as members of a JSON object without braces; empty when that is not known.
+    public var account: [UInt8] = []
 
     /// Makes a record.
     public init(

@@ -58,11 +58,13 @@ public struct ClosingReply: Sendable {
     public var toolCalls: [UInt8]
     /// How it ended.
     public var ending: ReplyEnding
+    /// How it came about.
+    public var account: ReplyAccount
 
     /// Makes a reply.
     public init(
         id: ReplyID, journalled: ReplyPosition, text: [UInt8], thinking: [UInt8], toolCalls: [UInt8],
-        ending: ReplyEnding
+        ending: ReplyEnding, account: ReplyAccount = ReplyAccount()
     ) {
         self.id = id
         self.journalled = journalled
@@ -70,5 +72,6 @@ public struct ClosingReply: Sendable {
         self.thinking = thinking
         self.toolCalls = toolCalls
         self.ending = ending
+        self.account = account
     }
 }

@@ -101,6 +101,14 @@ final class MemoryDatabase: @unchecked Sendable {
         replies.values.contains { $0.turn == turn && $0.onInterrupt == .regenerate && $0.attempt < 3 }
     }
 
+    /// Begins a reply anew; its journal counts no more.
+    func restart(_ id: ReplyID) -> Int {
+        let attempt = (replies[id]?.attempt ?? 0) + 1
+        replies[id]?.attempt = attempt
+        replies[id]?.page = ReplyPage(start: ReplyPosition(attempt: attempt))
+        return attempt
+    }
+
     /// Gives a turn to another process.
     func take(_ turn: Turn, holder: Int) {
         for index in rows(turn.appID).indices where rows(turn.appID)[index].turn == turn.number {

@@ -3,7 +3,7 @@ import Relay
 
 /// What a store is asked for.
 enum StoreCall: Hashable {
-    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal
+    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart
 }
 
 /// What may happen to a call.
@@ -159,6 +159,17 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         database.settle(turn)
         try end(isLost)
         return true
+    }
+
+    func restartTurn(_ turn: Turn, id: ReplyID) async throws(RelayError) -> Int {
+        let isLost = try await begin(.restart)
+        guard database.replies[id]?.turn == turn else { throw RelayError(.conversationReplaced, "replaced") }
+        guard database.prompt(of: turn)?.holder == process, database.reply(to: turn) == nil else {
+            throw RelayError(.interrupted, "taken")
+        }
+        let attempt = database.restart(id)
+        try end(isLost)
+        return attempt
     }
 
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {

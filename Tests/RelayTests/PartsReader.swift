@@ -62,6 +62,8 @@ final class PartsReader: ReplyReader {
         return room > 0
     }
 
+    func wait(at place: QueuePlace) {}
+
     func reset(to position: ReplyPosition) {
         #expect(!isOver, "a reset after the end")
         (text, thinking, calls) = ([], [], [])

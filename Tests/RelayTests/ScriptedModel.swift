@@ -14,6 +14,8 @@ final class ScriptedModel: LanguageModel, @unchecked Sendable {
         return generation
     }
 
+    func listModels() async throws(ModelError) -> [ModelDescription] { [] }
+
     /// Breaks the ties to the replies, for tests that look for leaks.
     func forget() {
         generations = []
@@ -106,6 +108,8 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
         positions.append(position)
         return !isFull
     }
+
+    func wait(at place: QueuePlace) {}
 
     func reset(to position: ReplyPosition) {
         lines = []

@@ -32,7 +32,11 @@ final class TestRelay {
         self.directory = directory
         shard = clock.makeShard()
         service = ChatService(
-            store: store, models: ModelDirectory(.init(name: "test", serves: [], model: model)), limits: limits,
+            store: store,
+            upstreams: UpstreamDirectory([
+                Upstream(UpstreamDescription(name: "test", kind: .echo), model: model, health: UpstreamHealth())
+            ]),
+            limits: limits,
             board: board, directory: directory, scheduler: clock.scheduler(of: shard),
             makeID: {
                 var generator = SystemRandomNumberGenerator()

@@ -142,6 +142,8 @@ extension Configuration.Store {
 
 extension Configuration.Relay {
     fileprivate init(_ reader: inout SettingReader) {
+        failoverAttempts = reader.number(.failoverAttempts) ?? 0
+        rescueAttempts = reader.number(.rescueAttempts) ?? 0
         disconnectGrace = reader.duration(.disconnectGrace)
         keepAlive = reader.duration(.keepAlive)
         maximumReplies = reader.number(.maximumReplies) ?? 0

@@ -107,6 +107,10 @@ public struct Configuration: Sendable {
 
     /// Replies and conversations.
     public struct Relay: Sendable, Equatable {
+        /// Further requests for a reply that has not begun.
+        public var failoverAttempts: Int
+        /// Further requests for a reply that broke in the middle.
+        public var rescueAttempts: Int
         /// How long a reply goes on when nobody reads it.
         public var disconnectGrace: Duration
         /// The silence on a stream after which a comment line is sent.

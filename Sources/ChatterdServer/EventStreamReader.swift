@@ -1,6 +1,7 @@
 import Bytes
 import HTTP
 import HTTPServer
+import LanguageModels
 import Relay
 
 /// Turns a reply into the events of a response: this is where a line of the model becomes bytes for the client.
@@ -60,9 +61,7 @@ final class EventStreamReader: ReplyReader {
 
     func reset(to position: ReplyPosition) {
         var data = ByteBuffer()
-        data.append("{\"reset\":true,\"attempt\":")
-        data.append(decimal: position.attempt)
-        data.append("}")
+        OllamaAnswer(model: model).appendReset(attempt: position.attempt, at: WallClock.nanoseconds(), to: &data)
         stream.write { EventEncoder.append(name: .reset, data: data.bytes, to: &$0) { position.append(to: &$0) } }
     }
 

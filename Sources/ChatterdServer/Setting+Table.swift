@@ -73,6 +73,16 @@ extension Setting {
         case .answerLimit:
             .limit(.upstreams, .bytes(1_024...1 << 30), "16MiB", "The text of one answer.")
 
+        case .failoverAttempts:
+            .limit(
+                .upstreams, .count(0...100, of: "requests"), "4",
+                "Further requests to model servers for a reply whose first ones failed before it had begun; 0 for none."
+            )
+        case .rescueAttempts:
+            .limit(
+                .upstreams, .count(0...100, of: "requests"), "2",
+                "Further requests for a reply that broke in the middle: it is gone on with, or begun anew; 0 for none.")
+
         case .disconnectGrace:
             .limit(
                 .replies, .duration(.zero ... .hours(24)), "30s",

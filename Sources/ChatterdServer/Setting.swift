@@ -28,6 +28,8 @@ public enum Setting: String, CaseIterable, Sendable {
     case upstreamTotalTimeout = "CHATTERD_UPSTREAM_TOTAL_TIMEOUT"
     case upstreamLineLimit = "CHATTERD_UPSTREAM_LINE_LIMIT"
     case answerLimit = "CHATTERD_ANSWER_LIMIT"
+    case failoverAttempts = "CHATTERD_FAILOVER_ATTEMPTS"
+    case rescueAttempts = "CHATTERD_RESCUE_ATTEMPTS"
 
     case disconnectGrace = "CHATTERD_DISCONNECT_GRACE"
     case keepAlive = "CHATTERD_KEEPALIVE"

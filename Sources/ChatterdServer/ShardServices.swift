@@ -97,6 +97,8 @@ extension RelayLimits {
     /// The limits that the configuration gives.
     init(_ configuration: Configuration) {
         self.init()
+        failoverAttempts = configuration.relay.failoverAttempts
+        rescueAttempts = configuration.relay.rescueAttempts
         replies = configuration.relay.maximumReplies
         waitingTurns = configuration.relay.maximumWaitingTurns
         disconnectGrace = configuration.relay.disconnectGrace

@@ -110,6 +110,20 @@ public struct OllamaAnswer: Sendable {
         buffer.append("},\"done\":true}")
     }
 
+    /// Appends the data of a `reset` event: what the client has of the answer counts no more.
+    ///
+    /// Clients that do not know the event take it for a piece of the answer, and show its text.
+    public func appendReset(attempt: Int, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        buffer.append("{\"reset\":true,\"attempt\":")
+        buffer.append(decimal: attempt)
+        buffer.append(",")
+        buffer.append(opening.span.extracting(1..<opening.count))
+        buffer.append(rfc3339: nanoseconds)
+        buffer.append(
+            "\",\"message\":{\"role\":\"assistant\",\"content\":\"\\n\\n[The answer was interrupted, and begins anew.]\\n\\n\"},\"done\":false}"
+        )
+    }
+
     private func appendOpening(at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         buffer.append(opening)
         buffer.append(rfc3339: nanoseconds)

@@ -10,7 +10,15 @@ extension ByteBuffer {
         if let content = line.content { gaps.append(content.range) }
         if let thinking = line.thinking { gaps.append(thinking.range) }
         if let calls = line.toolCalls { gaps.append((calls.lowerBound + 1)..<(calls.upperBound - 1)) }
-        gaps.sort { $0.lowerBound < $1.lowerBound }
+        append(line, in: bytes, without: gaps.sorted { $0.lowerBound < $1.lowerBound })
+    }
+
+    /// Appends a line without the text that it carries; all else stays as it is.
+    public mutating func append(emptyingContentOf line: OllamaLine, in bytes: Span<UInt8>) {
+        append(line, in: bytes, without: line.content.map { [$0.range] } ?? [])
+    }
+
+    private mutating func append(_ line: OllamaLine, in bytes: Span<UInt8>, without gaps: [Range<Int>]) {
         var copied = line.object.lowerBound
         for gap in gaps {
             append(bytes.extracting(copied..<gap.lowerBound))

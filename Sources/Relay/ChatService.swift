@@ -56,6 +56,7 @@ public final class ChatService: @unchecked Sendable {
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
         do throws(RelayError) {
+            try await requireRoom(for: request.model)
             try board.promise(appID: request.appID, key: key?.text)
         } catch {
             // There is no room for another turn; but there may be none to open.
@@ -261,6 +262,21 @@ public final class ChatService: @unchecked Sendable {
     }
 
     static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
+
+    /// Refuses a prompt when the queues of all its model servers are full.
+    private func requireRoom(for model: String) async throws(RelayError) {
+        guard let slots else { return }
+        var refusal: RelayError?
+        for choice in upstreams.choices(for: model) {
+            guard choice.upstream.description.slots != nil else { return }
+            do throws(RelayError) {
+                return try await slots.requireRoom(at: choice.upstream.description)
+            } catch {
+                refusal = refusal ?? error
+            }
+        }
+        if let refusal { throw refusal }
+    }
 
     private func refuseWhenStopping() throws(RelayError) {
         guard !isStopping else {

@@ -2,6 +2,12 @@ import LanguageModels
 
 /// The limits of the relay; `chatterd help limits` lists them.
 public struct RelayLimits: Sendable, Equatable {
+    /// Further requests to model servers for a reply whose first ones failed before it had begun.
+    public var failoverAttempts = 4
+    /// Further requests for a reply that broke in the middle.
+    public var rescueAttempts = 2
+    /// The longest time that a model server may ask to be left alone (`Retry-After`) and still be waited for.
+    public var longestRetryAfter: Duration = .seconds(20)
     /// Replies that may be running or waiting in the process.
     public var replies = 10_000
     /// Prompts of one conversation that may wait while another is answered.

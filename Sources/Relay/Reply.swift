@@ -4,8 +4,8 @@ import LanguageModels
 /// The answer to one turn, from the commit of its prompts to the commit of its text. Confined to its shard.
 ///
 /// It gathers what the model says while it hands every line on, so that what was streamed is what is stored. It goes on without
-/// a reader as long as its policy says.
-public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
+/// a reader as long as its policy says. Which model server makes it is `ReplyMaker`'s affair.
+public final class Reply: ReplySource, @unchecked Sendable {
     /// Its name.
     public let id: ReplyID
     /// The turn that this reply closes.
@@ -16,8 +16,8 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     private enum Phase {
         /// Earlier turns of the conversation are not closed yet, or the model has not been asked.
         case waiting
-        /// The model answers.
-        case generating(any Generation)
+        /// Model servers are asked, and answer.
+        case making(ReplyMaker)
         /// The model is done; the reply is being stored.
         case storing
         /// The readers have been told the end.
@@ -25,14 +25,14 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     }
 
     private let service: ChatService
-    private let attempt: Int
+    private var attempt: Int
     private let passThrough: [RawMember]
     private let onDisconnect: DisconnectPolicy
     private let begunAt: UInt64
     private var history: TurnHistory?
     private var phase = Phase.waiting
     private var content: ReplyContent
-    private var finalLine: [UInt8]?
+    private var account = ReplyAccount()
 
     /// The readers that keep up.
     private var audience = ReplyAudience()
@@ -47,12 +47,13 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     /// Up to when somebody counts as reading in another process.
     private var readElsewhereUntil: UInt64 = 0
 
-    private var cancellation: RelayError?
-    private var generated: CheckedContinuation<RelayError?, Never>?
+    private let earlier: EarlierTurns
     private let pause: Pause
     /// An entry of this reply is on its way to the store.
     private var isBeingJournalled = false
     private var journalRound: CheckedContinuation<Void, Never>?
+    /// It is being begun anew: what it has so far is not journalled any more.
+    private var isBeginningAgain = false
 
     init(_ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, service: ChatService) {
         id = turn.id
@@ -65,6 +66,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         self.service = service
         content = ReplyContent(attempt: turn.attempt)
         pause = Pause(on: service.scheduler)
+        earlier = EarlierTurns(before: turn.turn, id: turn.id, service: service)
         begunAt = service.scheduler.now()
         lines = ReplyLines(model: turn.model, createdAt: service.scheduler.timeOfDay())
     }
@@ -158,8 +160,8 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     private func release() {
         guard isHeld else { return }
         isHeld = false
-        if case .generating(let generation) = phase {
-            generation.resume()
+        if case .making(let maker) = phase {
+            maker.letGo()
         }
     }
 
@@ -169,9 +171,9 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
             subscription.fallBehind()
             return
         }
-        guard !isHeld, case .generating(let generation) = phase else { return }
+        guard !isHeld, case .making(let maker) = phase else { return }
         isHeld = true
-        generation.pause()
+        maker.holdBack()
     }
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
@@ -204,7 +206,7 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
 
     /// What is to be journalled now, if anything.
     func journalEntry(at now: UInt64) -> JournalEntry? {
-        guard case .generating = phase, !isBeingJournalled, content.unjournalled > 0,
+        guard case .making = phase, !isBeingJournalled, !isBeginningAgain, content.unjournalled > 0,
             isUrgent || .nanoseconds(Int64(clamping: now &- begunAt)) >= service.limits.journalAge
         else { return nil }
         isBeingJournalled = true
@@ -229,12 +231,9 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     public func cancel(_ reason: RelayError) {
         switch phase {
         case .waiting:
-            cancellation = cancellation ?? reason
-            wake()
-        case .generating(let generation):
-            generation.cancel()
-            phase = .storing
-            generated.take()?.resume(returning: reason)
+            earlier.cancel(reason)
+        case .making(let maker):
+            maker.cancel(reason)
         case .storing, .ended:
             break
         }
@@ -245,8 +244,8 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
     /// Drives the reply from its place in the conversation to its end; returns when nothing is left to do.
     public func run() async {
         do throws(RelayError) {
-            let messages = try await waitForEarlierTurns()
-            let lastLine = try await generate(messages)
+            let history = try await waitForEarlierTurns()
+            let lastLine = try await make(history)
             let ending = ReplyEnding(state: .complete, lastEvent: lastLine)
             try await storeAnswer(ending)
             tellEnd(ending)
@@ -257,70 +256,19 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         service.finished(self)
     }
 
-    private func waitForEarlierTurns() async throws(RelayError) -> EncodedMessages {
-        guard var history = history.take() else { throw RelayError(.internal, "The reply was started twice.") }
-        while !history.unfinished.isEmpty {
-            for number in history.unfinished {
-                try await waitForEnd(of: Turn(appID: turn.appID, number: number))
-            }
-            // What the earlier turns said belongs to the history now. A turn that cannot be closed is not waited for again.
-            let known = history.unfinished
-            history = try await service.store.history(of: turn, for: id)
-            history.unfinished.removeAll { known.contains($0) }
-        }
-        if let cancellation { throw cancellation }
-        guard !history.isTooLarge else {
-            throw RelayError(
-                .historyTooLarge,
-                "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
-        }
-        return history.messages
+    private func waitForEarlierTurns() async throws(RelayError) -> TurnHistory {
+        guard let history = history.take() else { throw RelayError(.internal, "The reply was started twice.") }
+        return try await earlier.wait(history)
     }
 
-    private func waitForEnd(of earlier: Turn) async throws(RelayError) {
-        let wakeUp = WakeUp(of: self)
+    private func make(_ history: TurnHistory) async throws(RelayError) -> [UInt8] {
+        let maker = ReplyMaker(of: self, passThrough: passThrough, service: service)
+        phase = .making(maker)
         defer {
-            wakeUp.reply = nil
-            service.board.stopWaiting(id, for: earlier)
+            account = maker.account
+            phase = .storing
         }
-        while true {
-            if let cancellation { throw cancellation }
-            let isOpenHere = service.board.whenClosed(earlier, for: id) { [scheduler = service.scheduler] in
-                scheduler.run { wakeUp.reply?.wake() }
-            }
-            if isOpenHere {
-                await pause.wait(atMost: .seconds(30))
-                continue
-            }
-            let isAbandoned = service.board.isAbandoned(earlier)
-            do throws(RelayError) {
-                if try await service.store.settleTurn(
-                    earlier, isAbandoned: isAbandoned, isUnwanted: false)
-                {
-                    return
-                }
-            } catch  where error.code == .replyNotStored {
-                // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
-                return
-            }
-            await pause.wait(atMost: service.limits.turnPoll)
-        }
-    }
-
-    private func generate(_ messages: EncodedMessages) async throws(RelayError) -> [UInt8] {
-        guard let choice = service.upstreams.choices(for: model).first else {
-            throw RelayError(ModelError(.modelNotFound, "There is no model server."))
-        }
-        let generation = choice.upstream.model.generate(
-            GenerationRequest(model: choice.model, messages: messages, passThrough: passThrough), to: self)
-        phase = .generating(generation)
-        let error = await withCheckedContinuation { generated = $0 }
-        if let error { throw error }
-        guard let finalLine else {
-            throw RelayError(
-                .internal, "The answer ended without its last line.", detail: "a model ended without a line with done")
-        }
-        return finalLine
+        return try await maker.run(history)
     }
 
     /// Asks the store once to close the turn with what there is.
@@ -334,23 +282,30 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
             turn,
             with: ClosingReply(
                 id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
-                ending: ending))
+                ending: ending, account: account))
     }
 
-    /// Stores the whole answer; hides the store's absence for as long as the limits say.
+    /// Stores the whole answer.
     private func storeAnswer(_ ending: ReplyEnding) async throws(RelayError) {
+        do throws(RelayError) {
+            try await patiently { [self] () async throws(RelayError) in try await close(ending) }
+        } catch  where error.code == .storeUnavailable {
+            throw RelayError(
+                .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
+                detail: error.detail)
+        }
+    }
+
+    /// Hides the store's absence for as long as the limits say.
+    private func patiently(_ work: () async throws(RelayError) -> Void) async throws(RelayError) {
         let start = service.scheduler.now()
         var delay = Duration.milliseconds(50)
         while true {
             do throws(RelayError) {
-                return try await close(ending)
+                return try await work()
             } catch  where error.code == .storeUnavailable {
                 let left = service.limits.storePatience - .nanoseconds(service.scheduler.now() &- start)
-                guard left > .zero, !service.isStopping else {
-                    throw RelayError(
-                        .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
-                        detail: error.detail)
-                }
+                guard left > .zero, !service.isStopping else { throw error }
                 await pause.wait(atMost: min(delay, left))
                 delay = min(delay * 2, .seconds(1))
             }
@@ -411,20 +366,37 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Ends a wait early; the server calls it when it stops.
+    /// Ends a wait for the store early; the server calls it when it stops.
     func wake() {
         pause.end()
     }
 
     // MARK: - The model
 
-    /// Gathers the line's text and hands the line on.
-    public func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
-        content.append(line, fields)
-        guard !fields.isDone else {
-            finalLine = line.withUnsafeBufferPointer { Array($0) }
-            return
+    /// Whether there is nothing of it yet.
+    var isEmpty: Bool { content.end.total == 0 }
+
+    /// Where all that was made of it ends.
+    var contentEnd: ReplyPosition { content.end }
+
+    /// Its text so far.
+    func wholeText() async throws(RelayError) -> [UInt8] {
+        let known = content.page(from: ReplyPosition(attempt: attempt))?.text
+        if let known { return known }
+        return try await service.readWhole(record).text
+    }
+
+    /// Waits for a slot of a model server.
+    func waits(at place: QueuePlace) {
+        for subscription in audience.members {
+            subscription.receive(place: place)
         }
+    }
+
+    /// Gathers a line's text and hands the line on.
+    func take(_ line: Span<UInt8>, _ fields: OllamaLine) {
+        content.append(line, fields)
+        guard !fields.isDone else { return }
         let position = content.visible
         if audience.members.count == 1 {
             let only = audience.members[0]
@@ -444,10 +416,20 @@ public final class Reply: GenerationConsumer, ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Goes on to storing.
-    public func generationEnded(_ generation: any Generation, error: ModelError?) {
-        guard case .generating = phase else { return }
-        phase = .storing
-        generated.take()?.resume(returning: error.map { RelayError($0) })
+    /// Begins anew: what there is counts no more, neither here nor in the store, and readers are told so.
+    func beginAgain() async throws(RelayError) {
+        isBeginningAgain = true
+        defer { isBeginningAgain = false }
+        try await patiently { [self] () async throws(RelayError) in
+            if isBeingJournalled {
+                await withCheckedContinuation { journalRound = $0 }
+            }
+            attempt = try await service.store.restartTurn(turn, id: id)
+        }
+        content = ReplyContent(attempt: attempt)
+        for subscription in audience.members {
+            subscription.receive(resetTo: content.visible)
+        }
+        poke()
     }
 }

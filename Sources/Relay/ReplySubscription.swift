@@ -146,6 +146,12 @@ public final class ReplySubscription: @unchecked Sendable {
         startOver(at: start)
     }
 
+    /// The reply waits for a slot of its model server.
+    func receive(place: QueuePlace) {
+        guard state == .live else { return }
+        reader?.wait(at: place)
+    }
+
     /// The reply cannot be read on.
     func receive(error: RelayError) {
         guard state == .live else { return }

@@ -13,6 +13,108 @@ public final class UpstreamHealth: Sendable {
         case probing
     }
 
+    private struct Record {
+        var failures = 0
+        var coolsUntil: UInt64?
+        /// How long it was left alone last.
+        var cooling = Duration.zero
+        var isProbed = false
+        var running = 0
+
+        mutating func cool(for duration: Duration, from now: UInt64) {
+            coolsUntil = max(coolsUntil ?? 0, now &+ UInt64(clamping: Int64(duration / .nanoseconds(1))))
+        }
+    }
+
+    /// Failures in a row after which it is left alone.
+    private static let patience = 3
+    /// How long it is left alone, at first and at most.
+    private static let shortest = Duration.seconds(5)
+    private static let longest = Duration.seconds(60)
+
+    private let record = Lock(Record())
+
     /// Makes the health of one that has not been asked.
     public init() {}
+
+    /// What is known of it at `now` nanoseconds of the monotonic clock.
+    public func state(at now: UInt64) -> State {
+        record.withLock { record in
+            guard let coolsUntil = record.coolsUntil else { return .healthy }
+            return now >= coolsUntil ? .probing : .coolingDown
+        }
+    }
+
+    /// Whether it is to be asked after all others: it cools down, or somebody else tries it at this moment.
+    func isUnwilling(at now: UInt64) -> Bool {
+        record.withLock { record in
+            guard let coolsUntil = record.coolsUntil else { return false }
+            return now < coolsUntil || record.isProbed
+        }
+    }
+
+    /// The replies of this process that it makes.
+    var running: Int { record.withLock(\.running) }
+
+    /// It is asked for a reply; `answered`, `failed` or `leftAlone` follows.
+    func begin(at now: UInt64) {
+        record.withLock { record in
+            record.running += 1
+            if let coolsUntil = record.coolsUntil, now >= coolsUntil {
+                record.isProbed = true
+            }
+        }
+    }
+
+    /// It has made the reply, or refused what nobody could have done.
+    func answered() {
+        record.withLock { record in
+            record = Record(running: record.running - 1)
+        }
+    }
+
+    /// Nobody wants the reply any more.
+    func leftAlone() {
+        record.withLock { record in
+            record.running -= 1
+            record.isProbed = false
+        }
+    }
+
+    /// It has failed.
+    func failed(_ error: ModelError, at now: UInt64) {
+        record.withLock { record in
+            record.running -= 1
+            record.failures += 1
+            let wasProbed = record.isProbed
+            record.isProbed = false
+            if let retryAfter = error.retryAfter {
+                record.cool(for: retryAfter, from: now)
+            } else if wasProbed || record.failures >= Self.patience || error.code.saysAllInOne {
+                record.cooling = min(max(record.cooling * 2, Self.shortest), Self.longest)
+                record.cool(for: record.cooling, from: now)
+            }
+        }
+    }
+}
+
+extension ModelError.Code {
+    /// Whether the server itself is at fault, and not what it was asked.
+    var isOfTheServer: Bool {
+        switch self {
+        case .modelNotFound, .rejected, .contextTooLong, .unsupported, .answerTooLarge, .totalTimeout: false
+        default: true
+        }
+    }
+
+    /// Whether once is enough: nobody there, or a wrong key.
+    fileprivate var saysAllInOne: Bool { self == .unavailable || self == .connectTimeout || self == .unauthorized }
+
+    /// Whether the same server may do better a moment later.
+    var mayPass: Bool {
+        switch self {
+        case .unavailable, .connectTimeout, .busy, .failed, .malformed, .incomplete, .silenceTimeout: true
+        default: false
+        }
+    }
 }

@@ -1,9 +1,9 @@
-/// How the board, from any thread, reaches a reply that waits. Its reply is touched on the reply's shard only.
+/// How the board, from any thread, reaches who waits for a turn. It is touched on its shard only.
 final class WakeUp: @unchecked Sendable {
-    /// Nothing once the wait is over: the last reference to a reply must not end on another shard.
-    var reply: Reply?
+    /// Nothing once the wait is over: the last reference must not end on another shard.
+    var sleeper: EarlierTurns?
 
-    init(of reply: Reply) {
-        self.reply = reply
+    init(of sleeper: EarlierTurns) {
+        self.sleeper = sleeper
     }
 }

@@ -205,7 +205,7 @@ import Testing
             #expect(answer.events.last?.isLast == true)
             let lines = answer.events.drop { $0.name != "reset" }
             if !lines.isEmpty {
-                #expect(lines.first?.data == "{\"reset\":true,\"attempt\":1}")
+                #expect(lines.first?.data?.hasPrefix("{\"reset\":true,\"attempt\":1,\"model\":\"tiny\",") == true)
                 #expect(lines.first?.id == "0")
                 #expect(lines.map(\.text).joined() == "Hello")
             } else {

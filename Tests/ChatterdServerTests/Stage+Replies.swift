@@ -50,7 +50,11 @@ extension ServerEvent {
     var position: ReplyPosition? { id.flatMap { ReplyPosition(parsing: $0) } }
 
     /// The text of a line.
-    var text: String { (object(data ?? "")["message"] as? [String: Any])?["content"] as? String ?? "" }
+    var text: String {
+        // What a reset says is for those who do not know it.
+        guard name != "reset" else { return "" }
+        return (object(data ?? "")["message"] as? [String: Any])?["content"] as? String ?? ""
+    }
 
     /// Whether nothing comes after it.
     var isLast: Bool { name == "error" || object(data ?? "")["done"] as? Bool == true }

@@ -30,7 +30,8 @@ final class Stage: Sendable {
 
     /// The variables that the program is started with.
     ///
-    /// No limit passes by itself, however busy the machine is: a test sets the one that it is about.
+    /// No limit passes by itself, however busy the machine is: a test sets the one that it is about. What fails is not tried
+    /// again either.
     static func environment(
         upstream: String, database: String, _ more: [Setting: String] = [:]
     ) -> [String: String] {
@@ -38,7 +39,8 @@ final class Stage: Sendable {
             .listen: "127.0.0.1:0", .database: database, .ollama: upstream,
             .storeStartTimeout: "10m", .storeTimeout: "10m", .storePatience: "10m",
             .upstreamConnectTimeout: "5m", .upstreamFirstByteTimeout: "1h", .upstreamSilenceTimeout: "1h",
-            .upstreamTotalTimeout: "1h", .keepAlive: "1h", .headTimeout: "10m", .bodyTimeout: "10m",
+            .upstreamTotalTimeout: "1h", .failoverAttempts: "0", .rescueAttempts: "0", .keepAlive: "1h",
+            .headTimeout: "10m", .bodyTimeout: "10m",
             .idleTimeout: "1h", .writeTimeout: "10m",
         ]
         let all = usual.merging(more) { $1 }

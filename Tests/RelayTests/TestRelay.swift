@@ -15,8 +15,14 @@ final class TestRelay {
     private let subscriptions = Subscriptions()
     private let limits: RelayLimits
 
-    /// Makes a process with one shard.
-    convenience init(_ limits: RelayLimits = RelayLimits(), database: MemoryDatabase = MemoryDatabase()) {
+    /// Makes a process with one shard; what fails is tried again as often as said.
+    convenience init(
+        _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
+        database: MemoryDatabase = MemoryDatabase()
+    ) {
+        var limits = limits
+        limits.failoverAttempts = failovers
+        limits.rescueAttempts = rescues
         self.init(
             limits, clock: HandClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
             directory: ReplyDirectory())

@@ -1,0 +1,81 @@
+import LanguageModels
+
+/// The turns of a conversation that stand before one, and are to be closed before its model is asked. Confined to its shard.
+final class EarlierTurns {
+    private let turn: Turn
+    private let id: ReplyID
+    private let service: ChatService
+    private var cancellation: RelayError?
+    private let pause: Pause
+
+    init(before turn: Turn, id: ReplyID, service: ChatService) {
+        self.turn = turn
+        self.id = id
+        self.service = service
+        pause = Pause(on: service.scheduler)
+    }
+
+    /// Waits for those that a history calls unfinished; returns what the turn has to go on then.
+    ///
+    /// - Throws: `historyTooLarge`; the reason of `cancel`.
+    func wait(_ history: TurnHistory) async throws(RelayError) -> TurnHistory {
+        var history = history
+        while !history.unfinished.isEmpty {
+            for number in history.unfinished {
+                try await waitForEnd(of: Turn(appID: turn.appID, number: number))
+            }
+            // What the earlier turns said belongs to the history now. A turn that cannot be closed is not waited for again.
+            let known = history.unfinished
+            history = try await service.store.history(of: turn, for: id)
+            history.unfinished.removeAll { known.contains($0) }
+        }
+        if let cancellation { throw cancellation }
+        guard !history.isTooLarge else {
+            throw RelayError(
+                .historyTooLarge,
+                "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
+        }
+        return history
+    }
+
+    /// Ends the wait.
+    func cancel(_ reason: RelayError) {
+        cancellation = cancellation ?? reason
+        wake()
+    }
+
+    /// Has it look again.
+    func wake() {
+        pause.end()
+    }
+
+    private func waitForEnd(of earlier: Turn) async throws(RelayError) {
+        let wakeUp = WakeUp(of: self)
+        defer {
+            wakeUp.sleeper = nil
+            service.board.stopWaiting(id, for: earlier)
+        }
+        while true {
+            if let cancellation { throw cancellation }
+            let isOpenHere = service.board.whenClosed(earlier, for: id) { [scheduler = service.scheduler] in
+                scheduler.run { wakeUp.sleeper?.wake() }
+            }
+            if isOpenHere {
+                await pause.wait(atMost: .seconds(30))
+                continue
+            }
+            let isAbandoned = service.board.isAbandoned(earlier)
+            do throws(RelayError) {
+                if try await service.store.settleTurn(
+                    earlier, isAbandoned: isAbandoned, isUnwanted: false)
+                {
+                    return
+                }
+            } catch  where error.code == .replyNotStored {
+                // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
+                return
+            }
+            await pause.wait(atMost: service.limits.turnPoll)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import LanguageModels
+
+/// Which model server is asked next for a reply, and when: pure, so that every course of events can be tried.
+///
+/// Before a reply has begun: the other servers of the model, then the same ones again after a while. In its middle: one that
+/// goes on behind the text there is; otherwise the reply is begun anew.
+struct RescuePlan {
+    /// What is to be done.
+    enum Step: Equatable {
+        /// Ask the server of this number among the choices, after a pause; it goes on behind the text, or begins anew.
+        case ask(Int, after: Duration, goOn: Bool)
+        /// There is nothing left to try.
+        case fail
+    }
+
+    /// How far the reply had got when its server failed.
+    enum Progress: Equatable {
+        /// There is nothing of it yet.
+        case none
+        /// There is text, and nothing else: another server may go on behind it.
+        case text
+        /// There are thoughts or tool calls too, or too little to go on with.
+        case other
+    }
+
+    /// What is known of a server at the moment of the choice.
+    struct Candidate: Equatable {
+        /// Its priority: the greatest goes first.
+        var priority = 0
+        /// Whether it is to be asked after all others.
+        var isUnwilling = false
+        /// Whether all its slots are taken.
+        var isFull = false
+        /// Whether it can go on with what another one began.
+        var goesOn = false
+    }
+
+    /// The pause before a server is asked again, at first and at most.
+    private static let shortestPause = Duration.milliseconds(250)
+    private static let longestPause = Duration.seconds(4)
+
+    private var failoversLeft: Int
+    private var rescuesLeft: Int
+    private let longestRetryAfter: Duration
+    private var hasBegun = false
+    private var pauses = 0
+    /// How often each one was asked, and for how long it asks to be left alone; nothing for those that will never do.
+    private var asked: [Int: Int] = [:]
+    private var retryAfter: [Int: Duration] = [:]
+    private var excluded: Set<Int> = []
+
+    init(_ limits: RelayLimits) {
+        failoversLeft = limits.failoverAttempts
+        rescuesLeft = limits.rescueAttempts
+        longestRetryAfter = limits.longestRetryAfter
+    }
+
+    /// The first to be asked.
+    mutating func begin(_ candidates: [Candidate]) -> Step {
+        guard let first = best(of: candidates) else { return .fail }
+        asked[first, default: 0] += 1
+        return .ask(first, after: .zero, goOn: false)
+    }
+
+    /// The next to be asked when one has failed.
+    mutating func failed(
+        _ error: ModelError, by number: Int, after progress: Progress, _ candidates: [Candidate]
+    ) -> Step {
+        guard error.code.isWorthAnotherServer else { return .fail }
+        hasBegun = hasBegun || progress != .none
+        guard (hasBegun ? rescuesLeft : failoversLeft) > 0 else { return .fail }
+        if !error.code.mayPass || (error.retryAfter ?? .zero) > longestRetryAfter {
+            excluded.insert(number)
+        }
+        retryAfter[number] = error.retryAfter
+        var next: Int?
+        if progress == .text {
+            next = best(of: candidates) { $0.goesOn && !$0.isUnwilling }
+        }
+        let goOn = next != nil
+        guard let next = next ?? best(of: candidates) else { return .fail }
+        if hasBegun {
+            rescuesLeft -= 1
+        } else {
+            failoversLeft -= 1
+        }
+        let pause = pause(before: next)
+        asked[next, default: 0] += 1
+        return .ask(next, after: pause, goOn: goOn)
+    }
+
+    /// One that has been asked before is given time to recover.
+    private mutating func pause(before number: Int) -> Duration {
+        guard asked[number, default: 0] > 0 else { return .zero }
+        let pause = min(Self.shortestPause * (1 << min(pauses, 10)), Self.longestPause)
+        pauses += 1
+        return max(pause, retryAfter[number] ?? .zero)
+    }
+
+    private func best(of candidates: [Candidate], where isFit: (Candidate) -> Bool = { _ in true }) -> Int? {
+        candidates.indices.filter { !excluded.contains($0) && isFit(candidates[$0]) }.min { one, other in
+            rank(one, candidates[one]) < rank(other, candidates[other])
+        }
+    }
+
+    /// The lowest goes first.
+    private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int) {
+        (
+            candidate.isUnwilling ? 1 : 0, asked[number, default: 0], -candidate.priority, candidate.isFull ? 1 : 0,
+            number
+        )
+    }
+}

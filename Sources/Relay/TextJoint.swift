@@ -1,0 +1,51 @@
+import Bytes
+
+/// The place where one model server goes on behind the text of another: sees to it that nothing is said twice there.
+///
+/// Servers trim white space at the end of what they go on with, and say it again; some begin from the start all the same.
+struct TextJoint {
+    /// What becomes of the text after the joint.
+    enum Outcome: Equatable {
+        /// More of it must be seen.
+        case hold
+        /// This is what goes on; nothing more is held.
+        case goOn([UInt8])
+        /// It begins from the start: it must not be taken for what comes next.
+        case repeats
+    }
+
+    /// The bytes that must agree for a beginning to be taken for a repetition, and the least that can be gone on with.
+    static let proof = 24
+
+    private let start: [UInt8]
+    private let whiteSpace: [UInt8]
+    private var held: [UInt8] = []
+
+    /// Makes the joint at the end of a text.
+    init(behind text: [UInt8]) {
+        start = Array(text.prefix(Self.proof))
+        whiteSpace = Array(text.reversed().prefix { Self.isWhiteSpace($0) }.reversed())
+    }
+
+    /// The text without the white space at its end, as it is shown to who goes on with it.
+    static func shown(_ text: [UInt8]) -> [UInt8] {
+        Array(text.prefix(text.count - text.reversed().prefix { isWhiteSpace($0) }.count))
+    }
+
+    /// Takes a piece of what comes next.
+    mutating func take(_ piece: [UInt8]) -> Outcome {
+        held += piece
+        let isLikeTheStart = zip(held, start).allSatisfy { $0 == $1 }
+        if isLikeTheStart, held.count >= start.count { return .repeats }
+        // White space that was trimmed may go on in the next piece.
+        if isLikeTheStart || held.count < whiteSpace.count && whiteSpace.starts(with: held) { return .hold }
+        return .goOn(rest)
+    }
+
+    /// What is held, without the white space that stands before the joint already; for when nothing more comes.
+    var rest: [UInt8] {
+        Array(held.dropFirst(zip(held, whiteSpace).prefix { $0 == $1 }.count))
+    }
+
+    private static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
+}

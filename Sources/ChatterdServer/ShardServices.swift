@@ -41,23 +41,25 @@ final class ShardServices: Sendable {
         for upstream in upstreams {
             switch upstream.backend {
             case .ollama(let url):
+                let description = Self.description(of: upstream, .ollama, url: url.description)
                 let origin: Origin
                 do {
-                    origin = try Origin(parsing: url.description)
+                    origin = try description.origin()
                 } catch {
                     throw StartError("The URL of the upstream \(upstream.name) cannot be used: \(error)")
                 }
-                let model = OllamaModel(
-                    client: client, shard: shard, origin: origin, key: upstream.key?.value, limits: upstream.limits,
+                let model = UpstreamModel(
+                    description, origin: origin, key: upstream.key?.value, client: client, shard: shard,
                     now: WallClock.nanoseconds)
-                entries.append(Self.upstream(upstream, .ollama, model))
+                entries.append(Upstream(description, model: model, health: UpstreamHealth()))
                 generator =
                     generator
                     ?? Generator(
-                        client: client, origin: origin, fields: model.fields, limits: upstream.limits)
+                        client: client, origin: model.origin, fields: model.fields, limits: upstream.limits)
             case .echo:
                 let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
-                entries.append(Self.upstream(upstream, .echo, model))
+                entries.append(
+                    Upstream(Self.description(of: upstream, .echo), model: model, health: UpstreamHealth()))
             }
         }
         guard !entries.isEmpty else {
@@ -82,12 +84,13 @@ final class ShardServices: Sendable {
         board = ChatBoard(pool: pool, limit: configuration.relay.boardLimit)
     }
 
-    private static func upstream(
-        _ upstream: Configuration.Upstream, _ kind: UpstreamDescription.Kind, _ model: any LanguageModel
-    ) -> Upstream {
-        var description = UpstreamDescription(name: upstream.name, kind: kind)
+    private static func description(
+        of upstream: Configuration.Upstream, _ kind: UpstreamDescription.Kind, url: String = ""
+    ) -> UpstreamDescription {
+        var description = UpstreamDescription(name: upstream.name, kind: kind, url: url)
         description.models = upstream.models
-        return Upstream(description, model: model, health: UpstreamHealth())
+        description.limits = upstream.limits
+        return description
     }
 }
 

@@ -17,7 +17,7 @@ public struct Origin: Sendable, Hashable {
     /// The port, that of the scheme when the URL names none.
     public let port: UInt16
     /// What stands before the path of every request; empty or `/…` without a slash at its end.
-    public let basePath: String
+    public private(set) var basePath: String
     /// Host and port as the URL has them: the Host field (model servers compare it with their own name).
     public let authority: String
 
@@ -50,6 +50,13 @@ public struct Origin: Sendable, Hashable {
         self.scheme = scheme
         self.authority = String(authority)
         basePath = String(path)
+    }
+
+    /// The same server with another base path, which is empty or `/…` without a slash at its end.
+    public func at(_ basePath: String) -> Origin {
+        var origin = self
+        origin.basePath = basePath
+        return origin
     }
 
     private static func isTarget(_ text: String) -> Bool {

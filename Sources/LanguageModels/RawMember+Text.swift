@@ -31,3 +31,20 @@ extension [RawMember] {
         try reader.finish()
     }
 }
+
+extension RawMember {
+    /// The members of an object, as they were written; of two alike the last counts.
+    static func members(of object: [UInt8]) throws(JSONError) -> [RawMember] {
+        let span = object.span
+        var members: [RawMember] = []
+        var reader = JSONReader(span)
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let name = String(decodingJSON: span.extracting(key.range))
+            let range = try reader.skipValue()
+            members.removeAll { $0.key == name }
+            members.append(RawMember(key: name, value: [UInt8](object[range])))
+        }
+        return members
+    }
+}

@@ -14,7 +14,7 @@ final class ModelHarness: Sendable {
         }
     }()
 
-    private let model: OllamaModel
+    private let model: UpstreamModel
     private let client: HTTPClient
     /// Whose connections are used too: they are closed when it goes.
     private let lender: ModelHarness?
@@ -28,8 +28,7 @@ final class ModelHarness: Sendable {
         patient.idleTime = .seconds(600)
         client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? patient)
         lender = nil
-        model = OllamaModel(
-            client: client, shard: Self.shard, origin: try Origin(parsing: url), key: key, limits: limits, now: { 0 })
+        model = try Self.model(at: url, .ollama, limits, key: key, client)
     }
 
     /// A model that has a connection already: its request goes out before any limit can pass, however short.
@@ -45,9 +44,16 @@ final class ModelHarness: Sendable {
         Self.onShard { _ in }
         client = first.client
         lender = first
-        model = OllamaModel(
-            client: client, shard: Self.shard, origin: try Origin(parsing: upstream.url), key: nil, limits: limits,
-            now: { 0 })
+        model = try Self.model(at: upstream.url, .ollama, limits, key: nil, client)
+    }
+
+    private static func model(
+        at url: String, _ kind: UpstreamDescription.Kind, _ limits: GenerationLimits, key: String?, _ client: HTTPClient
+    ) throws -> UpstreamModel {
+        var description = UpstreamDescription(name: "test", kind: kind, url: url)
+        description.limits = limits
+        return UpstreamModel(
+            description, origin: try description.origin(), key: key, client: client, shard: shard, now: { 0 })
     }
 
     deinit {

@@ -32,7 +32,7 @@ import Testing
             "model not found", .error(404, "model 'tiny' not found"), .modelNotFound, says: "model 'tiny' not found"),
         Case("404 of another server", .plain(404, "404 page not found", type: "text/plain"), .rejected),
         Case("400", .error(400, "does not support tools"), .rejected, says: "does not support tools"),
-        Case("401", .plain(401, ""), .rejected, says: "key"),
+        Case("401", .plain(401, ""), .unauthorized, says: "key"),
         Case("429", .plain(429, "{}"), .busy),
         Case("500", .error(500, "out of memory"), .failed, says: "out of memory"),
         Case("500 without words", .plain(500, ""), .failed, says: "500"),

@@ -1,0 +1,45 @@
+import HTTPClient
+
+extension ModelError {
+    /// What came is not an answer.
+    static func malformed(_ reason: String, detail: String = "") -> ModelError {
+        ModelError(
+            .malformed, "The model server's answer cannot be read: \(reason).", detail: detail.isEmpty ? reason : detail
+        )
+    }
+
+    /// The answer ended in order, but not with its end.
+    static func incomplete(hasBegun: Bool) -> ModelError {
+        ModelError(
+            .incomplete,
+            hasBegun
+                ? "The model server ended its answer before it was complete." : "The model server's answer was empty.",
+            detail: "the body ended before the answer did")
+    }
+
+    /// The answer is over its limit.
+    static func answerTooLarge(_ limits: GenerationLimits) -> ModelError {
+        ModelError(
+            .answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended.",
+            detail: "more than \(limits.answer) bytes")
+    }
+
+    /// Makes the error of an exchange that failed.
+    public init(_ error: HTTPClientError) {
+        switch error.code {
+        case .connectTimedOut:
+            self.init(
+                .connectTimeout, "The model server cannot be reached: no connection in time.", detail: error.message)
+        case .cut:
+            self.init(
+                .incomplete, "The connection to the model server broke in the middle of its answer.",
+                detail: error.message)
+        case .malformed:
+            self.init(.malformed, "The model server's answer cannot be read: it is not HTTP.", detail: error.message)
+        case .reset:
+            self.init(.unavailable, "The model server closed the connection before it answered.", detail: error.message)
+        default:
+            self.init(.unavailable, "The model server cannot be reached.", detail: error.message)
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import HTTP
+
+extension ModelError {
+    /// Makes the error of an answer with another status than 2xx.
+    ///
+    /// - Parameter unknownPath: the end of the sentence "The model server does not know …", for a 404 without words.
+    init(status: Status, said: UpstreamErrorBody, unknownPath: String) {
+        let words = said.message
+        let detail = "status \(status.code)\((words ?? said.text).map { ": \($0)" } ?? "")"
+        if said.isContextOverflow(status: status.code) {
+            self.init(.contextTooLong, words ?? "The conversation is longer than what the model takes.", detail: detail)
+            contextLength = said.contextLength
+            promptTokens = said.promptTokens
+            return
+        }
+        switch status.code {
+        case 401, 403:
+            // Its own words may hold parts of the key.
+            self.init(
+                .unauthorized, "The model server refused access: its key must be corrected.", detail: detail)
+        case let code where said.isAboutModel && (code == 400 || code == 404 || code == 422):
+            self.init(.modelNotFound, words ?? "The model server does not have the model.", detail: detail)
+        case 404:
+            self.init(.rejected, words ?? "The model server does not know \(unknownPath)", detail: detail)
+        case 300..<400:
+            self.init(
+                .malformed,
+                "The model server answered with a redirect, which is not followed: its URL must be corrected.",
+                detail: detail)
+        case 429, 503, 529:
+            self.init(.busy, words ?? "The model server is too busy. Try again in a moment.", detail: detail)
+        case 408, 500...:
+            self.init(.failed, words ?? "The model server failed with status \(status.code).", detail: detail)
+        default:
+            self.init(
+                .rejected, words ?? "The model server refused the request with status \(status.code).", detail: detail)
+        }
+    }
+
+    /// Makes the error that a server told in the middle of an answer, whose status said that all was well.
+    init(inAnswer said: UpstreamErrorBody) {
+        let words = said.message ?? "The model server failed in the middle of its answer."
+        self.init(said.isContextOverflow ? .contextTooLong : .failed, words, detail: words)
+        if said.isContextOverflow {
+            contextLength = said.contextLength
+            promptTokens = said.promptTokens
+        }
+    }
+}

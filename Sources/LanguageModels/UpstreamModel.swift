@@ -1,0 +1,68 @@
+import Bytes
+import HTTP
+import HTTPClient
+import Sockets
+
+/// A model server, whatever it speaks. Confined to its shard.
+public final class UpstreamModel: LanguageModel, @unchecked Sendable {
+    /// Where it is.
+    public let origin: Origin
+    /// The fields of every request to it.
+    public let fields: Fields
+    let client: HTTPClient
+    private let shard: Shard
+    private let dialect: any Dialect
+    private let limits: GenerationLimits
+    private let now: @Sendable () -> Int64
+
+    /// Makes a model server's stand-in on a shard.
+    ///
+    /// - Parameters:
+    ///   - description: of any kind but `echo`.
+    ///   - origin: as `UpstreamDescription.origin` gives it.
+    ///   - key: sent as a bearer token if there is one.
+    ///   - now: the wall clock in nanoseconds since 1970.
+    public init(
+        _ description: UpstreamDescription, origin: Origin, key: String?, client: HTTPClient, shard: Shard,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.client = client
+        self.shard = shard
+        self.origin = origin
+        self.now = now
+        limits = description.limits
+        dialect = description.dialect
+        var fields: Fields = [.contentType: "application/json"]
+        for field in description.fields {
+            if let name = FieldName(field.name), let value = FieldValue(validating: field.value) {
+                fields.set(name, value)
+            }
+        }
+        if let key, let value = FieldValue(validating: "Bearer \(key)") {
+            fields.set(.authorization, value)
+        }
+        self.fields = fields
+    }
+
+    /// Sends the conversation.
+    public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
+        let generation = UpstreamGeneration(
+            model: request.model, dialect: dialect, limits: limits, now: now, consumer: consumer)
+        do throws(ModelError) {
+            let outgoing = OutgoingRequest(
+                .post, dialect.path, fields: fields, body: try dialect.body(of: request))
+            generation.start(client.start(outgoing, to: origin, delegate: generation), on: shard)
+        } catch {
+            generation.fail(error, on: shard)
+        }
+        return generation
+    }
+
+    /// Asks for its models.
+    public func listModels() async throws(ModelError) -> [ModelDescription] { [] }
+}
+
+extension UpstreamDescription {
+    /// What the server speaks.
+    fileprivate var dialect: any Dialect { OllamaDialect() }
+}

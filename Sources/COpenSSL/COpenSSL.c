@@ -163,14 +163,25 @@ struct copenssl_context *copenssl_server_context(const char *chain, const char *
     return (struct copenssl_context *)ctx;
 }
 
+/// Whether a context trusts any certificate by now; one that is not looked up yet does not count.
+static int has_certificate(SSL_CTX *ctx) {
+    STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+    for (int i = 0; i < sk_X509_OBJECT_num(objects); i++)
+        if (X509_OBJECT_get_type(sk_X509_OBJECT_value(objects, i)) == X509_LU_X509) return 1;
+    return 0;
+}
+
 struct copenssl_context *copenssl_client_context(const char *authorities, char *reason, size_t capacity) {
     SSL_CTX *ctx = make_context(TLS_client_method());
     if (!ctx) return refuse(ctx, "no memory for TLS", reason, capacity);
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    if (SSL_CTX_set_default_verify_paths(ctx) != 1)
-        return refuse(ctx, "the system's certificates cannot be read", reason, capacity);
+    // Before the system's, so that what it holds can be told from those.
     if (authorities && SSL_CTX_load_verify_file(ctx, authorities) != 1)
         return refuse(ctx, "the file of certificate authorities cannot be used", reason, capacity);
+    if (authorities && !has_certificate(ctx))
+        return refuse(ctx, "the file of certificate authorities holds no certificate", reason, capacity);
+    if (SSL_CTX_set_default_verify_paths(ctx) != 1)
+        return refuse(ctx, "the system's certificates cannot be read", reason, capacity);
     if (SSL_CTX_set_alpn_protos(ctx, protocols, sizeof protocols - 1) != 0)
         return refuse(ctx, "no memory for TLS", reason, capacity);
     ERR_clear_error();

@@ -26,9 +26,28 @@ public final class TLSContext: @unchecked Sendable {
         }
     }
 
+    /// What clients share that trust the system's authorities and no other: made once in a process.
+    private static let common = Lock<TLSContext?>(nil)
+
+    /// The context of clients that trust the system's authorities; all calls give the same one.
+    ///
+    /// - Throws: `tls` when those cannot be read.
+    public static func system() throws(SocketError) -> TLSContext {
+        if let context = common.withLock({ $0 }) {
+            return context
+        }
+        let fresh = try client()
+        // Of two made at the same time one stays.
+        return common.withLock { context in
+            let kept = context ?? fresh
+            context = kept
+            return kept
+        }
+    }
+
     /// Makes a client's context that trusts the system's authorities, and those of a PEM file where one is named.
     ///
-    /// - Throws: `tls` when the file cannot be read or used.
+    /// - Throws: `tls` when the file cannot be read or holds no certificate; the message names it and says which.
     public static func client(authorities: String? = nil) throws(SocketError) -> TLSContext {
         try make(isServer: false, authorities.map { "authorities \($0)" } ?? "TLS") { reason, capacity in
             copenssl_client_context(authorities, reason, capacity)

@@ -221,7 +221,30 @@ import Testing
         #expect(fails(files.certificate("server"), files.key("second"))?.contains("mismatch") == true)
         try files.overwrite(files.key("second"), with: Self.lockedKey)
         #expect(fails(files.certificate("second"), files.key("second"))?.contains("private key") == true)
-        #expect(throws: SocketError.self) { try TLSContext.client(authorities: "/nowhere.pem") }
+    }
+
+    @Test func authoritiesThatCannotBeUsedAreRefusedWithTheReason() throws {
+        func fails(_ path: String) -> String? {
+            let error = #expect(throws: SocketError.self) { try TLSContext.client(authorities: path) }
+            #expect(error?.code == .tls)
+            #expect(error?.message.contains(path) == true)
+            return error?.message
+        }
+        #expect(fails("/nowhere.pem")?.contains("No such file") == true)
+        #expect(fails("/tmp") != nil)
+        let path = files.certificate("second")
+        for text in [
+            "", "garbage", "-----BEGIN CERTIFICATE-----\ngarbage\n-----END CERTIFICATE-----\n", Self.lockedKey,
+        ] {
+            try files.overwrite(path, with: text)
+            #expect(fails(path)?.contains("authorities") == true)
+        }
+        try files.overwrite(path, with: "")
+        #expect(fails(path)?.contains("no certificate") == true)
+    }
+
+    @Test func theContextOfTheSystemIsShared() throws {
+        #expect(try TLSContext.system() === TLSContext.system())
     }
 
     private static func pattern(_ count: Int) -> [UInt8] {

@@ -10,7 +10,7 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
     private var nextAddress = 0
     private var stream: TCPStream?
     private var isOver = false
-    private var lastError: SocketError?
+    private var lastError: HTTPClientError?
     private lazy var timer = DeadlineTimer(on: pool.shard) { [unowned self] in timedOut() }
 
     init(for exchange: Exchange) {
@@ -40,7 +40,7 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
             addresses = found
             tryNextAddress()
         case .failure(let error):
-            fail(error)
+            fail(HTTPClientError(connecting: error))
         }
     }
 
@@ -51,32 +51,39 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
             // Each address has its share of what is left, so that a dead first one leaves time for the second.
             timer.set(at: pool.shard.now + left / UInt64(addresses.count - nextAddress))
             nextAddress += 1
+            // Asked of every address that is used: what a name stands for may change, or be chosen by a stranger.
+            guard pool.limits.allowsLinkLocal || !(address.isLinkLocal || address.isMetadataService) else {
+                lastError = HTTPClientError(
+                    .forbiddenAddress,
+                    "\(pool.origin.host) is at \(address.host), a link-local address or a metadata service")
+                continue
+            }
             do throws(SocketError) {
                 stream = try TCPStream.connect(
                     to: address, on: pool.shard, delegate: self, tls: pool.tls.map { ($0, pool.origin.host) })
                 return
             } catch {
-                lastError = error
+                lastError = HTTPClientError(connecting: error)
             }
         }
         pool.forgetAddresses()
-        fail(lastError ?? SocketError(.unresolvable, "the name \(pool.origin.host) has no address"))
+        fail(lastError ?? HTTPClientError(.unresolvable, "the name \(pool.origin.host) has no address"))
     }
 
     private func timedOut() {
         guard isResolved else {
-            fail(SocketError(.unresolvable, "looking up the name \(pool.origin.host) took too long"))
+            fail(HTTPClientError(.unresolvable, "looking up the name \(pool.origin.host) took too long"))
             return
         }
         stream?.close()
-        lastError = SocketError(.timedOut, "no connection to \(pool.origin) within the time limit")
+        lastError = HTTPClientError(.connectTimedOut, "no connection to \(pool.origin) within the time limit")
         tryNextAddress()
     }
 
-    private func fail(_ error: SocketError) {
+    private func fail(_ error: HTTPClientError) {
         cancel()
         // Later, as the system may refuse a connection at once, within the exchange's start.
-        exchange.failLater(HTTPClientError(connecting: error))
+        exchange.failLater(error)
     }
 
     // MARK: - TCPStreamDelegate
@@ -96,10 +103,10 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
         self.stream = nil
         guard error.code != .tls else {
             // Another address of the name would show the same certificate.
-            fail(error)
+            fail(HTTPClientError(connecting: error))
             return
         }
-        lastError = error
+        lastError = HTTPClientError(connecting: error)
         tryNextAddress()
     }
 }

@@ -6,6 +6,8 @@ public struct HTTPClientError: Error, Sendable, Hashable, CustomStringConvertibl
         case invalidURL
         /// The name of the host has no address, or could not be looked up in time.
         case unresolvable
+        /// The host is at an address that only a client that `allowsLinkLocal` connects to.
+        case forbiddenAddress
         /// Nobody listens there, or the network leads nowhere.
         case refused
         /// The connection did not come about within its time limit.

@@ -16,6 +16,8 @@ public struct HTTPClientLimits: Sendable, Hashable {
     public var idleConnections = 32
     /// How long a connection is kept without work.
     public var idleTime = Duration.seconds(60)
+    /// Whether link-local addresses may be connected to, where clouds keep the keys of their machines.
+    public var allowsLinkLocal = false
 
     /// The defaults.
     public init() {}

@@ -63,6 +63,36 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     /// Whether only this machine can reach the address.
     public var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") }
 
+    /// Whether the address stands for nothing beyond its own link: 169.254.0.0/16 (RFC 3927), fe80::/10 (RFC 4291), also
+    /// where IPv6 carries IPv4 in it. Clouds have their metadata services there.
+    public var isLinkLocal: Bool {
+        if let v4 = v4Bytes { return v4[0] == 169 && v4[1] == 254 }
+        let bytes = v6Bytes
+        return bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+    }
+
+    /// Whether a cloud has its metadata service here, although the address is no link-local one.
+    public var isMetadataService: Bool {
+        if let v4 = v4Bytes { return v4 == [100, 100, 100, 200] }
+        return v6Bytes == [0xFD, 0, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54]
+    }
+
+    /// The IPv4 address, also one that is mapped into IPv6 (RFC 4291 2.5.5) or translated (RFC 6052 2.1); nil of any other.
+    private var v4Bytes: [UInt8]? {
+        guard family == AF_INET6 else { return withUnsafeBytes(of: storage) { Array($0[4..<8]) } }
+        let bytes = v6Bytes
+        let zeros = [UInt8](repeating: 0, count: 10)
+        let isMapped = bytes.starts(with: zeros + [0xFF, 0xFF])
+        // ::1 and :: are of the same shape as addresses that were compatible with IPv4 once; nothing is lost by that.
+        let isCompatible = bytes.starts(with: zeros + [0, 0])
+        let isTranslated = bytes.starts(with: [0, 0x64, 0xFF, 0x9B] + zeros.prefix(8))
+        return isMapped || isCompatible || isTranslated ? Array(bytes[12...]) : nil
+    }
+
+    private var v6Bytes: [UInt8] {
+        withUnsafeBytes(of: storage) { Array($0[8..<24]) }
+    }
+
     /// Lends the address to a system call.
     func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         withUnsafePointer(to: storage) { pointer in

@@ -41,6 +41,21 @@ import Testing
         #expect(SocketAddress(numericHost: host, port: 80) == nil)
     }
 
+    @Test(arguments: [
+        ("169.254.0.0", true, false), ("169.254.255.255", true, false), ("169.253.255.255", false, false),
+        ("169.255.0.0", false, false), ("fe80::", true, false), ("febf:ffff::1", true, false),
+        ("fec0::1", false, false), ("fe7f::1", false, false), ("::ffff:169.254.1.2", true, false),
+        ("::169.254.1.2", true, false), ("64:ff9b::169.254.1.2", true, false), ("64:ff9c::169.254.1.2", false, false),
+        ("::ffff:10.0.0.1", false, false), ("100.100.100.200", false, true), ("::ffff:100.100.100.200", false, true),
+        ("100.100.100.201", false, false), ("fd00:ec2::254", false, true), ("fd00:ec2::255", false, false),
+        ("fd00:ec2:0:0:1::254", false, false), ("127.0.0.1", false, false), ("::1", false, false), ("::", false, false),
+    ])
+    func addressesOfLinksAndOfMetadataAreTold(host: String, isLinkLocal: Bool, isMetadata: Bool) throws {
+        let address = try #require(SocketAddress(numericHost: host, port: 80))
+        #expect(address.isLinkLocal == isLinkLocal)
+        #expect(address.isMetadataService == isMetadata)
+    }
+
     @Test func theResolverKnowsLocalhostAndNumbers() async throws {
         let found = try await Resolver.resolve(HostAndPort(host: "localhost", port: 7))
         #expect(found.allSatisfy { $0.isLoopback && $0.port == 7 })

@@ -1,0 +1,41 @@
+import HTTPClient
+import Sockets
+import TestSupport
+import Testing
+
+/// Addresses at which clouds hand out the keys of their machines.
+@Suite struct ForbiddenAddressTests {
+    @Test(arguments: [
+        "169.254.169.254", "169.254.0.1", "[fe80::1]", "[febf::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
+        "[fd00:ec2::254]", "100.100.100.200",
+        // What only the system's look-up takes for an address.
+        "2852039166", "0xa9.0xfe.0xa9.0xfe", "169.254.43518",
+    ])
+    func anAddressOfMetadataIsNotConnectedTo(host: String) async throws {
+        try await blocking {
+            let outcome = try ClientHarness().ask(of: "http://\(host):1")
+            #expect(outcome.errors.map(\.code) == [.forbiddenAddress])
+            #expect(outcome.head == nil)
+        }
+    }
+
+    @Test func itIsConnectedToWhereThatIsAllowed() async throws {
+        try await blocking {
+            var limits = HTTPClientLimits()
+            limits.connect = .milliseconds(100)
+            limits.allowsLinkLocal = true
+            // No such link: whatever the system says of it, it was asked.
+            let outcome = try ClientHarness(limits).ask(of: "http://[fe80::1]:1")
+            #expect(outcome.errors.count == 1)
+            #expect(outcome.errors.first?.code != .forbiddenAddress)
+        }
+    }
+
+    @Test func theRefusalNamesHostAndAddress() async throws {
+        try await blocking {
+            let outcome = try ClientHarness().ask(of: "http://2852039166:1")
+            let message = try #require(outcome.errors.first?.message)
+            #expect(message.contains("2852039166 is at 169.254.169.254"))
+        }
+    }
+}

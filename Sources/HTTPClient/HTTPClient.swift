@@ -5,7 +5,8 @@ import Sockets
 /// Sends requests and hands responses on as they come in: HTTP/1.1 on one shard. Confined to its shard.
 ///
 /// A connection whose response is complete serves the next request to the same origin. There is no limit on the number of
-/// exchanges here: whoever starts them counts them.
+/// exchanges here: whoever starts them counts them. A client costs little until it is used, so that each of many servers can
+/// have its own, with its own limits and authorities.
 public final class HTTPClient: @unchecked Sendable {
     private let shard: Shard
     private let limits: HTTPClientLimits
@@ -14,7 +15,7 @@ public final class HTTPClient: @unchecked Sendable {
 
     /// Makes a client; may be called anywhere.
     ///
-    /// A context is needed for https only; clients may share one. Without it one is made that trusts the system's authorities.
+    /// A context is needed for https only; clients may share one. Without it that of the system's authorities is taken.
     public init(shard: Shard, limits: HTTPClientLimits = HTTPClientLimits(), tls: TLSContext? = nil) {
         self.shard = shard
         self.limits = limits
@@ -39,6 +40,17 @@ public final class HTTPClient: @unchecked Sendable {
         return exchange
     }
 
+    deinit {
+        // A pool and its idle connections hold each other; and who lets go of the client may be on any thread.
+        guard !pools.isEmpty else { return }
+        let pools = pools.values
+        shard.run {
+            for pool in pools {
+                pool.retire()
+            }
+        }
+    }
+
     /// Closes the idle connections; exchanges go on.
     public func closeIdle() {
         for pool in pools.values {
@@ -50,7 +62,7 @@ public final class HTTPClient: @unchecked Sendable {
         if let tls {
             return tls
         }
-        let context = try TLSContext.client()
+        let context = try TLSContext.system()
         tls = context
         return context
     }

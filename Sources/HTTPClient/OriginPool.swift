@@ -10,7 +10,9 @@ final class OriginPool: @unchecked Sendable {
 
     /// The one used last stands last.
     private var idle: [ClientConnection] = []
-    private lazy var idleTimer = DeadlineTimer(on: shard) { [unowned self] in closeExpired() }
+    /// Nobody will ask for a connection any more.
+    private var isRetired = false
+    private var idleTimer: DeadlineTimer?
     private var addresses: [SocketAddress] = []
     private var addressesExpire: UInt64 = 0
     /// Those that wait for the look-up under way.
@@ -31,19 +33,32 @@ final class OriginPool: @unchecked Sendable {
 
     /// Keeps a connection for the next request.
     func keep(_ connection: ClientConnection) {
+        guard !isRetired else {
+            connection.close()
+            return
+        }
         connection.idleSince = shard.now
         idle.append(connection)
         if idle.count > limits.idleConnections {
             idle.removeFirst().close()
         }
-        if !idleTimer.isSet {
-            idleTimer.set(after: limits.idleTime)
+        let timer = idleTimer ?? DeadlineTimer(on: shard) { [unowned self] in closeExpired() }
+        idleTimer = timer
+        if !timer.isSet {
+            timer.set(after: limits.idleTime)
         }
     }
 
     /// Forgets a connection that is closed.
     func remove(_ connection: ClientConnection) {
         idle.removeAll { $0 === connection }
+    }
+
+    /// Closes the idle connections, and keeps none from now on. The pool may be let go of anywhere afterwards.
+    func retire() {
+        isRetired = true
+        idleTimer = nil
+        closeIdle()
     }
 
     func closeIdle() {
@@ -58,7 +73,7 @@ final class OriginPool: @unchecked Sendable {
         let lifetime = limits.idleTime.nanoseconds
         while let oldest = idle.first {
             guard oldest.idleSince + lifetime <= shard.now else {
-                idleTimer.set(at: oldest.idleSince + lifetime)
+                idleTimer?.set(at: oldest.idleSince + lifetime)
                 return
             }
             idle.removeFirst().close()

@@ -1,0 +1,66 @@
+import Bytes
+import HTTPClient
+import LanguageModels
+import Sockets
+import TestSupport
+import Testing
+
+/// A model server of some kind, and the adapter for it over real sockets.
+struct Peer {
+    let upstream: ScriptedUpstream
+    private let client: HTTPClient
+    private let model: any LanguageModel
+
+    /// Starts a server that does these steps for every request.
+    init(
+        _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = GenerationLimits()
+    )
+        throws
+    {
+        upstream = try ScriptedUpstream(steps)
+        let shard = ModelHarness.onShard { $0 }
+        var patient = HTTPClientLimits()
+        patient.connect = .seconds(600)
+        let client = HTTPClient(shard: shard, limits: patient)
+        self.client = client
+        model = try makeModel(kind, url: upstream.url, client: client, shard: shard, limits: limits)
+    }
+
+    /// Runs an answer to its end.
+    func ask(_ request: GenerationRequest = .greeting) throws -> Answer {
+        let consumer = RecordingConsumer()
+        ModelHarness.onShard { [model] _ in
+            consumer.generation = model.generate(request, to: consumer)
+        }
+        let answer = try consumer.outcome()
+        ModelHarness.onShard { [client] _ in client.closeIdle() }
+        return answer
+    }
+
+    /// Runs an answer to its end, and puts together what was heard.
+    func listen() throws -> Heard {
+        try Heard(ask())
+    }
+}
+
+extension GenerationRequest {
+    /// Hardly any conversation at all.
+    static var greeting: GenerationRequest {
+        var messages = EncodedMessages()
+        messages.append(ModelMessage(role: "user", content: "Hi"))
+        return GenerationRequest(model: "tiny", messages: messages)
+    }
+}
+
+/// The adapter for a kind of server.
+private func makeModel(
+    _ kind: UpstreamDescription.Kind, url: String, client: HTTPClient, shard: Shard, limits: GenerationLimits
+) throws -> any LanguageModel {
+    switch kind {
+    case .ollama:
+        return OllamaModel(
+            client: client, shard: shard, origin: try Origin(parsing: url), key: nil, limits: limits, now: { 0 })
+    case .openai, .llamastack, .echo:
+        throw TestFailure("no adapter for the kind \(kind.rawValue)")
+    }
+}

@@ -9,7 +9,7 @@ import Testing
 struct Peer {
     let upstream: ScriptedUpstream
     private let client: HTTPClient
-    private let model: any LanguageModel
+    private let model: UpstreamModel
 
     /// Starts a server that does these steps for every request.
     init(
@@ -23,7 +23,10 @@ struct Peer {
         patient.connect = .seconds(600)
         let client = HTTPClient(shard: shard, limits: patient)
         self.client = client
-        model = try makeModel(kind, url: upstream.url, client: client, shard: shard, limits: limits)
+        var description = UpstreamDescription(name: "peer", kind: kind, url: upstream.url)
+        description.limits = limits
+        model = UpstreamModel(
+            description, origin: try description.origin(), key: nil, client: client, shard: shard, now: { 0 })
     }
 
     /// Runs an answer to its end.
@@ -49,18 +52,5 @@ extension GenerationRequest {
         var messages = EncodedMessages()
         messages.append(ModelMessage(role: "user", content: "Hi"))
         return GenerationRequest(model: "tiny", messages: messages)
-    }
-}
-
-/// The adapter for a kind of server.
-private func makeModel(
-    _ kind: UpstreamDescription.Kind, url: String, client: HTTPClient, shard: Shard, limits: GenerationLimits
-) throws -> any LanguageModel {
-    switch kind {
-    case .ollama:
-        return OllamaModel(
-            client: client, shard: shard, origin: try Origin(parsing: url), key: nil, limits: limits, now: { 0 })
-    case .openai, .llamastack, .echo:
-        throw TestFailure("no adapter for the kind \(kind.rawValue)")
     }
 }

@@ -22,11 +22,13 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         case replace
     }
 
-    private unowned let reply: Reply
+    private let reply: Reply
     private let service: ChatService
     private let passThrough: [RawMember]
     private let choices: [UpstreamChoice]
     private var plan: RescuePlan
+    /// Those among them that were asked to go on, and began from the start.
+    private var repeaters: Set<Int> = []
     /// How the reply came about.
     private(set) var account = ReplyAccount()
 
@@ -36,6 +38,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private var finalLine: [UInt8]?
     /// The end of the request under way, once it has come.
     private var end: Result<Void, ModelError>?
+    private var hasRepeated = false
     private var isPaused = false
     private var ticket: SlotTicket?
     private var cancellation: RelayError?
@@ -68,6 +71,9 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                     return lastLine
                 case .failed(let error):
                     failure = error
+                    if hasRepeated {
+                        repeaters.insert(number)
+                    }
                     step = plan.failed(error, by: number, after: progress, candidates)
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
@@ -111,12 +117,12 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     private var candidates: [RescuePlan.Candidate] {
         let now = service.scheduler.now()
-        return choices.map { choice in
+        return choices.enumerated().map { number, choice in
             let (description, health) = (choice.upstream.description, choice.upstream.health)
             return RescuePlan.Candidate(
                 priority: description.priority, isUnwilling: health.isUnwilling(at: now),
                 isFull: description.slots.map { health.running >= $0 } ?? false,
-                goesOn: description.continuation != .none)
+                goesOn: description.continuation != .none && !repeaters.contains(number))
         }
     }
 
@@ -177,6 +183,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     private func begin(_ generation: any Generation) {
         end = nil
+        hasRepeated = false
         finalLine = nil
         held = []
         self.generation = generation
@@ -309,6 +316,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         case .hold where isTextOnly: break
         case .repeats:
             generation?.cancel()
+            hasRepeated = true
             finish(
                 .failure(
                     ModelError(

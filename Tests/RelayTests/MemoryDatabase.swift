@@ -29,6 +29,8 @@ final class MemoryDatabase: @unchecked Sendable {
 
     /// The replies by their names.
     var replies: [ReplyID: Reply] = [:]
+    /// How replies came about.
+    var accounts: [ReplyID: ReplyAccount] = [:]
     /// What processes are told.
     var signals: [Int: [ReplySignal]] = [:]
     /// The keys that were used, with the replies they were used for.

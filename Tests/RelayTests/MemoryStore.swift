@@ -200,6 +200,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             database.replies[reply.id] = stored
             database.close(turn, as: reply.id, reply.ending.state)
         }
+        database.accounts[reply.id] = reply.account
         try end(isLost)
     }
 

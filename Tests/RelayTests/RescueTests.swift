@@ -1,0 +1,289 @@
+import LanguageModels
+import Testing
+
+@testable import Relay
+
+/// Replies whose model servers fail.
+struct RescueTests {
+    /// A process whose model servers have these names; the first ones are asked first.
+    private func relay(
+        _ names: String..., failovers: Int = 4, rescues: Int = 2,
+        _ describe: (inout UpstreamDescription) -> Void = { _ in }
+    ) -> (relay: TestRelay, models: [ScriptedModel]) {
+        let relay = TestRelay(failovers: failovers, rescues: rescues)
+        let models = names.map { _ in ScriptedModel() }
+        relay.service.upstreams.update(
+            zip(names, models).map { name, model in
+                var description = UpstreamDescription(name: name, kind: .ollama)
+                describe(&description)
+                return Upstream(description, model: model, health: UpstreamHealth())
+            })
+        return (relay, models)
+    }
+
+    /// Text that is long enough to be gone on with.
+    private let half = "It was a bright cold day in April, and "
+
+    @Test func anotherServerIsAskedBeforeTheReplyHasBegun() throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.fail(.failed)
+        relay.clock.settle()
+        try models[1].last.complete("Hello")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Hello" && post.reader.resets == 0)
+        #expect(models[0].generations.count == 1)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
+    }
+
+    @Test func aLoneServerIsAskedAgainAfterAPause() throws {
+        let (relay, models) = relay("a")
+        let post = relay.post("Hi")
+        for pause in [250, 500, 1000, 2000] {
+            try models[0].last.fail(.failed)
+            relay.clock.advance(by: .milliseconds(pause - 1))
+            let asked = models[0].generations.count
+            relay.clock.advance(by: .milliseconds(1))
+            #expect(models[0].generations.count == asked + 1)
+        }
+        try models[0].last.fail(.failed)
+        relay.clock.settle()
+        #expect(post.code == .model(.failed) && post.isOver)
+        #expect(models[0].generations.count == 5)
+    }
+
+    @Test func aServerThatAsksToBeLeftAloneIs() throws {
+        let (relay, models) = relay("a")
+        relay.post("Hi")
+        var error = ModelError(.busy, "busy")
+        error.retryAfter = .seconds(7)
+        try models[0].last.end(error)
+        relay.clock.advance(by: .milliseconds(6_999))
+        #expect(models[0].generations.count == 1)
+        relay.clock.advance(by: .milliseconds(1))
+        #expect(models[0].generations.count == 2)
+    }
+
+    @Test func whoAsksForTooLongIsNotWaitedFor() throws {
+        let (relay, models) = relay("a")
+        let post = relay.post("Hi")
+        var error = ModelError(.busy, "busy")
+        error.retryAfter = .seconds(21)
+        try models[0].last.end(error)
+        relay.clock.settle()
+        #expect(post.code == .model(.busy))
+    }
+
+    @Test(arguments: [ModelError.Code.rejected, .contextTooLong, .answerTooLarge, .totalTimeout])
+    func whatNobodyCouldAnswerIsNotTriedElsewhere(code: ModelError.Code) throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.fail(code)
+        relay.clock.settle()
+        #expect(post.code == .model(code) && models[1].generations.isEmpty)
+    }
+
+    @Test(arguments: [ModelError.Code.modelNotFound, .unauthorized, .unsupported, .firstByteTimeout])
+    func whatTheSameServerWouldSayAgainIsTriedElsewhereOnly(code: ModelError.Code) throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.fail(code)
+        relay.clock.settle()
+        try models[1].last.fail(code)
+        relay.clock.settle()
+        #expect(post.code == .model(code) && post.isOver)
+        #expect(models.map(\.generations.count) == [1, 1])
+    }
+
+    @Test func anotherServerGoesOnBehindTheText() throws {
+        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        let second = try models[1].last
+        #expect(String(decoding: second.request.beginning, as: UTF8.self) == half.dropLast())
+        #expect(second.request.continuation == .prefill)
+        second.complete(" the clocks were striking.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.resets == 0)
+        #expect(post.reader.text == half + "the clocks were striking.")
+        let account = try #require(relay.database.accounts.values.first)
+        #expect(account.parts.map(\.upstream) == ["a", "b"])
+        #expect(account.parts.map(\.text) == [0..<half.utf8.count, half.utf8.count..<(half.utf8.count + 25)])
+    }
+
+    @Test func aServerThatBeginsFromTheStartIsNotBelievedToGoOn() throws {
+        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        for piece in ["It was a ", "bright cold ", "day in April"] { try models[1].last.say(piece) }
+        relay.clock.settle()
+        #expect(models[1].generations.first?.isCancelled == true)
+        #expect(post.reader.text == half)
+        relay.clock.advance(by: .seconds(1))
+        // The first one is left to go on.
+        try models[0].last.complete("the clocks were striking.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.resets == 0)
+        #expect(post.reader.text == half + "the clocks were striking.")
+    }
+
+    @Test func whenAllThatGoOnBeginFromTheStartTheReplyBeginsAnew() throws {
+        let (relay, models) = relay("a") { $0.continuation = .prefill }
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.advance(by: .seconds(1))
+        try models[0].last.say(half)
+        relay.clock.advance(by: .seconds(1))
+        #expect(try models[0].last.request.beginning.isEmpty)
+        try models[0].last.complete(half + "the end.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.resets == 1 && post.reader.text == half + "the end.")
+    }
+
+    @Test func whereNobodyGoesOnTheReplyBeginsAnew() throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.silenceTimeout)
+        relay.clock.settle()
+        // What there is counts until there is something better.
+        #expect(post.reader.text == half && post.reader.resets == 0)
+        try models[1].last.say("A bright ")
+        relay.clock.settle()
+        #expect(post.reader.text == "A bright " && post.reader.resets == 1)
+        try models[1].last.complete("day.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "A bright day.")
+        #expect(post.reader.positions.last?.attempt == 2)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: A bright day. [complete]"])
+        let account = try #require(relay.database.accounts.values.first)
+        #expect(account.parts.map(\.upstream) == ["b"])
+    }
+
+    @Test func anAnswerThatComesAllAtOnceTakesThePlaceOfABrokenOne() throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        try models[1].last.complete("Whole.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Whole." && post.reader.resets == 1)
+    }
+
+    @Test func whatCannotBeRescuedKeepsItsText() throws {
+        let (relay, models) = relay("a", "b", rescues: 1)
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        try models[1].last.fail(.busy)
+        relay.clock.settle()
+        #expect(post.code == .model(.busy) && post.reader.text == half && post.reader.resets == 0)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
+    }
+
+    @Test func thoughtsAloneAreNotGoneOnWith() throws {
+        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let post = relay.post("Hi")
+        try models[0].last.send(
+            #"{"model":"m","created_at":"x","message":{"role":"assistant","content":"","thinking":"Let me see what there is to say."},"done":false}"#
+        )
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        #expect(try models[1].last.request.beginning.isEmpty)
+        try models[1].last.complete("Yes.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Yes." && post.reader.resets == 1)
+    }
+
+    @Test func whoStopsAReplyBetweenTwoRequestsIsHeard() throws {
+        let (relay, models) = relay("a")
+        let post = relay.post("Hi")
+        try models[0].last.fail(.failed)
+        relay.clock.settle()
+        let stopped = relay.stop(post)
+        relay.clock.advance(by: .milliseconds(20))
+        #expect(stopped.record?.state == .cancelled)
+        relay.clock.advance(by: .seconds(60))
+        #expect(models[0].generations.count == 1 && post.isOver)
+    }
+
+    @Test func aStoreThatIsAwayKeepsAReplyFromBeginningAnew() throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        relay.store.faults[.restart] = Array(repeating: .away, count: 1_000)
+        try models[1].last.say("Another ")
+        relay.clock.advance(by: .seconds(15))
+        #expect(post.code == .model(.incomplete) && post.reader.text == half)
+        #expect(try models[1].last.isCancelled)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
+    }
+
+    @Test func aReaderWhoComesLaterHearsOfTheResetToo() throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        let sibling = relay.sibling()
+        let other = try sibling.read(post)
+        relay.clock.settle()
+        #expect(other.text == half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        try models[1].last.complete("Whole.")
+        relay.clock.settle()
+        #expect(other.isDone && other.text == "Whole." && other.resets == 1)
+        #expect(sibling.model.generations.isEmpty)
+    }
+
+    @Test func aServerThatFailsAgainAndAgainIsAskedLast() throws {
+        let (relay, models) = relay("a", "b")
+        for round in 0..<3 {
+            relay.post("Hi", appID: "app\(round)")
+            try models[0].last.fail(.failed)
+            relay.clock.settle()
+            try models[1].last.complete("Hello")
+            relay.clock.settle()
+        }
+        relay.post("Hi", appID: "after")
+        #expect(models.map(\.generations.count) == [3, 4])
+        relay.clock.advance(by: .seconds(5))
+        relay.post("Hi", appID: "later")
+        // One tries it, and no other meanwhile.
+        relay.post("Hi", appID: "beside")
+        #expect(models.map(\.generations.count) == [4, 5])
+        try models[0].last.complete("Hello")
+        relay.clock.settle()
+        relay.post("Hi", appID: "again")
+        #expect(models.map(\.generations.count) == [5, 5])
+    }
+
+    @Test func whatHasNoModelServerSaysSo() {
+        let relay = TestRelay()
+        relay.service.upstreams.update([])
+        let post = relay.post("Hi")
+        #expect(post.code == .model(.modelNotFound) && post.isOver)
+    }
+}
+
+extension ScriptedModel {
+    /// The answer that it was asked for last.
+    fileprivate var last: ScriptedGeneration {
+        get throws { try #require(generations.last) }
+    }
+}
+
+extension ScriptedGeneration {
+    fileprivate func complete(_ text: String) {
+        say(text)
+        finish()
+    }
+}

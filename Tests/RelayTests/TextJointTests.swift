@@ -1,0 +1,45 @@
+import Testing
+
+@testable import Relay
+
+struct TextJointTests {
+    private func outcome(_ text: String, _ pieces: [String]) -> String? {
+        var joint = TextJoint(behind: Array(text.utf8))
+        for (index, piece) in pieces.enumerated() {
+            switch joint.take(Array(piece.utf8)) {
+            case .hold: continue
+            case .repeats: return nil
+            case .goOn(let bytes):
+                return text + String(decoding: bytes, as: UTF8.self) + pieces[(index + 1)...].joined()
+            }
+        }
+        return text + String(decoding: joint.rest, as: UTF8.self)
+    }
+
+    @Test(arguments: [
+        ("one two three four five", [" six"], "one two three four five six"),
+        ("one two three four five ", [" six"], "one two three four five six"),
+        ("one two three four five ", ["six"], "one two three four five six"),
+        ("one two three four five\n\n", ["\n", "\n", "six"], "one two three four five\n\nsix"),
+        ("one two three four five", ["one", " and only"], "one two three four fiveone and only"),
+        ("one two three four five", ["one"], "one two three four fiveone"),
+        ("one two three four five", [], "one two three four five"),
+        ("one two three four five ", [" "], "one two three four five "),
+    ])
+    func whatGoesOnIsJoinedWithoutAByteTooMuch(text: String, pieces: [String], joined: String) {
+        #expect(outcome(text, pieces) == joined)
+    }
+
+    @Test func whatBeginsFromTheStartIsSeen() {
+        let text = "Once upon a time there was a king who had a daughter"
+        for size in 1...text.utf8.count {
+            let pieces = stride(from: 0, to: text.count, by: size).map { String(text.dropFirst($0).prefix(size)) }
+            #expect(outcome(text, pieces) == nil, "pieces of \(size)")
+        }
+    }
+
+    @Test func whiteSpaceAtTheEndIsNotShown() {
+        #expect(TextJoint.shown(Array("a b \n\t".utf8)) == Array("a b".utf8))
+        #expect(TextJoint.shown(Array(" ".utf8)) == [])
+    }
+}

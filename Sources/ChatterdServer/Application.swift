@@ -54,9 +54,9 @@ public final class Application: Sendable {
             var services: [ShardServices] = []
             for shard in shards {
                 services.append(
-                    try ShardServices(
-                        shard: shard, configuration: configuration, upstreams: configuration.upstreams.list,
-                        target: target, turns: turns, directory: directory, lease: lease, log: log))
+                    ShardServices(
+                        shard: shard, configuration: configuration, target: target, turns: turns,
+                        directory: directory, lease: lease, log: log))
             }
             let journal = Journal(
                 services: services.map(\.chat), tick: RelayLimits(configuration).journalTick)
@@ -74,8 +74,12 @@ public final class Application: Sendable {
                     pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
                 turns: turns, retention: configuration.relay.retention,
                 adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() })
+            let upstreams = UpstreamRegistry.prepare(configuration.upstreams, log: log)
             for service in services {
-                service.shard.run { service.pool.start() }
+                service.shard.run {
+                    service.upstreams.take(upstreams)
+                    service.pool.start()
+                }
             }
             shards[0].run { keeper.start() }
             self.services = services

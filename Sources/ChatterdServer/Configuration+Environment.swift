@@ -26,7 +26,7 @@ extension Configuration {
     ) throws(ConfigurationError) {
         var reader = SettingReader(environment: environment, readFile: readFile)
         server = Server(&reader)
-        upstreams = Upstreams(&reader, readFile: readFile)
+        upstreams = Upstreams(&reader, environment: environment, readFile: readFile)
         store = Store(&reader, need: database)
         relay = Relay(&reader)
         log = Logging(appID: reader.choice(.logAppID).flatMap(Log.AppID.init(rawValue:)) ?? .hash)
@@ -69,45 +69,6 @@ extension Configuration.TLS {
         let key = reader.text(.tlsKey)
         guard let listen, let certificate, let key else { return nil }
         self.init(listen: listen, certificate: certificate, key: key)
-    }
-}
-
-extension Configuration.Upstreams {
-    fileprivate init(_ reader: inout SettingReader, readFile: ConfigurationFile.Read) {
-        connections = reader.number(.upstreamConnections) ?? 0
-        connectTimeout = reader.duration(.upstreamConnectTimeout)
-        limits = GenerationLimits()
-        limits.firstByte = reader.duration(.upstreamFirstByteTimeout)
-        limits.silence = reader.duration(.upstreamSilenceTimeout)
-        limits.total = reader.duration(.upstreamTotalTimeout)
-        limits.line = reader.number(.upstreamLineLimit) ?? 0
-        limits.answer = reader.number(.answerLimit) ?? 0
-        list = []
-        // Whoever lists model servers has not asked for the Ollama of this machine.
-        if reader.isSet(.ollama) || !reader.isSet(.upstreams), let url = reader.url(.ollama) {
-            list.append(
-                Configuration.Upstream(
-                    name: "ollama", backend: .ollama(url), connectTimeout: connectTimeout, limits: limits))
-        }
-        if let text = reader.text(.upstreams) {
-            let parsed = Configuration.UpstreamList.read(text, defaults: self, readFile: readFile)
-            list += parsed.upstreams
-            for problem in parsed.problems {
-                reader.report("\(Setting.upstreams.name): \(problem)")
-            }
-        }
-        if reader.flag(.echo) {
-            list.append(echo)
-        }
-        if list.isEmpty, reader.problems.isEmpty {
-            reader.report("\(Setting.upstreams.name) lists no model server")
-        }
-        var names: Set<String> = []
-        for upstream in list where !names.insert(upstream.name).inserted {
-            reader.report(
-                "\(Setting.upstreams.name): the name \"\(upstream.name)\" is taken twice; OLLAMA_URL takes "
-                    + "\"ollama\" and CHATTERD_ECHO takes \"echo\"")
-        }
     }
 }
 

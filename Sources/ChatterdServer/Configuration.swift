@@ -62,8 +62,8 @@ public struct Configuration: Sendable {
 
     /// The model servers, and what an answer may cost.
     public struct Upstreams: Sendable {
-        /// The model servers in order, at least one.
-        public var list: [Upstream]
+        /// The model servers that the environment names, in order.
+        public var list: [UpstreamDescription]
         /// Idle connections kept for each model server and shard.
         public var connections: Int
         /// The time to connect, where an entry of the list does not say otherwise.
@@ -71,9 +71,23 @@ public struct Configuration: Sendable {
         /// The limits of an answer, where an entry of the list does not say otherwise.
         public var limits: GenerationLimits
 
+        /// Where the keys of all model servers are found.
+        var keys: UpstreamKeys
+        /// What may change the list of model servers, as a bearer token; nothing when nobody may.
+        public var adminToken: ConfigurationSecret?
+        /// The model of a prompt that names none.
+        public var defaultModel: String?
+
+        /// What holds for a model server whose description does not say otherwise.
+        var defaults: UpstreamReader.Defaults {
+            UpstreamReader.Defaults(connectTimeout: connectTimeout, limits: limits)
+        }
+
         /// The built-in model, for a server whose model servers do not answer.
-        public var echo: Upstream {
-            Upstream(name: "echo", backend: .echo, models: ["echo"], connectTimeout: connectTimeout, limits: limits)
+        public static var echo: UpstreamDescription {
+            var echo = UpstreamDescription(name: "echo", kind: .echo)
+            echo.models = ["echo"]
+            return echo
         }
     }
 
@@ -146,7 +160,11 @@ extension Configuration: CustomStringConvertible {
 
     /// The texts that no log line may show: keys, and the database's conninfo with the password in it.
     public var secrets: [String] {
-        var secrets = upstreams.list.compactMap { $0.key?.value }
+        // What cannot be found has no text that could be shown.
+        var secrets = upstreams.list.compactMap { $0.key.flatMap { try? upstreams.keys.find($0).value } }
+        if let token = upstreams.adminToken {
+            secrets.append(token.value)
+        }
         if case .conninfo(let secret) = store.database {
             secrets.append(secret.value)
             secrets += Self.passwords(in: secret.value)

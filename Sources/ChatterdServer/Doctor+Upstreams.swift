@@ -1,28 +1,39 @@
 import Bytes
+import HTTPClient
+import LanguageModels
+import Relay
 
 extension Doctor {
     /// Checks that a model server answers, and has the models that it is asked for.
-    static func upstream(_ upstream: Configuration.Upstream) -> [Check] {
+    static func upstream(_ upstream: UpstreamDescription, keys: UpstreamKeys) -> [Check] {
         let subject = "model server \(upstream.name)"
-        switch upstream.backend {
-        case .echo:
+        guard upstream.kind != .echo else {
             return [.fine(subject, "built in")]
-        case .ollama(let url) where url.isSecure:
+        }
+        let prepared: PreparedUpstream
+        do throws(UpstreamKeys.Problem) {
+            prepared = try PreparedUpstream(upstream, keys: keys, health: UpstreamHealth())
+        } catch {
+            return [.wrong(subject, error.message, advice: "set it right, or take it out of CHATTERD_UPSTREAMS")]
+        }
+        // One that is in the list has passed this.
+        guard let given = try? UpstreamURL(parsing: upstream.url), let origin = prepared.origin else { return [] }
+        let url = UpstreamURL(isSecure: given.isSecure, address: given.address, path: origin.basePath)
+        guard upstream.kind == .ollama, !url.isSecure else {
             switch CommandProbe.connect(to: url.address) {
             case .success:
-                return [.fine(subject, "\(url) takes connections; TLS and models were not looked at")]
+                return [.fine(subject, "\(url) takes connections; what it speaks and its models were not looked at")]
             case .failure(let failure):
                 return [unreachable(subject, url, failure)]
             }
-        case .ollama(let url):
-            return ollama(subject, url, upstream)
         }
+        return ollama(subject, url, upstream, key: prepared.key)
     }
 
     private static func ollama(
-        _ subject: String, _ url: UpstreamURL, _ upstream: Configuration.Upstream
+        _ subject: String, _ url: UpstreamURL, _ upstream: UpstreamDescription, key: ConfigurationSecret?
     ) -> [Check] {
-        switch CommandProbe.get(url.path + "/api/version", from: url.address, key: upstream.key) {
+        switch CommandProbe.get(url.path + "/api/version", from: url.address, key: key) {
         case .failure(let failure):
             return [unreachable(subject, url, failure)]
         case .success(let answer) where answer.status == 401 || answer.status == 403:
@@ -40,16 +51,17 @@ extension Doctor {
                 ]
             }
             return [
-                .fine(subject, "\(url) is Ollama \(SettingReader.excerpt(version))"), models(subject, url, upstream),
+                .fine(subject, "\(url) is Ollama \(SettingReader.excerpt(version))"),
+                models(subject, url, upstream, key: key),
             ]
         }
     }
 
     private static func models(
-        _ subject: String, _ url: UpstreamURL, _ upstream: Configuration.Upstream
+        _ subject: String, _ url: UpstreamURL, _ upstream: UpstreamDescription, key: ConfigurationSecret?
     ) -> Check {
         guard
-            case .success(let answer) = CommandProbe.get(url.path + "/api/tags", from: url.address, key: upstream.key),
+            case .success(let answer) = CommandProbe.get(url.path + "/api/tags", from: url.address, key: key),
             answer.status == 200, let present = JSONList.strings("name", inListOf: "models", in: answer.body)
         else {
             return .wrong(subject, "\(url) does not list its models", advice: "see its own log")

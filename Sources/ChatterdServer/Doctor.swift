@@ -69,7 +69,8 @@ public struct Doctor: Sendable {
         } else {
             note(await checkDatabase(configuration))
         }
-        note(configuration.upstreams.list.flatMap(Self.upstream))
+        let upstreams = configuration.upstreams
+        note(upstreams.list.flatMap { Self.upstream($0, keys: upstreams.keys) })
         return isHealthy
     }
 

@@ -12,7 +12,7 @@ struct PromptRoute: Sendable {
     let unsentLimit: Int
 
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
-        guard let generator = services[request].generator else {
+        guard let generator = services[request].upstreams.generator else {
             responder.refuse(
                 RelayError(
                     .model(.unavailable), "There is no model server of kind ollama to pass this on to.",

@@ -120,11 +120,12 @@ struct ServeCommand: Sendable {
     /// Adds the built-in model, and says so when no model server answers.
     private func offerEcho(_ configuration: inout Configuration) {
         let upstreams = configuration.upstreams.list
-        if !upstreams.contains(where: { $0.backend == .echo }) {
-            configuration.upstreams.list.append(configuration.upstreams.echo)
+        if !upstreams.contains(where: { $0.kind == .echo }) {
+            configuration.upstreams.list.append(Configuration.Upstreams.echo)
         }
-        for upstream in upstreams {
-            guard case .ollama(let url) = upstream.backend else { continue }
+        for upstream in upstreams where upstream.kind != .echo {
+            // One that is in the list has passed this.
+            guard let url = try? UpstreamURL(parsing: upstream.url) else { continue }
             // Whether anybody listens is all that matters here: the doctor looks closer.
             if case .failure = CommandProbe.connect(to: url.address, within: .seconds(1)) {
                 log.announce("no model server answers at \(url): the built-in model \"echo\" is there to try")

@@ -50,6 +50,16 @@ extension Setting {
             .option(.upstreams, .json, "none", "More model servers, see below.", secret: true)
         case .echo:
             .plain(.upstreams, .flag, "0", "Whether the built-in model echo is offered.")
+        case .defaultModel:
+            .option(.upstreams, .text, "none", "The model of a prompt that names none.")
+        case .adminToken:
+            .option(
+                .upstreams, .text, "nobody may",
+                "What changes the list of model servers while the server runs, as a bearer token.", secret: true)
+        case .keyDirectory:
+            .option(
+                .upstreams, .path, "none",
+                "Below it are the files that may be named through the API: keys, authorities.")
         case .upstreamConnections:
             .limit(
                 .upstreams, .count(0...65_535, of: "connections"), "1024",

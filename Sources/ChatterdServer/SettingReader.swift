@@ -99,6 +99,16 @@ extension SettingReader {
         }
     }
 
+    /// A path that begins with a slash.
+    mutating func path(_ setting: Setting) -> String? {
+        guard let text = text(setting) else { return nil }
+        guard text.hasPrefix("/") else {
+            report("\(setting.name): \"\(Self.excerpt(text))\" is not a path that begins with a slash")
+            return nil
+        }
+        return text
+    }
+
     mutating func flag(_ setting: Setting) -> Bool {
         choice(setting, ["0", "1"]) == "1"
     }

@@ -1,5 +1,3 @@
-import HTTP
-import HTTPClient
 import LanguageModels
 import Postgres
 import Relay
@@ -9,19 +7,16 @@ import Sockets
 final class ShardServices: Sendable {
     let shard: Shard
     let pool: PostgresPool
-    let client: HTTPClient
+    /// None before the registry gives it some.
+    let upstreams: ShardUpstreams
     let chat: ChatService
     let board: ChatBoard
-    /// Where `/llmprompt` goes, if any upstream can take it.
-    let generator: Generator?
 
     /// Wires the services of one shard.
-    ///
-    /// - Throws: what the configuration's upstreams lack.
     init(
-        shard: Shard, configuration: Configuration, upstreams: [Configuration.Upstream], target: ConnectionTarget,
-        turns: TurnBoard, directory: ReplyDirectory, lease: ProcessLease, log: Log
-    ) throws(StartError) {
+        shard: Shard, configuration: Configuration, target: ConnectionTarget, turns: TurnBoard,
+        directory: ReplyDirectory, lease: ProcessLease, log: Log
+    ) {
         self.shard = shard
         var store = PostgresConfiguration(target: target)
         store.connections = configuration.store.connections
@@ -31,47 +26,13 @@ final class ShardServices: Sendable {
         store.log = { log.event(.warning, "database", .error($0)) }
         pool = PostgresPool(store, on: shard)
 
-        var limits = HTTPClientLimits()
-        limits.idleConnections = configuration.upstreams.connections
-        limits.connect = configuration.upstreams.connectTimeout
-        client = HTTPClient(shard: shard, limits: limits)
-
-        var entries: [Upstream] = []
-        var generator: Generator?
-        for upstream in upstreams {
-            switch upstream.backend {
-            case .ollama(let url):
-                let description = Self.description(of: upstream, .ollama, url: url.description)
-                let origin: Origin
-                do {
-                    origin = try description.origin()
-                } catch {
-                    throw StartError("The URL of the upstream \(upstream.name) cannot be used: \(error)")
-                }
-                let model = UpstreamModel(
-                    description, origin: origin, key: upstream.key?.value, client: client, shard: shard,
-                    now: WallClock.nanoseconds)
-                entries.append(Upstream(description, model: model, health: UpstreamHealth()))
-                generator =
-                    generator
-                    ?? Generator(
-                        client: client, origin: model.origin, fields: model.fields, limits: upstream.limits)
-            case .echo:
-                let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
-                entries.append(
-                    Upstream(Self.description(of: upstream, .echo), model: model, health: UpstreamHealth()))
-            }
-        }
-        guard !entries.isEmpty else {
-            throw StartError("There is no upstream: set OLLAMA_URL or CHATTERD_UPSTREAMS, or CHATTERD_ECHO=1.")
-        }
-        self.generator = generator
-
+        upstreams = ShardUpstreams(
+            UpstreamFactory(shard: shard, idleConnections: configuration.upstreams.connections))
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit,
                 keyLifetime: configuration.relay.keyLifetime),
-            upstreams: UpstreamDirectory(entries), limits: RelayLimits(configuration), board: turns,
+            upstreams: upstreams.directory, limits: RelayLimits(configuration), board: turns,
             directory: directory,
             scheduler: Scheduler(
                 makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
@@ -82,15 +43,6 @@ final class ShardServices: Sendable {
                 return ReplyID(using: &generator)
             })
         board = ChatBoard(pool: pool, limit: configuration.relay.boardLimit)
-    }
-
-    private static func description(
-        of upstream: Configuration.Upstream, _ kind: UpstreamDescription.Kind, url: String = ""
-    ) -> UpstreamDescription {
-        var description = UpstreamDescription(name: upstream.name, kind: kind, url: url)
-        description.models = upstream.models
-        description.limits = upstream.limits
-        return description
     }
 }
 

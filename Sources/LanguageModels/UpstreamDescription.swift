@@ -86,3 +86,20 @@ public struct UpstreamDescription: Sendable, Equatable {
         self.url = url
     }
 }
+
+extension UpstreamDescription.Key: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Where it is found, or `(secret)`.
+    public var description: String {
+        switch self {
+        case .environment(let name): "in the variable \(name)"
+        case .file(let path): "in the file \(path)"
+        case .given: "(secret)"
+        }
+    }
+
+    /// The same.
+    public var debugDescription: String { description }
+
+    /// Nothing, so that `dump` shows nothing.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}

@@ -26,7 +26,11 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
         let wrong = SettingReader.Problem(
             message: "\"\(SettingReader.excerpt(text))\" is not a URL such as http://127.0.0.1:11434")
         let isSecure = text.lowercased().hasPrefix("https://")
-        guard isSecure || text.lowercased().hasPrefix("http://") else { throw wrong }
+        guard isSecure || text.lowercased().hasPrefix("http://") else {
+            guard !text.contains("://") else { throw wrong }
+            throw SettingReader.Problem(
+                message: "\"\(SettingReader.excerpt(text))\" is not a URL: put http:// or https:// before it")
+        }
         let rest = text.dropFirst(isSecure ? 8 : 7)
         let authority = rest.prefix { $0 != "/" }
         var path = String(rest[authority.endIndex...])
@@ -39,8 +43,13 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
             path: path)
     }
 
-    /// The URL.
-    public var description: String { "\(isSecure ? "https" : "http")://\(address)\(path)" }
+    /// The URL; the port of the scheme is left out, as servers behind a proxy are told apart by the Host field.
+    public var description: String {
+        let isUsualPort = address.port == (isSecure ? 443 : 80)
+        // An IPv6 address keeps its brackets.
+        let authority = isUsualPort ? "\(address)".dropLast("\(address.port)".utf8.count + 1) : "\(address)"[...]
+        return "\(isSecure ? "https" : "http")://\(authority)\(path)"
+    }
 
     private static func address(
         _ authority: Substring, port: UInt16, else wrong: SettingReader.Problem

@@ -1,0 +1,44 @@
+import HTTPClient
+import LanguageModels
+import Relay
+import Sockets
+
+/// A model server that this process can ask: all that its description refers to has been found.
+struct PreparedUpstream: Sendable {
+    let description: UpstreamDescription
+    /// Where it is; nothing for the built-in model.
+    let origin: Origin?
+    let key: ConfigurationSecret?
+    /// Whom its certificate may be of; nothing for the authorities of the system.
+    let authorities: TLSContext?
+    let health: UpstreamHealth
+
+    /// Finds what a description refers to.
+    ///
+    /// - Throws: why this process cannot ask it, in words for the operator.
+    init(
+        _ description: UpstreamDescription, keys: UpstreamKeys, health: UpstreamHealth
+    ) throws(UpstreamKeys.Problem) {
+        self.description = description
+        self.health = health
+        key = try description.key.map { key throws(UpstreamKeys.Problem) in try keys.find(key) }
+        do throws(HTTPClientError) {
+            origin = try description.kind == .echo ? nil : description.origin()
+        } catch {
+            throw UpstreamKeys.Problem(message: "its URL cannot be used: \(error.message)")
+        }
+        do throws(SocketError) {
+            authorities = try description.authorities.map { path throws(SocketError) in
+                try TLSContext.client(authorities: path)
+            }
+        } catch {
+            throw UpstreamKeys.Problem(message: "its ca_file cannot be used: \(error.message)")
+        }
+    }
+
+    /// Whether connections made for the one do for the other: the authorities are read anew only when something else changes.
+    func isSame(as other: PreparedUpstream) -> Bool {
+        description == other.description && key == other.key && authorities === other.authorities
+            && health === other.health
+    }
+}

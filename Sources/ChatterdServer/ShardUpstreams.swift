@@ -1,0 +1,40 @@
+import LanguageModels
+import Relay
+
+/// The model servers as a shard has them. Confined to its shard.
+final class ShardUpstreams: @unchecked Sendable {
+    /// Which of them are asked for which model.
+    let directory = UpstreamDirectory()
+    /// Where `/llmprompt` goes, if any of them can take it.
+    private(set) var generator: Generator?
+
+    private let factory: UpstreamFactory
+    private var made: [Made] = []
+
+    private struct Made {
+        let prepared: PreparedUpstream
+        let upstream: Upstream
+        let generator: Generator?
+    }
+
+    /// Makes one that has none.
+    init(_ factory: UpstreamFactory) {
+        self.factory = factory
+    }
+
+    /// Takes other model servers; those that are the same keep their connections, and replies go on as they began.
+    func take(_ list: [PreparedUpstream]) {
+        made = list.map { prepared in
+            if let same = made.first(where: { $0.prepared.isSame(as: prepared) }) {
+                return same
+            }
+            let (upstream, generator) = factory.make(prepared)
+            return Made(prepared: prepared, upstream: upstream, generator: generator)
+        }
+        directory.update(made.map(\.upstream))
+        let first = directory.upstreams.first { upstream in
+            made.contains { $0.upstream === upstream && $0.generator != nil }
+        }
+        generator = made.first { $0.upstream === first }?.generator
+    }
+}

@@ -1,0 +1,33 @@
+import HTTP
+import HTTPClient
+import LanguageModels
+import Relay
+import Sockets
+
+/// Makes what a shard asks model servers with.
+struct UpstreamFactory: Sendable {
+    let shard: Shard
+    /// Idle connections that are kept for each model server.
+    let idleConnections: Int
+
+    /// Makes the shard's side of a model server, with connections of its own.
+    func make(_ prepared: PreparedUpstream) -> (upstream: Upstream, generator: Generator?) {
+        let description = prepared.description
+        guard let origin = prepared.origin else {
+            let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
+            return (Upstream(description, model: model, health: prepared.health), nil)
+        }
+        var limits = HTTPClientLimits()
+        limits.idleConnections = idleConnections
+        limits.connect = description.connectTimeout
+        limits.allowsLinkLocal = description.allowsLinkLocal
+        let client = HTTPClient(shard: shard, limits: limits, tls: prepared.authorities)
+        let model = UpstreamModel(
+            description, origin: origin, key: prepared.key?.value, client: client, shard: shard,
+            now: WallClock.nanoseconds)
+        let generator =
+            description.kind == .ollama
+            ? Generator(client: client, origin: origin, fields: model.fields, limits: description.limits) : nil
+        return (Upstream(description, model: model, health: prepared.health), generator)
+    }
+}

@@ -1,0 +1,89 @@
+import LanguageModels
+
+/// Where this process finds the keys that descriptions of model servers refer to.
+struct UpstreamKeys: Sendable {
+    /// Why a key is not there, in words without it.
+    struct Problem: Error, Equatable {
+        let message: String
+    }
+
+    private let variables: [String: ConfigurationSecret]
+    private let readFile: ConfigurationFile.Read
+    /// The directory below which a request may name files.
+    let directory: String?
+
+    /// Keeps those variables of an environment that may hold a key.
+    init(environment: [String: String], named: [String], directory: String?, readFile: @escaping ConfigurationFile.Read)
+    {
+        variables = environment.filter {
+            (Self.isVariableOfKeys($0.key) || named.contains($0.key)) && !$0.value.isEmpty
+        }
+        .mapValues(ConfigurationSecret.init)
+        self.directory = directory
+        self.readFile = readFile
+    }
+
+    /// Finds a key.
+    func find(_ key: UpstreamDescription.Key) throws(Problem) -> ConfigurationSecret {
+        let secret: ConfigurationSecret
+        switch key {
+        case .environment(let name):
+            guard let value = variables[name] else {
+                throw Problem(message: "the variable \(name) with its key is not set")
+            }
+            secret = value
+        case .file(let path):
+            switch readFile(path) {
+            case .failure(let failure):
+                throw Problem(message: "its key file \(path) cannot be read: \(failure.reason)")
+            case .success(let text):
+                secret = ConfigurationSecret(Self.trimmed(text))
+            }
+        case .given(let text):
+            secret = ConfigurationSecret(text)
+        }
+        guard Self.isKey(secret.value) else {
+            throw Problem(message: "its key is empty, or not visible ASCII characters")
+        }
+        return secret
+    }
+
+    /// Whether a text can be sent as a key.
+    static func isKey(_ text: String) -> Bool {
+        1...8_192 ~= text.utf8.count && text.utf8.allSatisfy { 0x21...0x7E ~= $0 }
+    }
+
+    /// Whether a text is the name of a variable.
+    static func isVariable(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= 200
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Whether a request may name a variable: its name says that it holds a key, and it is not chatterd's own.
+    static func isVariableOfKeys(_ name: String) -> Bool {
+        isVariable(name) && !name.hasPrefix("CHATTERD_") && (name.hasSuffix("_KEY") || name.hasSuffix("_TOKEN"))
+    }
+
+    /// Whether a path leads below a directory, by its words.
+    static func isPath(_ path: String, below directory: String) -> Bool {
+        var directory = directory
+        while directory.hasSuffix("/") { directory.removeLast() }
+        let components = path.split(separator: "/", omittingEmptySubsequences: true)
+        return path.hasPrefix(directory + "/") && !components.contains("..")
+            && components.count > directory.split(separator: "/").count
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || 0x09...0x0D ~= $0 }
+        let start = text.utf8.drop(while: isSpace)
+        let end = start.reversed().drop(while: isSpace).count
+        return String(Substring(start.prefix(end)))
+    }
+}

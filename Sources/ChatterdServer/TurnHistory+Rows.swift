@@ -9,21 +9,28 @@ extension TurnHistory {
     /// Replayed are rows outside of any turn, the turns whose reply is complete, and the prompts of `turn` itself; of a
     /// conversation with branches, those that lead to `turn`.
     init(rows: QueryResult, turn: Turn, limit: Int) {
-        var encoder = TurnHistoryEncoder(limit: limit)
+        let count = rows.rowCount
+        var encoder = TurnHistoryEncoder(limit: limit, count: count)
         let isBranch = { (row: Int) in !rows.isNull(row, TurnHistoryColumn.after) }
         var row = 0
-        while row < rows.rowCount, !isBranch(row), encoder.take(row, in: rows, of: turn) {
+        while row < count, !isBranch(row), encoder.take(row, in: rows, of: turn) {
             row += 1
         }
         // What is too long in order may be short enough on the way to the turn.
-        let rest = row..<(encoder.isTooLarge ? rows.rowCount : min(row + 1, rows.rowCount))
+        let rest = row..<(encoder.isTooLarge ? count : min(row + 1, count))
         if rest.contains(where: isBranch) {
-            encoder = TurnHistoryEncoder(limit: limit)
+            encoder = TurnHistoryEncoder(limit: limit, count: count)
+            var next = 0
             for row in Self.path(to: turn, in: rows) {
+                encoder.leave(next..<row, in: rows)
+                next = row + 1
                 guard encoder.take(row, in: rows, of: turn) else { break }
             }
         }
-        self.init(messages: encoder.messages, unfinished: encoder.unfinished, isTooLarge: encoder.isTooLarge)
+        encoder.finish(turn)
+        self.init(
+            messages: encoder.messages, unfinished: encoder.unfinished, isTooLarge: encoder.isTooLarge,
+            omitted: encoder.omitted)
     }
 
     /// The rows that lead to the reply of a turn, in order, itself included: each follows the one before it, unless it says
@@ -63,33 +70,37 @@ extension TurnHistory {
 /// Takes the rows of a conversation in order, and keeps what is replayed.
 private struct TurnHistoryEncoder {
     let limit: Int
-    private(set) var messages = EncodedMessages()
+    private(set) var messages: EncodedMessages
     private(set) var unfinished: [Int64] = []
     private(set) var isTooLarge = false
+    private(set) var omitted: [ReplyReceipt.Omitted] = []
     /// Where the prompts begin whose reply was not read.
     private var open: EncodedMessages.Mark?
 
-    init(limit: Int) {
+    init(limit: Int, count: Int) {
         self.limit = limit
+        messages = EncodedMessages(count: count)
     }
 
     /// - Returns: whether there may be more; there is none after the place of the turn's own reply.
     mutating func take(_ row: Int, in rows: QueryResult, of turn: Turn) -> Bool {
+        let place = Int64(rows.int(row, TurnHistoryColumn.seq) ?? 0)
         let state = rows.bytes(row, TurnHistoryColumn.state)
         if state.isEqual(to: "prompt") {
             open = open ?? messages.end
         } else if !state.isEmpty {
-            guard let place = rows.int(row, TurnHistoryColumn.seq), place < turn.number else { return false }
+            guard place < turn.number else { return false }
             guard !state.isEqual(to: "choice") else { return true }
             // A reply whose prompts are gone was on its way when the conversation was replaced.
             guard let start = open.take() else { return true }
             guard state.isEqual(to: "complete") else {
-                messages.truncate(to: start)
+                leaveOut(from: start, to: place)
                 if state.isEqual(to: "streaming") {
-                    unfinished.append(Int64(place))
+                    unfinished.append(place)
                 }
                 return true
             }
+            messages.assign(turn: place, since: start)
         }
         guard messages.json.count <= limit else {
             isTooLarge = true
@@ -97,8 +108,31 @@ private struct TurnHistoryEncoder {
         }
         messages.append(
             role: rows.bytes(row, TurnHistoryColumn.name), content: rows.bytes(row, TurnHistoryColumn.message),
-            extras: rows.bytes(row, TurnHistoryColumn.extras))
+            extras: rows.bytes(row, TurnHistoryColumn.extras), place: place, turn: state.isEmpty ? 0 : place)
         return true
+    }
+
+    /// Passes rows that are on other branches.
+    mutating func leave(_ others: Range<Int>, in rows: QueryResult) {
+        for row in others where !rows.bytes(row, TurnHistoryColumn.state).isEqual(to: "choice") {
+            omitted.append(place: Int64(rows.int(row, TurnHistoryColumn.seq) ?? 0), why: .branch)
+        }
+    }
+
+    /// What is left are the prompts of the turn itself.
+    mutating func finish(_ turn: Turn) {
+        if let open {
+            messages.assign(turn: turn.number, since: open)
+        }
+    }
+
+    /// Cuts the prompts of a turn out again whose reply is not complete.
+    private mutating func leaveOut(from start: EncodedMessages.Mark, to reply: Int64) {
+        for prompt in messages.entries(since: start) {
+            omitted.append(place: prompt.place, why: .notComplete)
+        }
+        omitted.append(place: reply, why: .notComplete)
+        messages.truncate(to: start)
     }
 }
 

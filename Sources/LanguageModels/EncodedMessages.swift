@@ -4,23 +4,36 @@ import Bytes
 public struct EncodedMessages: Sendable {
     /// The JSON text.
     public private(set) var json: ByteBuffer
-    /// The number of messages.
-    public private(set) var count = 0
+    /// What each message is and where it begins, in order.
+    public private(set) var entries: [EncodedMessage] = []
 
-    /// Makes an empty list with room for `capacity` bytes.
-    public init(capacity: Int = 0) {
+    /// The number of messages.
+    public var count: Int { entries.count }
+
+    /// Makes an empty list with room for `capacity` bytes and `count` messages.
+    public init(capacity: Int = 0, count: Int = 0) {
         json = ByteBuffer(capacity: capacity)
+        entries.reserveCapacity(count)
     }
 
-    /// Appends a message.
-    public mutating func append(_ message: ModelMessage) {
-        separate()
-        json.append(message)
+    /// Appends a message; `place` and `turn` as in `EncodedMessage`.
+    public mutating func append(_ message: ModelMessage, place: Int64 = 0, turn: Int64 = 0) {
+        let extras = message.extras ?? ""
+        append(
+            role: message.role.utf8.span, content: message.content.utf8.span, extras: extras.utf8.span, place: place,
+            turn: turn)
     }
 
     /// Appends a message from its parts in UTF-8; `extras` are further members as JSON text, or empty.
-    public mutating func append(role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>) {
-        separate()
+    public mutating func append(
+        role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, place: Int64 = 0, turn: Int64 = 0
+    ) {
+        if !entries.isEmpty {
+            json.append(UInt8(ascii: ","))
+        }
+        entries.append(
+            EncodedMessage(
+                place: place, turn: turn, start: json.count, role: MessageRole(role), hasExtras: !extras.isEmpty))
         json.append(messageWithRole: role, content: content, extras: extras)
     }
 
@@ -31,18 +44,94 @@ public struct EncodedMessages: Sendable {
     }
 
     /// The place after the last message.
-    public var end: Mark { Mark(json: json.endMark, count: count) }
+    public var end: Mark { Mark(json: json.endMark, count: entries.count) }
+
+    /// The messages after a mark.
+    public func entries(since mark: Mark) -> ArraySlice<EncodedMessage> { entries[mark.count...] }
 
     /// Removes the messages after a mark.
     public mutating func truncate(to mark: Mark) {
         json.truncate(to: mark.json)
-        count = mark.count
+        entries.removeSubrange(mark.count...)
     }
 
-    private mutating func separate() {
-        if count > 0 {
-            json.append(UInt8(ascii: ","))
+    /// Says to which turn the messages after a mark belong.
+    public mutating func assign(turn: Int64, since mark: Mark) {
+        for index in mark.count..<entries.count {
+            entries[index].turn = turn
         }
-        count += 1
+    }
+
+    /// Where the JSON of a number of neighbours stands, with the commas between them.
+    public func bytes(of messages: Range<Int>) -> Range<Int> {
+        guard !messages.isEmpty else { return 0..<0 }
+        let end = messages.upperBound < entries.count ? entries[messages.upperBound].start - 1 : json.count
+        return entries[messages.lowerBound].start..<end
+    }
+
+    /// The messages without those in a range.
+    public func removing(_ messages: Range<Int>) -> EncodedMessages {
+        guard !messages.isEmpty else { return self }
+        let kept = [0..<messages.lowerBound, messages.upperBound..<entries.count]
+        var rest = EncodedMessages(
+            capacity: json.count - bytes(of: messages).count, count: entries.count - messages.count)
+        for messages in kept where !messages.isEmpty {
+            if !rest.entries.isEmpty {
+                rest.json.append(UInt8(ascii: ","))
+            }
+            let bytes = bytes(of: messages)
+            for var entry in entries[messages] {
+                entry.start += rest.json.count - bytes.lowerBound
+                rest.entries.append(entry)
+            }
+            rest.json.append(json.bytes.extracting(bytes))
+        }
+        return rest
+    }
+}
+
+/// What a message among `EncodedMessages` is, and where it stands.
+public struct EncodedMessage: Sendable, Equatable {
+    /// Its place in the conversation; 0 when it has none.
+    public var place: Int64
+    /// The turn it belongs to; 0 outside of any turn.
+    public var turn: Int64
+    /// The byte of the JSON text at which its object begins.
+    public var start: Int
+    /// Who speaks.
+    public var role: MessageRole
+    /// Whether it has more than role and content: pictures, tool calls.
+    public var hasExtras: Bool
+}
+
+/// Who speaks in a message, as far as it matters for what may be left out.
+public enum MessageRole: Sendable {
+    /// Who says how the model is to behave: `system`, or `developer`.
+    case system
+    /// Who asks.
+    case user
+    /// A tool that was called.
+    case tool
+    /// The model, or whatever else models know.
+    case other
+
+    /// Reads a role.
+    public init(_ text: Span<UInt8>) {
+        switch text.count {
+        case 4: self = text.isEqual(to: "user") ? .user : text.isEqual(to: "tool") ? .tool : .other
+        case 6: self = text.isEqual(to: "system") ? .system : .other
+        case 9: self = text.isEqual(to: "developer") ? .system : .other
+        default: self = .other
+        }
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func isEqual(to text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where self[index] != text.utf8Start[index] {
+            return false
+        }
+        return true
     }
 }

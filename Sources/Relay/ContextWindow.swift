@@ -2,30 +2,44 @@ import LanguageModels
 
 /// The room that a model has for a conversation, in tokens.
 public struct ContextWindow: Sendable, Equatable {
-    /// The tokens of prompt and answer together.
-    public var tokens: Int
+    /// The bytes that a token is taken for as long as nothing was counted: rather too few for English.
+    public static let usualBytesPerToken = 3.5
+
+    /// The tokens of prompt and answer together; nothing when unknown.
+    public var tokens: Int?
     /// The bytes that a token is taken for; learned from what servers count.
     public var bytesPerToken: Double
+    /// Whether that was learned.
+    public var isMeasured = false
     /// The tokens that are left for the answer.
     public var reserve: Int
+    /// The bytes that are sent beside the messages: tools, the beginning of the answer.
+    public var besides = 0
+    /// The estimate of a prompt that the server has refused: the next one is smaller.
+    public var refused: Int?
 
     /// Makes a window.
-    public init(tokens: Int, bytesPerToken: Double = 4, reserve: Int) {
+    public init(tokens: Int?, bytesPerToken: Double = usualBytesPerToken, reserve: Int) {
         self.tokens = tokens
         self.bytesPerToken = bytesPerToken
         self.reserve = reserve
     }
-}
 
-extension TurnHistory {
-    /// What of a history fits into a window, and the receipt of it: the system messages it begins with and the prompts of the
-    /// turn itself always, and of the turns between them as many of the last ones as there is room for; whole turns only.
+    /// The tokens that a prompt is trimmed to; nothing when it is not trimmed.
+    var room: Int? {
+        let room = tokens.map { $0 - reserve }
+        // What the server has said of itself does not explain its refusal.
+        guard let refused, (room ?? refused) > refused - refused / 10 else { return room }
+        return refused * 2 / 3
+    }
+
+    /// The tokens beyond which a prompt that cannot be trimmed is not sent.
     ///
-    /// - Parameter window: nothing when it is unknown: then all is sent.
-    /// - Throws: `model(.contextTooLong)` when what is always sent does not fit.
-    public func fitted(
-        to window: ContextWindow?
-    ) throws(RelayError) -> (messages: EncodedMessages, receipt: ReplyReceipt) {
-        (messages, ReplyReceipt())
+    /// It may leave the answer less than the reserve. An estimate that was never compared with a count is a quarter too high
+    /// easily: what may fit is sent, and the server decides.
+    var limit: Int? {
+        let limit = tokens.map { isMeasured ? $0 : $0 + $0 / 4 }
+        guard let less = refused.map({ $0 - 1 }) else { return limit }
+        return min(limit ?? less, less)
     }
 }

@@ -11,6 +11,13 @@ public struct ReplyAccount: Sendable, Equatable {
         public var model: String
         /// The bytes of the text, in UTF-8.
         public var text: Range<Int>
+
+        /// Makes a part.
+        public init(upstream: String, model: String, text: Range<Int>) {
+            self.upstream = upstream
+            self.model = model
+            self.text = text
+        }
     }
 
     /// Who made which part of the text, in order.
@@ -22,46 +29,73 @@ public struct ReplyAccount: Sendable, Equatable {
     public init() {}
 }
 
-/// What of its conversation a model was sent for a reply.
-public struct ReplyReceipt: Sendable, Equatable {
-    /// Why a message was not sent.
-    public enum Omission: String, Sendable, CaseIterable {
-        /// It would not have fitted into the model's context.
-        case context
-        /// Its turn did not come to a good end.
-        case notComplete = "not_complete"
-        /// It is on another branch.
-        case branch
-    }
-
-    /// The places (`seq`) of the messages that were sent.
-    public var sent: [ClosedRange<Int64>] = []
-    /// The places of those that were not, and why.
-    public var omitted: [(places: ClosedRange<Int64>, why: Omission)] = []
-    /// The number of messages that were sent.
-    public var messages = 0
-    /// The tokens that they were estimated at.
-    public var estimatedTokens: Int?
-    /// The tokens that the model takes, where that is known.
-    public var contextLength: Int?
-    /// The tokens that the server says it was given.
-    public var promptTokens: Int?
-    /// Whether the server seems to have cut the messages by itself.
-    public var isCutByServer = false
-
-    /// Makes an empty receipt.
-    public init() {}
-
-    public static func == (one: ReplyReceipt, other: ReplyReceipt) -> Bool {
-        one.sent == other.sent
-            && one.omitted.elementsEqual(other.omitted) { $0.places == $1.places && $0.why == $1.why }
-            && one.messages == other.messages && one.estimatedTokens == other.estimatedTokens
-            && one.contextLength == other.contextLength && one.promptTokens == other.promptTokens
-            && one.isCutByServer == other.isCutByServer
-    }
-}
-
 extension ByteBuffer {
-    /// Appends an account as members of a JSON object, without braces: `"parts":[…],"receipt":{…}`.
-    public mutating func append(_ account: ReplyAccount) {}
+    /// Appends an account as members of a JSON object, without braces: `"parts":[…],"receipt":{…}`; nothing of an empty one.
+    public mutating func append(_ account: ReplyAccount) {
+        if !account.parts.isEmpty {
+            append("\"parts\":[")
+            for (index, part) in account.parts.enumerated() {
+                append(index == 0 ? "{\"upstream\":" : ",{\"upstream\":")
+                append(jsonString: part.upstream)
+                append(",\"model\":")
+                append(jsonString: part.model)
+                append(",\"from\":")
+                append(decimal: part.text.lowerBound)
+                append(",\"to\":")
+                append(decimal: part.text.upperBound)
+                append("}")
+            }
+            append("]")
+        }
+        if let receipt = account.receipt {
+            append(account.parts.isEmpty ? "\"receipt\":{" : ",\"receipt\":{")
+            append(receipt)
+            append("}")
+        }
+    }
+
+    /// Appends the members of a receipt; those that are unknown, or say that there is nothing, are left out.
+    private mutating func append(_ receipt: ReplyReceipt) {
+        append("\"messages\":")
+        append(decimal: receipt.messages)
+        if !receipt.sent.isEmpty {
+            append(",\"sent\":[")
+            for (index, places) in receipt.sent.enumerated() {
+                append(index == 0 ? "[" : ",[")
+                append(decimal: Int(places.lowerBound))
+                append(",")
+                append(decimal: Int(places.upperBound))
+                append("]")
+            }
+            append("]")
+        }
+        if !receipt.omitted.isEmpty {
+            append(",\"left_out\":[")
+            for (index, omitted) in receipt.omitted.enumerated() {
+                append(index == 0 ? "{\"from\":" : ",{\"from\":")
+                append(decimal: Int(omitted.places.lowerBound))
+                append(",\"to\":")
+                append(decimal: Int(omitted.places.upperBound))
+                append(",\"why\":\"")
+                append(utf8: omitted.why.rawValue)
+                append("\"}")
+            }
+            append("]")
+        }
+        if receipt.isAbridged {
+            append(",\"abridged\":true")
+        }
+        append(",\"context\":", receipt.contextLength)
+        append(",\"estimated_tokens\":", receipt.estimatedTokens)
+        append(",\"prompt_tokens\":", receipt.promptTokens)
+        if receipt.promptTokens != nil {
+            append(receipt.isCutByServer ? ",\"cut_by_server\":true" : ",\"cut_by_server\":false")
+        }
+    }
+
+    private mutating func append(_ key: StaticString, _ number: Int?) {
+        guard let number else { return }
+        append(key)
+        append(decimal: number)
+    }
 }

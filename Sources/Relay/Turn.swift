@@ -23,12 +23,17 @@ public struct TurnHistory: Sendable {
     public var unfinished: [Int64]
     /// Whether the messages are over the limit; they are cut short then, and must not be sent.
     public var isTooLarge: Bool
+    /// Which earlier messages are not among these, in order, and why.
+    public var omitted: [ReplyReceipt.Omitted]
 
     /// Makes a history.
-    public init(messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false) {
+    public init(
+        messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false, omitted: [ReplyReceipt.Omitted] = []
+    ) {
         self.messages = messages
         self.unfinished = unfinished
         self.isTooLarge = isTooLarge
+        self.omitted = omitted
     }
 }
 

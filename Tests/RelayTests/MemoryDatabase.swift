@@ -137,17 +137,17 @@ final class MemoryDatabase: @unchecked Sendable {
             before.compactMap { row in row.turn.map { ($0, row.seq == $0 ? row.state : nil) } },
             uniquingKeysWith: { $0 ?? $1 })
         var messages = EncodedMessages()
+        var omitted: [ReplyReceipt.Omitted] = []
         for row in before {
-            guard let number = row.turn, number != turn.number else {
-                messages.append(row.message)
+            guard let number = row.turn, number != turn.number, states[number] != .complete else {
+                messages.append(row.message, place: row.seq, turn: row.turn ?? 0)
                 continue
             }
-            if states[number] == .complete {
-                messages.append(row.message)
-            }
+            omitted.append(place: row.seq, why: .notComplete)
         }
         let open = states.filter { $0.value == nil && $0.key != turn.number }.keys.sorted()
-        return TurnHistory(messages: messages, unfinished: open, isTooLarge: messages.json.count > limit)
+        return TurnHistory(
+            messages: messages, unfinished: open, isTooLarge: messages.json.count > limit, omitted: omitted)
     }
 }
 

@@ -1,0 +1,165 @@
+import Bytes
+import LanguageModels
+
+/// What is known of models' contexts, and learned from what their servers count; one for the process, for all shards.
+///
+/// Nothing is tokenized: tokens are estimated from bytes, at a rate that each model is measured for.
+public final class TokenEstimates: Sendable {
+    /// The models that are known at once.
+    private static let capacity = 1_000
+
+    private struct Model: Hashable {
+        var upstream: String
+        var name: String
+    }
+
+    private struct Knowledge {
+        var bytesPerToken = ContextWindow.usualBytesPerToken
+        var counts = 0
+        /// What the server said when it refused a prompt.
+        var told: Int?
+        /// What the server said of its models.
+        var listed: Int?
+
+        var isMeasured: Bool { counts >= 3 }
+
+        mutating func learn(_ measured: Double?) {
+            // Outside of these bounds it is no measure of text: a cache was not counted, or more was than was sent.
+            guard let measured, 1...8 ~= measured else { return }
+            bytesPerToken += (measured - bytesPerToken) / 4
+            counts += 1
+        }
+    }
+
+    private let models = Lock<[Model: Knowledge]>([:])
+
+    /// Makes estimates that know nothing.
+    public init() {}
+
+    /// The room that a model has: what the client's `options.num_ctx` asks for, what its operator says of it, or what its server
+    /// has said.
+    ///
+    /// - Parameter refused: the receipt of what the server has just refused as too long; less of it will fit.
+    public func window(
+        for choice: UpstreamChoice, passThrough: [RawMember], refused: ReplyReceipt? = nil
+    ) -> ContextWindow {
+        let known = knowledge(of: choice)
+        let tokens = Self.contextLength(of: choice.upstream.description, passThrough, known)
+        var window = ContextWindow(
+            tokens: tokens, bytesPerToken: known.bytesPerToken,
+            reserve: tokens.map { Self.reserve(in: $0, choice.upstream.description, passThrough) } ?? 0)
+        window.isMeasured = known.isMeasured
+        window.besides = passThrough.reduce(0) { $0 + ($1.key == "tools" || $1.key == "format" ? $1.value.count : 0) }
+        if let refused {
+            if let counted = refused.promptTokens, let measured = refused.size.bytesPerToken(ofTokens: counted) {
+                window.bytesPerToken = measured
+                window.isMeasured = true
+            }
+            window.refused = refused.size.tokens(bytesPerToken: window.bytesPerToken)
+        }
+        return window
+    }
+
+    /// Takes down what a server has counted for a whole answer, whether it seems to have cut the prompt by itself, and learns.
+    ///
+    /// - Parameter promptTokens: `prompt_eval_count` of the last line.
+    public func note(_ promptTokens: Int?, in receipt: inout ReplyReceipt, of choice: UpstreamChoice) {
+        guard let promptTokens, promptTokens > 0 else { return }
+        receipt.promptTokens = promptTokens
+        let known = knowledge(of: choice)
+        receipt.estimatedTokens = receipt.size.tokens(bytesPerToken: known.bytesPerToken)
+        receipt.isCutByServer = Self.isCut(
+            promptTokens, receipt, known, isWholeCounted: choice.upstream.description.kind != .ollama)
+        guard !receipt.isCutByServer else { return }
+        let measured = receipt.size.bytesPerToken(ofTokens: promptTokens)
+        update(choice) { $0.learn(measured) }
+    }
+
+    /// Learns from a refusal of a prompt as too long what the server has said with it.
+    ///
+    /// Ask for a `window` again afterwards, with the receipt: less will fit into it in any case.
+    public func learn(from error: ModelError, of choice: UpstreamChoice, refused receipt: inout ReplyReceipt) {
+        guard error.code == .contextTooLong else { return }
+        receipt.promptTokens = error.promptTokens
+        let measured = error.promptTokens.flatMap { receipt.size.bytesPerToken(ofTokens: $0) }
+        update(choice) {
+            if let told = error.contextLength, told > 0 {
+                $0.told = told
+            }
+            $0.learn(measured)
+        }
+    }
+
+    /// Learns what a server says of its models.
+    ///
+    /// Ollama's is left out: it says what a model could take, and gives it less as long as nobody asks for more.
+    public func learn(_ descriptions: [ModelDescription], of upstream: UpstreamDescription) {
+        guard upstream.kind != .ollama else { return }
+        for description in descriptions where (description.contextLength ?? 0) > 0 {
+            update(Model(upstream: upstream.name, name: description.name)) {
+                if $0.listed != description.contextLength {
+                    $0.listed = description.contextLength
+                    // It is another model, or the server was started anew.
+                    $0.told = nil
+                }
+            }
+        }
+    }
+
+    private func knowledge(of choice: UpstreamChoice) -> Knowledge {
+        let model = Model(upstream: choice.upstream.description.name, name: choice.model)
+        return models.withLock { $0[model] ?? Knowledge() }
+    }
+
+    private func update(_ choice: UpstreamChoice, _ body: (inout Knowledge) -> Void) {
+        update(Model(upstream: choice.upstream.description.name, name: choice.model), body)
+    }
+
+    private func update(_ model: Model, _ body: (inout Knowledge) -> Void) {
+        models.withLock { models in
+            // Names come from clients: more than any server has are not kept.
+            if models.count >= Self.capacity, models[model] == nil {
+                models.removeAll()
+            }
+            body(&models[model, default: Knowledge()])
+        }
+    }
+
+    private static func contextLength(
+        of description: UpstreamDescription, _ passThrough: [RawMember], _ known: Knowledge
+    ) -> Int? {
+        let wish = [passThrough, description.defaults].compactMap { $0.generationOption("num_ctx") }.first { $0 > 0 }
+        // Ollama gives a model the context that is asked for; others have theirs from their start.
+        let set = description.kind == .ollama ? wish ?? description.contextLength : description.contextLength
+        return [set ?? known.listed, known.told, wish].compactMap { $0 }.min()
+    }
+
+    /// What is left for the answer: what was asked for, or a quarter; never more than half.
+    private static func reserve(
+        in tokens: Int, _ description: UpstreamDescription, _ passThrough: [RawMember]
+    ) -> Int {
+        let asked = [passThrough, description.defaults].lazy.compactMap { members in
+            members.generationOption("num_predict") ?? members.number("max_completion_tokens")
+                ?? members.number("max_tokens")
+        }.first
+        guard let asked, asked > 0 else { return min(tokens / 4, 2_048) }
+        return min(asked, tokens / 2)
+    }
+
+    /// Whether a server must have left out some of a prompt, to have counted so few tokens.
+    ///
+    /// - Parameter isWholeCounted: whether it counts what it has in a cache as well; some versions of Ollama do not.
+    private static func isCut(
+        _ count: Int, _ receipt: ReplyReceipt, _ known: Knowledge, isWholeCounted: Bool
+    ) -> Bool {
+        if let context = receipt.contextLength, count >= context { return true }
+        // No model has a context of so few: they are what was not in the cache.
+        guard count >= 256 else { return false }
+        let size = isWholeCounted ? receipt.size : receipt.newest
+        guard known.isMeasured else {
+            // No tokenizer makes longer tokens of any text.
+            return count < size.fewestTokens(bytesPerToken: 8)
+        }
+        return count * 10 < size.fewestTokens(bytesPerToken: known.bytesPerToken) * 6
+    }
+}

@@ -1,0 +1,136 @@
+import LanguageModels
+import Relay
+import Testing
+
+@testable import ChatterdServer
+
+/// From the rows of a conversation to what a model is sent.
+@Suite struct HistoryStoreTests {
+    private func omitted(_ history: TurnHistory) -> [String] {
+        history.omitted.map { "\($0.places.lowerBound)-\($0.places.upperBound) \($0.why.rawValue)" }
+    }
+
+    /// Place, turn and role of each message.
+    private func entries(_ history: TurnHistory) -> [String] {
+        history.messages.entries.map { "\($0.place) \($0.turn) \($0.role)" }
+    }
+
+    @Test func messagesKnowTheirPlacesAndTurns() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.replaceConversation(
+                appID: "app",
+                with: [ModelMessage(role: "system", content: "s"), ModelMessage(role: "user", content: "t")])
+            let first = try await store.open("a", "b")
+            #expect(entries(first.history) == ["1 0 system", "2 0 user", "3 5 user", "4 5 user"])
+            try await store.closeTurn(first.turn, with: first.closing("c"))
+            let second = try await store.open("d")
+            #expect(
+                entries(second.history) == [
+                    "1 0 system", "2 0 user", "3 5 user", "4 5 user", "5 5 other", "6 7 user",
+                ])
+            #expect(second.history.omitted.isEmpty)
+            let receipt = try second.history.fitted(to: nil).receipt
+            #expect(receipt.sent == [1...6] && receipt.messages == 6)
+        }
+    }
+
+    @Test func turnsThatAreNotCompleteAreLeftOut() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("a", "1")
+            try await store.exchange("b", "half", as: .failed)
+            let long = try await store.open("c", "d")
+            try await store.closeTurn(long.turn, with: long.closing("", as: .cancelled))
+            try await store.exchange("e", "2")
+            let open = try await store.open("f")
+            let next = try await store.open("g")
+            #expect(next.history.unfinished == [open.turn.number])
+            #expect(omitted(next.history) == ["3-7 not_complete", "10-11 not_complete"])
+            #expect(try next.history.fitted(to: nil).receipt.sent == [1...2, 8...9, 12...12])
+        }
+    }
+
+    @Test func otherBranchesAreLeftOut() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.replaceConversation(
+                appID: "app", with: [ModelMessage(role: "system", content: "s")])
+            let first = try await store.exchange("a", "1")
+            try await store.exchange("b", "2")
+            let failed = try await store.exchange("c", "3", parent: .reply(first.id), as: .failed)
+            let branch = try await store.open("d", parent: .reply(failed.id))
+            #expect(branch.said == ["system s", "user a", "assistant 1", "user d"])
+            #expect(omitted(branch.history) == ["4-5 branch", "6-7 not_complete"])
+            #expect(entries(branch.history) == ["1 0 system", "2 3 user", "3 3 other", "8 9 user"])
+            try await store.closeTurn(branch.turn, with: branch.closing("4"))
+            try await store.choose(try await store.record(first))
+            let chosen = try await store.open("e")
+            #expect(chosen.said == ["system s", "user a", "assistant 1", "user e"])
+            // The choice itself is no message.
+            #expect(omitted(chosen.history) == ["4-9 branch"])
+            #expect(try chosen.history.fitted(to: nil).receipt.sent == [1...3, 11...11])
+            let start = try await store.open("f", parent: .start)
+            #expect(omitted(start.history) == ["2-9 branch", "11-12 branch"])
+        }
+    }
+
+    @Test func anotherAnswerToThePromptsHasThemForItsTurn() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let first = try await store.exchange("a", "1")
+            let again = try await store.openAlternative(
+                to: try await store.record(first), as: .random(), model: nil, onInterrupt: .close)
+            #expect(entries(again.history) == ["1 3 user"])
+            #expect(omitted(again.history) == ["2-2 branch"])
+        }
+    }
+
+    @Test func whatDoesNotFitIsLeftOutOfWhatWasRead() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.replaceConversation(
+                appID: "app", with: [ModelMessage(role: "system", content: "Be brief.")])
+            for index in 0..<20 {
+                try await store.exchange("question \(index)", String(repeating: "words ", count: 20))
+            }
+            try await store.exchange("lost", "", as: .interrupted)
+            let opened = try await store.open("last")
+            let window = ContextWindow(tokens: 300, reserve: 75)
+            let (messages, receipt) = try opened.history.fitted(to: window)
+            let said = TurnHistory(messages: messages, unfinished: []).said
+            #expect(said.first == "system Be brief." && said.last == "user last")
+            #expect(said.dropFirst().first?.hasPrefix("user question") == true)
+            #expect(said.count % 2 == 0 && said.count > 2 && receipt.messages == said.count)
+            let first = messages.entries[1].place
+            #expect(receipt.sent == [1...1, first...41, 44...44])
+            #expect(
+                receipt.omitted == [
+                    ReplyReceipt.Omitted(places: 2...(first - 1), why: .context),
+                    ReplyReceipt.Omitted(places: 42...43, why: .notComplete),
+                ])
+            #expect(receipt.estimatedTokens.map { $0 <= 225 } == true)
+        }
+    }
+
+    @Test func rowsOfAnotherServerAreCutWhereTheUserSpeaks() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let seed = (0..<20).flatMap { index in
+                [
+                    ModelMessage(role: "user", content: "question \(index)"),
+                    ModelMessage(role: "assistant", content: String(repeating: "words ", count: 20)),
+                ]
+            }
+            try await store.replaceConversation(
+                appID: "app", with: [ModelMessage(role: "system", content: "Be brief.")] + seed)
+            let opened = try await store.open("last")
+            let said = TurnHistory(
+                messages: try opened.history.fitted(to: ContextWindow(tokens: 300, reserve: 75)).messages,
+                unfinished: []
+            ).said
+            #expect(said.first == "system Be brief." && said.last == "user last")
+            #expect(said.dropFirst().first?.hasPrefix("user question") == true && said.count > 2)
+        }
+    }
+}

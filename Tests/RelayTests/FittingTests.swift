@@ -1,0 +1,206 @@
+import Bytes
+import LanguageModels
+import Relay
+import Testing
+
+/// What of a conversation a model is sent.
+struct FittingTests {
+    /// A history from `role text` with the turn's number before it, or `-`; places count from 1.
+    private func history(_ lines: String..., omitted: [ReplyReceipt.Omitted] = []) -> TurnHistory {
+        var messages = EncodedMessages()
+        for (index, line) in lines.enumerated() {
+            let parts = line.split(separator: " ", maxSplits: 2).map(String.init)
+            messages.append(
+                ModelMessage(role: parts[1], content: parts[2]), place: Int64(index + 1), turn: Int64(parts[0]) ?? 0)
+        }
+        return TurnHistory(messages: messages, unfinished: [], omitted: omitted)
+    }
+
+    /// A window that has room for so many messages of forty letters, with a byte for each token.
+    private func window(messages: Int) -> ContextWindow {
+        var window = ContextWindow(tokens: messages * 60 + 100, bytesPerToken: 1, reserve: 100)
+        window.isMeasured = true
+        return window
+    }
+
+    private func said(_ messages: EncodedMessages) -> [String] {
+        TurnHistory(messages: messages, unfinished: []).contents
+    }
+
+    private static let long = String(repeating: "x", count: 40)
+
+    @Test func withoutAWindowAllIsSent() throws {
+        let history = history("- system s", "3 user a", "3 assistant b", "5 user c")
+        let (messages, receipt) = try history.fitted(to: nil)
+        #expect(said(messages) == ["s", "a", "b", "c"])
+        #expect(receipt.sent == [1...4] && receipt.omitted.isEmpty && receipt.messages == 4)
+        #expect(receipt.contextLength == nil && receipt.promptTokens == nil && !receipt.isCutByServer)
+        #expect(receipt.estimatedTokens == 35)
+    }
+
+    @Test func whatFitsIsSentWhole() throws {
+        let history = history("- system \(Self.long)", "3 user \(Self.long)", "3 assistant \(Self.long)", "5 user c")
+        let (messages, receipt) = try history.fitted(to: window(messages: 4))
+        #expect(messages.count == 4 && receipt.omitted.isEmpty && receipt.contextLength == 340)
+    }
+
+    @Test func theOldestTurnsAreLeftOutWholeAndTheSystemPromptIsKept() throws {
+        let history = history(
+            "- system s\(Self.long)", "3 user a\(Self.long)", "3 assistant b\(Self.long)", "5 user c\(Self.long)",
+            "5 assistant d\(Self.long)", "7 user e\(Self.long)")
+        let (messages, receipt) = try history.fitted(to: window(messages: 5))
+        #expect(said(messages).map { $0.prefix(1) } == ["s", "c", "d", "e"])
+        #expect(messages.entries.map(\.place) == [1, 4, 5, 6])
+        #expect(receipt.sent == [1...1, 4...6] && receipt.messages == 4)
+        #expect(receipt.omitted == [ReplyReceipt.Omitted(places: 2...3, why: .context)])
+        // Nothing of a turn when not all of it fits.
+        #expect(try history.fitted(to: window(messages: 3)).messages.entries.map(\.place) == [1, 6])
+    }
+
+    @Test func allPromptsOfTheTurnAreSent() throws {
+        let history = history(
+            "3 user \(Self.long)", "3 assistant \(Self.long)", "6 user \(Self.long)", "6 user \(Self.long)")
+        let (messages, _) = try history.fitted(to: window(messages: 3))
+        #expect(messages.entries.map(\.place) == [3, 4])
+    }
+
+    @Test func aPromptThatNeverFitsIsRefused() throws {
+        let history = history("- system s", "3 user a", "3 assistant b", "5 user \(String(repeating: "y", count: 400))")
+        let error = #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 3)) }
+        #expect(error?.code == .model(.contextTooLong) && error?.code.isRetryable == false)
+        #expect(error?.message.contains("280 tokens") == true)
+        // An estimate that was never compared with a count may be wrong.
+        var unmeasured = window(messages: 6)
+        unmeasured.isMeasured = false
+        #expect(try history.fitted(to: unmeasured).messages.entries.map(\.place) == [1, 4])
+    }
+
+    @Test func aSystemPromptAloneMayBeTooLong() {
+        let history = history("2 system \(String(repeating: "y", count: 400))")
+        #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 3)) }
+    }
+
+    @Test func theReserveIsGivenUpForAPromptThatWouldNotFitOtherwise() throws {
+        let history = history("3 user a", "3 assistant b", "5 user \(String(repeating: "y", count: 150))")
+        #expect(try history.fitted(to: window(messages: 2)).messages.entries.map(\.place) == [3])
+    }
+
+    @Test func whatAToolAnsweredStaysWithTheTurnThatCalledIt() throws {
+        let history = history(
+            "2 user a\(Self.long)", "2 assistant b\(Self.long)", "4 user c\(Self.long)", "4 assistant d\(Self.long)",
+            "6 tool e\(Self.long)", "6 assistant f\(Self.long)", "8 tool g\(Self.long)")
+        // The prompt is the answer of a tool: its call, and the one before, cannot be left out.
+        #expect(try history.fitted(to: window(messages: 5)).messages.entries.map(\.place) == [3, 4, 5, 6, 7])
+        #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 1)) }
+    }
+
+    @Test func aSeededConversationIsCutWhereTheUserSpeaks() throws {
+        let history = history(
+            "- system s\(Self.long)", "- assistant hello\(Self.long)", "- user a\(Self.long)", "- user b\(Self.long)",
+            "- assistant c\(Self.long)", "- user d\(Self.long)", "- assistant e\(Self.long)", "9 user f\(Self.long)")
+        let places = { (room: Int) in
+            var window = ContextWindow(tokens: room, bytesPerToken: 1, reserve: 0)
+            window.isMeasured = true
+            return try history.fitted(to: window).messages.entries.map(\.place)
+        }
+        #expect(try places(430) == [1, 2, 3, 4, 5, 6, 7, 8])
+        #expect(try places(400) == [1, 3, 4, 5, 6, 7, 8])
+        #expect(try places(300) == [1, 6, 7, 8])
+        #expect(try places(200) == [1, 8])
+    }
+
+    @Test func aWindowNeedNotKnowThePlaces() throws {
+        var messages = EncodedMessages()
+        for index in 0..<4 {
+            messages.append(ModelMessage(role: index % 2 == 0 ? "user" : "assistant", content: Self.long))
+        }
+        messages.append(ModelMessage(role: "user", content: "p"))
+        let history = TurnHistory(messages: messages, unfinished: [])
+        let (sent, receipt) = try history.fitted(to: window(messages: 3))
+        #expect(sent.count == 3 && receipt.messages == 3 && receipt.sent.isEmpty && receipt.omitted.isEmpty)
+    }
+
+    @Test func picturesAreNotTakenForText() throws {
+        var messages = EncodedMessages()
+        let picture = String(repeating: "A", count: 100_000)
+        messages.append(
+            ModelMessage(role: "user", content: "look", extras: "\"images\":[\"\(picture)\",\"\(picture)\"]"), place: 1)
+        let history = TurnHistory(messages: messages, unfinished: [])
+        let receipt = try history.fitted(to: ContextWindow(tokens: 4096, reserve: 512)).receipt
+        #expect(receipt.estimatedTokens.map { 2_048...2_100 ~= $0 } == true)
+    }
+
+    @Test func whatGoesBesideTheMessagesTakesRoom() throws {
+        let history = history("3 user \(Self.long)", "3 assistant \(Self.long)", "5 user \(Self.long)")
+        var window = window(messages: 3)
+        #expect(try history.fitted(to: window).messages.count == 3)
+        window.besides = 60
+        #expect(try history.fitted(to: window).messages.count == 1)
+    }
+
+    @Test func afterARefusalLessIsSent() throws {
+        let history = history(
+            "2 user \(Self.long)", "2 assistant \(Self.long)", "4 user \(Self.long)", "4 assistant \(Self.long)",
+            "6 user \(Self.long)", "6 assistant \(Self.long)", "8 user \(Self.long)")
+        var window = ContextWindow(tokens: nil, bytesPerToken: 1, reserve: 0)
+        var counts: [Int] = []
+        while let fitted = try? history.fitted(to: window) {
+            counts.append(fitted.messages.count)
+            window.refused = fitted.receipt.estimatedTokens
+        }
+        #expect(counts == [7, 3, 1])
+    }
+
+    @Test func theReceiptTellsWhatWasLeftOutForWhichReason() throws {
+        let others = [
+            ReplyReceipt.Omitted(places: 3...3, why: .notComplete), ReplyReceipt.Omitted(places: 20...22, why: .branch),
+        ]
+        var history = history("5 user \(Self.long)", "5 assistant b", "6 user c", omitted: others)
+        #expect(try history.fitted(to: nil).receipt.omitted == others)
+        let receipt = try history.fitted(to: window(messages: 1)).receipt
+        #expect(
+            receipt.omitted == [ReplyReceipt.Omitted(places: 1...2, why: .context)] + others)
+        history.omitted = (0..<60).map { ReplyReceipt.Omitted(places: 2 * $0...2 * $0, why: .branch) }
+        let abridged = try history.fitted(to: nil).receipt
+        #expect(abridged.isAbridged && abridged.omitted.count == 50 && abridged.omitted.last == history.omitted.last)
+    }
+
+    @Test func neighboursLeftOutForOneReasonAreOneRange() {
+        var omitted: [ReplyReceipt.Omitted] = []
+        for (place, why) in [(1, .branch), (2, .branch), (3, .notComplete), (5, .notComplete)]
+            as [(Int64, ReplyReceipt.Omission)]
+        {
+            omitted.append(place: place, why: why)
+        }
+        #expect(
+            omitted == [
+                ReplyReceipt.Omitted(places: 1...2, why: .branch),
+                ReplyReceipt.Omitted(places: 3...3, why: .notComplete),
+                ReplyReceipt.Omitted(places: 5...5, why: .notComplete),
+            ])
+    }
+}
+
+extension TurnHistory {
+    /// The texts of the messages.
+    fileprivate var contents: [String] {
+        let list = Array("[\(messages.json.string)]".utf8)
+        let bytes = list.span
+        var reader = JSONReader(bytes)
+        var contents: [String] = []
+        do {
+            try reader.beginArray()
+            while try reader.nextElement() {
+                try reader.beginObject()
+                while let key = try reader.nextKey() {
+                    let value = try reader.skipValue()
+                    guard reader.matches(key, "content") else { continue }
+                    contents.append(String(decodingJSON: bytes.extracting(value.lowerBound + 1..<value.upperBound - 1)))
+                }
+            }
+        } catch {
+            Issue.record("the messages do not read: \(error)")
+        }
+        return contents
+    }
+}

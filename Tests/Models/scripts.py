@@ -1,0 +1,59 @@
+"""What the scripted model says. A keyword in the last prompt chooses the script; `hello` answers everything else."""
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "unit": {"type": "string"}},
+            "required": ["city"],
+        },
+    },
+}
+
+STORY = (
+    "A small server stood at the edge of a quiet network. Every morning it opened its port and waited. "
+    "Some requests were short and polite; others came half a character at a time.\n\n"
+    "One day somebody asked for the history of the world. The server had room for a few thousand tokens, and "
+    "most of those were taken. So it told about the river behind the house, about stones, and how a heron "
+    "stands until water forgets that it is there.\n\n"
+    "Nobody asked again.\n"
+)
+
+HOSTILE = (
+    b"one\r\ntwo\n\ndata: [DONE]\n\nevent: error\ndata: {\"error\": \"not one\"}\n\n{\"done\":true}\n\x00NUL\x1b[31mESC\x7f "
+    b"\"quote\" \\back\xe2\x80\xa8LS\xe2\x80\xa9PS </script> <|im_start|> end"
+)
+
+
+def call(arguments):
+    return '<tool_call>\n{"name": "get_weather", "arguments": %s}\n</tool_call>' % arguments
+
+
+SCRIPTS = {
+    "hello": "Hello! My answers are known beforehand. What can I do for you?",
+    "count": ", ".join(map(str, range(1, 101))) + ".",
+    "story": STORY,
+    "code": 'Here:\n\n```python\ndef f(x):\n\treturn {"a": x, \'b\': "\\\\n\\u00e9"}\n```\n\n| a | b |\n|---|---|\n| 1 | <b>&amp;</b> |\n',
+    "unicode": "Crème brûlée: 5 € 🍮🎉 — 日本語のテキスト、Здравствуй, мир! 👩‍👩‍👧‍👦 e\u0301 שלום مرحبا 🇳🇴 fin",
+    "garbage": b"bad bytes: \xff\xfe then \xc3\x28 then \xe2\x82 then \xf0\x9f\x92 end",
+    "adversarial": HOSTILE,
+    "think": "<think>\nTwo and two are to be added. That is four.\n</think>\n\nThe answer is 4.",
+    "json": '{"city": "Oslo", "temp_c": -3.5, "tags": ["cold", "\\u00e6"]}',
+    "empty": "",
+    "forever": "la la la, di dum, and round again; ",
+    # Chosen by `weather` and `both` when the request has tools, and by the answer of a tool.
+    "weather": call('{"city": "Oslo", "unit": "celsius"}'),
+    "both": call('{"city": "Bergen"}') + "\n" + call('{"city": "Bodø"}'),
+    "result": "The tool says that it is cold in Oslo.",
+}
+
+# Not chosen by a word alone.
+WITH_TOOLS, BY_CONDITION = ("weather", "both"), ("hello", "weather", "both", "result")
+# Cut inside of characters, so that the server has to put them together.
+CUT_ANYWHERE = ("unicode", "garbage")
+# Words that are tokens of a prompt as well: an answer of these goes on behind a beginning that the request brings.
+GOES_ON = ("count", "story")
+ENDLESS = ("forever",)

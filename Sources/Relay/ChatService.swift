@@ -7,6 +7,7 @@ public final class ChatService: @unchecked Sendable {
     /// The model servers; replaced when the registry changes.
     public let upstreams: UpstreamDirectory
     let slots: SlotQueue?
+    let estimates: TokenEstimates
     let limits: RelayLimits
     let board: TurnBoard
     let directory: ReplyDirectory
@@ -26,14 +27,17 @@ public final class ChatService: @unchecked Sendable {
     /// The replies that are made elsewhere, and read here.
     var followers: [ReplyID: ReplyFollower] = [:]
 
-    /// Makes the service of a shard; board and directory are the same for all shards of the process.
+    /// Makes the service of a shard; queue, estimates, board and directory are the same for all shards of the process.
     public init(
-        store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil, limits: RelayLimits,
-        board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler, makeID: @escaping @Sendable () -> ReplyID
+        store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
+        estimates: TokenEstimates = TokenEstimates(),
+        limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
+        makeID: @escaping @Sendable () -> ReplyID
     ) {
         self.store = store
         self.upstreams = upstreams
         self.slots = slots
+        self.estimates = estimates
         self.limits = limits
         self.board = board
         self.directory = directory

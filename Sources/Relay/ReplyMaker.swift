@@ -4,6 +4,9 @@ import LanguageModels
 /// Has model servers make one reply: waits for a slot, asks, and does what `RescuePlan` says when one fails. Confined to its
 /// shard.
 final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
+    /// How often a prompt that was too long is sent again with less of the conversation.
+    private static let trimmings = 2
+
     /// What came of one request.
     private enum Outcome {
         /// The answer is whole; this is its last line.
@@ -66,7 +69,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             }
             try checkCancellation()
             do throws(RelayError) {
-                switch try await ask(choices[number], history, goOn: goOn) {
+                switch try await askForAsMuchAsFits(choices[number], history, goOn: goOn) {
                 case .answered(let lastLine):
                     return lastLine
                 case .failed(let error):
@@ -128,22 +131,47 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     // MARK: - One request
 
-    private func ask(
+    /// Asks, with less of the conversation when the model server finds it too long.
+    private func askForAsMuchAsFits(
         _ choice: UpstreamChoice, _ history: TurnHistory, goOn: Bool
     ) async throws(RelayError) -> Outcome {
         let description = choice.upstream.description
-        var request = GenerationRequest(model: choice.model, messages: history.messages, passThrough: passThrough)
-        request.contextLength = description.contextLength
-        course = .pass
-        if goOn {
-            let text = try await reply.wholeText()
-            request.beginning = TextJoint.shown(text)
-            request.continuation = description.continuation
-            course = .join(TextJoint(behind: text))
-        } else if !reply.isEmpty {
-            course = .replace
+        let members = description.merged(into: passThrough)
+        let text = goOn ? try await reply.wholeText() : nil
+        var refused: ReplyReceipt?
+        var trimmingsLeft = Self.trimmings
+        while true {
+            var window = service.estimates.window(for: choice, passThrough: members, refused: refused)
+            window.besides += text?.count ?? 0
+            let fitted = try history.fitted(to: window)
+            var receipt = fitted.receipt
+            var request = GenerationRequest(model: choice.model, messages: fitted.messages, passThrough: members)
+            request.contextLength = description.contextLength
+            if let text {
+                request.beginning = TextJoint.shown(text)
+                request.continuation = description.continuation
+            }
+            account.receipt = receipt
+            course = text.map { .join(TextJoint(behind: $0)) } ?? (reply.isEmpty ? .pass : .replace)
+            let outcome = try await ask(choice, request)
+            switch outcome {
+            case .answered(let lastLine):
+                let counted = (try? OllamaLine(lastLine.span))?.promptTokens
+                service.estimates.note(counted, in: &receipt, of: choice)
+                account.receipt = receipt
+            case .failed(let error) where error.code == .contextTooLong && trimmingsLeft > 0:
+                trimmingsLeft -= 1
+                service.estimates.learn(from: error, of: choice, refused: &receipt)
+                refused = receipt
+                continue
+            case .failed: break
+            }
+            return outcome
         }
-        try await takeSlot(of: description)
+    }
+
+    private func ask(_ choice: UpstreamChoice, _ request: GenerationRequest) async throws(RelayError) -> Outcome {
+        try await takeSlot(of: choice.upstream.description)
         defer { giveSlotBack() }
         try checkCancellation()
         var start = reply.contentEnd.text

@@ -1,0 +1,100 @@
+import TestSupport
+import Testing
+
+/// What a real model server once sent, and what must come of it: the client's bytes and the rows.
+struct Sample: Sendable {
+    /// One event that the client must see.
+    struct Event: Sendable {
+        let id: String
+        /// The data; nothing for the model server's own line, verbatim.
+        var data: String?
+
+        /// A line; without `data` the model server's own, in turn.
+        static func line(_ id: String, _ data: String? = nil) -> Event { Event(id: id, data: data) }
+    }
+
+    /// How the turn ends.
+    enum End: Sendable {
+        /// With the last of the lines.
+        case done
+        /// With an error event of this code, and with these words.
+        case error(String, String, retryable: Bool = true)
+
+        /// In order, and without its last line.
+        static let incomplete = error(
+            "upstream_incomplete", "The model server ended its answer before it was complete.")
+        /// In order, before anything was said.
+        static let empty = error("upstream_incomplete", "The model server's answer was empty.")
+        /// With a connection that breaks.
+        static let broken = error(
+            "upstream_incomplete", "The connection to the model server broke in the middle of its answer.")
+        /// With a key that is not the right one.
+        static let refused = error("upstream_auth", "The model server refused access: its key must be corrected.")
+    }
+
+    /// What it is of, unique among the samples of a server; the prompt too.
+    let name: String
+    var status = 200
+    var contentType: String
+    /// Further fields of the answer's head.
+    var fields: [(String, String)] = []
+    /// The body, in the chunks that it came in.
+    var chunks: [String]
+    /// Whether the connection broke before the end of the body.
+    var isCut = false
+    /// The events before the end.
+    var events: [Event] = []
+    var end = End.done
+    /// The text that is stored.
+    var text = ""
+    var thinking: String?
+    /// Further members of the message that is stored.
+    var extras: String?
+
+    /// What the model server does.
+    var steps: [UpstreamStep] {
+        [.head(status, [("Content-Type", contentType), ("Transfer-Encoding", "chunked")] + fields)]
+            + chunks.map { .chunk($0) } + [isCut ? .closeWithoutFinishingChunks : .endChunks]
+    }
+
+    /// The bytes that the client must see, with `TIME` for times and durations that are ours.
+    var stream: String {
+        let own = chunks.joined().split(separator: "\n").makeIterator()
+        var lines = own
+        var stream = events.map { "id: \($0.id)\ndata: \($0.data ?? lines.next().map(String.init) ?? "nothing")\n\n" }
+        if case .error(let code, let words, let isRetryable) = end {
+            let error = "\"error\":\(goString(words)),\"code\":\"\(code)\",\"retryable\":\(isRetryable)"
+            let message = "\"message\":{\"role\":\"assistant\",\"content\":\(goString(words))}"
+            let id = events.last?.id ?? "0"
+            stream.append(
+                "id: \(id)-end\nevent: error\n"
+                    + "data: {\(error),\"model\":\"tiny\",\"created_at\":\"TIME\",\(message),\"done\":true}\n\n")
+        }
+        return stream.joined()
+    }
+
+    /// What is stored of the reply: role, text, state, thinking, further members.
+    var row: [String?] {
+        let state = if case .done = end { "complete" } else { "failed" }
+        return ["assistant", text, state, thinking, extras]
+    }
+}
+
+/// A JSON string as our own lines have it: only what must be is escaped.
+private func goString(_ text: String) -> String {
+    jsonString(text).replacing("\\u003c", with: "<").replacing("\\u003e", with: ">").replacing("\\u0026", with: "&")
+}
+
+/// The samples of one server.
+struct SampleServer: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// What an operator calls it.
+    let kind: String
+    let samples: [Sample]
+
+    init(_ name: String, kind: String, _ samples: [Sample]) {
+        testDescription = name
+        self.kind = kind
+        self.samples = samples
+    }
+}

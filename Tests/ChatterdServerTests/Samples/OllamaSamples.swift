@@ -97,6 +97,13 @@ let ollamaSamples = SampleServer(
                 #"invalid think value: "banana" (must be "high", "medium", "low", "max", true, or false)"#,
                 retryable: false)),
         Sample(
+            ollama: 400,
+            #"{"error":"{\"error\":{\"code\":400,\"message\":\"request (28015 tokens) exceeds the available context size (4096 tokens), try increasing it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":28015,\"n_ctx\":4096}}"}"#,
+            .error(
+                "context_too_long",
+                "request (28015 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                retryable: false)),
+        Sample(
             ollama: 503, #"{"error":"server busy, please try again.  maximum pending requests exceeded"}"#,
             .error("upstream_busy", "server busy, please try again.  maximum pending requests exceeded")),
         Sample(
@@ -108,6 +115,9 @@ let ollamaSamples = SampleServer(
             ollama: 405, "405 method not allowed", type: "text/plain",
             .error(
                 "upstream_rejected", "The model server refused the request with status 405.", retryable: false)),
+        Sample(
+            ollama: 403, "",
+            .refused),
     ])
 
 /// Ollama 0.11.11, where it differs.

@@ -54,10 +54,11 @@ class Server:
         self._process = subprocess.Popen(
             [self._program, "serve"], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True,
             preexec_fn=die_with_us,
-            env=kept | SETTINGS | {
-                "CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": self._conninfo,
-                "OLLAMA_URL": f"http://127.0.0.1:{self._upstream}/p{self.slot}.{self.kills}",
-            })
+            env=kept | SETTINGS | {"CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": self._conninfo} | self.settings())
+
+    def settings(self) -> dict[str, str]:
+        """The settings that only it has: a path at the model server, so that a call tells who made it."""
+        return {"OLLAMA_URL": f"http://127.0.0.1:{self._upstream}/p{self.slot}.{self.kills}"}
 
     async def wait_until_ready(self) -> None:
         """Waits until it takes connections."""

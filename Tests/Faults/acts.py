@@ -1,0 +1,37 @@
+"""What a scripted model server does when it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from words import TOTAL
+
+
+@dataclass(frozen=True)
+class Act:
+    """What is done with one request. Without any of it the answer is a good one."""
+
+    silent: bool = False  # nothing is ever answered
+    hangs_up: bool = False  # the connection is closed in place of an answer
+    raw: bytes = b""  # said in place of an HTTP response
+    status: int = 200
+    retry_after: int | None = None  # seconds
+    says: str = ""  # the words of an error
+    type: str = "server_error"  # of an error
+    page: str = ""  # a web page in place of JSON
+    location: str = ""  # where a redirect leads: "elsewhere"
+    window: int = 0  # tokens that fit; a longer prompt is refused
+    empty: bool = False  # a body of no bytes
+    body_of_error: bool = False  # 200, and the error's JSON as the whole body
+    comments: int = 0  # comments, or empty deltas, before the first word
+    pause: float = 0  # seconds between the head and the first word
+    is_late: bool = False  # the pause is before the head
+    words: int = TOTAL  # place of the word before which something happens
+    then: str = "end"  # what happens there, see `Provider._then`
+    twice: int | None = None  # place of a word that is sent twice
+    model: str = ""  # another name than the one that was asked for
+    is_tool: bool = False  # a tool call in place of words
+
+
+GOOD = Act()
+"""A good answer."""

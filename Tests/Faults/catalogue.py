@@ -1,0 +1,108 @@
+"""The faults: what the first server does, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acts import GOOD, Act
+from words import TOTAL
+
+MIDDLE = TOTAL // 3
+"""The word before which something happens in the middle."""
+SOON = r"p1,s1"
+"""Asked once, and then the other server, once."""
+ALONE_AGAIN = r"p1,p2"
+NO_MORE = r"p1"
+"""Asked once, and never again: it would say the same."""
+REPEATED = r"p1(,p\d)*"
+"""Asked again until the budget is used up, which is counted elsewhere."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of the first server. The second one, where there is one, is in good health.
+
+    There are four forms of each: with the second server, as a stream and in one piece (`stream` is false); without it, when the
+    first one does better at the next call; and without it, when it does not.
+    """
+
+    name: str
+    act: Act
+    code: str = ""  # of the error when nobody does better; nothing when there is none
+    continuation: str = "none"  # how both servers go on from a text
+    plan: str = SOON  # the calls, with two servers
+    again: str = "pass"  # the score of one server that does better at the next call; nothing: not tried
+    again_plan: str = ALONE_AGAIN
+    alone: str = "safe"  # the score of one server that does not
+    alone_plan: str = REPEATED
+    is_refused: bool = False  # nobody listens there at all
+    kinds: tuple[str, ...] = ("openai", "ollama")
+    limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
+    turns: int = 0  # long turns before the one that matters
+    is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
+    has_tool: bool = False  # the answer is a tool call
+
+
+def middle(name: str, then: str, code: str, continuation: str, **rest: object) -> Fault:
+    """A fault behind the first words."""
+    act = Act(words=MIDDLE, then=then, says="scripted failure in the middle")
+    return Fault(name, act, code, continuation, alone="partial", is_anew=continuation == "none", **rest)  # type: ignore[arg-type]
+
+
+HTML = "<!doctype html><title>Welcome</title><p>This is not the page you are looking for.</p>"
+CATALOGUE = (
+    # Refused.
+    Fault("429 with Retry-After", Act(status=429, retry_after=1, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
+    Fault("429 that asks for an hour", Act(status=429, retry_after=3600, says="scripted rate limit"), "upstream_busy", again="safe",
+          again_plan=NO_MORE, alone_plan=NO_MORE),
+    Fault("429 without Retry-After", Act(status=429, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
+    Fault("500", Act(status=500, says="scripted failure"), "upstream_error"),
+    Fault("502 with a web page", Act(status=502, page=HTML), "upstream_error"),
+    Fault("503 overloaded", Act(status=503, says="scripted overload", type="overloaded_error"), "upstream_busy"),
+    Fault("key rejected", Act(status=401, says="scripted: no such key", type="authentication_error"), "upstream_auth", again="safe",
+          again_plan=NO_MORE, alone_plan=NO_MORE),
+    Fault("no such model", Act(status=404, says="model 'm' not found", type="not_found_error"), "model_not_found", again="safe",
+          again_plan=NO_MORE, alone_plan=NO_MORE),
+    Fault("context too long", Act(window=4096), "", plan=ALONE_AGAIN, turns=4, alone="pass", alone_plan=ALONE_AGAIN),
+    Fault("redirect to another host", Act(status=307, location="elsewhere", says="moved"), "upstream_malformed",
+          again_plan=REPEATED),
+    # Not reached, or silent.
+    Fault("connection refused", GOOD, "upstream_unavailable", plan="s1", is_refused=True, again="", alone_plan=""),
+    Fault("hangs up unanswered", Act(hangs_up=True), "upstream_unavailable", plan=r"p1(,p2)?,s1", again_plan=r"p1,p2",
+          alone_plan=REPEATED),
+    Fault("no HTTP at all", Act(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "upstream_malformed"),
+    Fault("timeout before the head", Act(silent=True), "upstream_first_byte_timeout", limits=(("first_byte_timeout", "1s"),)),
+    Fault("timeout behind the head", Act(words=0, then="stall"), "upstream_first_byte_timeout",
+          limits=(("first_byte_timeout", "1s"),)),
+    Fault("slow first word, no fault", Act(pause=1.5), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("slow head, no fault", Act(pause=1.5, is_late=True), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
+          alone_plan=NO_MORE),
+    Fault("comments first, no fault", Act(comments=5), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    # Broken before the first word.
+    Fault("cut before the first word", Act(words=0, then="cut"), "upstream_incomplete"),
+    Fault("reset before the first word", Act(words=0, then="reset"), "upstream_incomplete"),
+    Fault("empty body", Act(empty=True), "upstream_incomplete"),
+    Fault("end of nothing", Act(words=0, then="end of nothing"), "upstream_incomplete"),
+    Fault("web page with 200", Act(page=HTML), "upstream_malformed"),
+    Fault("200 with an error body", Act(body_of_error=True, says="scripted failure"), "upstream_error"),
+    Fault("error as the first event", Act(words=0, then="error", says="scripted failure"), "upstream_error"),
+    # Broken in the middle.
+    middle("cut behind words, gone on", "cut", "upstream_incomplete", "prefill"),
+    middle("cut behind words, anew", "cut", "upstream_incomplete", "none"),
+    middle("cut in a word, gone on", "cut in a line", "upstream_incomplete", "continue_final_message"),
+    middle("reset behind words", "reset", "upstream_incomplete", "prefill"),
+    middle("stall in the middle", "stall", "upstream_silence_timeout", "prefill", limits=(("silence_timeout", "1s"),)),
+    middle("malformed in the middle", "garbage", "upstream_malformed", "none"),
+    middle("error in the middle", "error", "upstream_error", "prefill"),
+    middle("error, then its end", "error, then end", "upstream_error", "none"),
+    middle("clean end without finish", "clean end", "upstream_incomplete", "prefill"),
+    middle("silent failure", "silent failure", "upstream_incomplete", "none", kinds=("openai",)),
+    # Tool calls.
+    Fault("tool call cut off", Act(is_tool=True, then="cut"), "upstream_incomplete", has_tool=True),
+    Fault("tool call that is no JSON", Act(is_tool=True, then="broken call"), "upstream_malformed", has_tool=True),
+    # Strange, and no fault that anybody could tell.
+    Fault("a word sent twice", Act(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("the end sent twice", Act(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("another model's name", Act(model="another-model"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
+          alone_plan=NO_MORE),
+)

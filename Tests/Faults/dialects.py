@@ -1,0 +1,178 @@
+"""What the scripted model servers speak: OpenAI's chat completions as server-sent events, and Ollama's lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from words import call_of
+
+NAME = "get_weather"
+
+
+def dumps(value: object) -> str:
+    """JSON as servers write it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class Ollama:
+    """`/api/chat` and its NDJSON."""
+
+    kind = "ollama"
+    path = "/api/chat"
+    content_type = "application/x-ndjson"
+
+    @staticmethod
+    def models(names: list[str]) -> str:
+        """The answer to the question for models."""
+        return dumps({"models": [{"name": name, "model": name} for name in names]})
+
+    def _line(self, model: str, message: dict[str, object], rest: str = '"done":false') -> str:
+        return f'{{"model":"{model}","created_at":"2026-01-01T00:00:00Z","message":{dumps({"role": "assistant"} | message)},{rest}}}\n'
+
+    def opening(self, model: str) -> str:
+        """What comes before the first word."""
+        return ""
+
+    def word(self, model: str, text: str) -> str:
+        """A word."""
+        return self._line(model, {"content": text})
+
+    def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
+        """The end of a good answer."""
+        counts = f'"total_duration":1000,"prompt_eval_count":{prompt},"eval_count":{words}'
+        return self._line(model, {"content": ""}, f'"done":true,"done_reason":"stop",{counts}')
+
+    def call(self, model: str, who: str) -> list[str]:
+        """A tool call, in the pieces in which it is said."""
+        call = {"function": {"name": NAME, "arguments": call_of(who)}}
+        line = self._line(model, {"content": "", "tool_calls": [call]})
+        return [line[:len(line) * 2 // 3], line[len(line) * 2 // 3:]]
+
+    def broken_call(self, model: str, who: str) -> str:
+        """A tool call whose arguments do not end, in an answer that does."""
+        call = f'{{"function":{{"name":"{NAME}","arguments":{{"city":"Åle}}}}'
+        line = self._line(model, {"content": "", "tool_calls": ["CALL"]})
+        return line.replace('"CALL"', call) + self.end(model, 0, 10)
+
+    @staticmethod
+    def garbage() -> str:
+        """Something in the middle that cannot be read."""
+        return '{"model":"m","message":{"role":"assistant","content":"bro\n'
+
+    @staticmethod
+    def error(text: str) -> str:
+        """An error in the middle of an answer."""
+        return dumps({"error": text}) + "\n"
+
+    @staticmethod
+    def done() -> str:
+        """What may follow an error all the same."""
+        return '{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}\n'
+
+    @staticmethod
+    def nothing() -> str:
+        """An answer without anything in it."""
+        return ""
+
+    @staticmethod
+    def refusal(text: str, type: str) -> str:
+        """The body beside a status that is no good one."""
+        return dumps({"error": text})
+
+    def too_long(self, prompt: int, window: int) -> str:
+        """The body of a refused prompt: a JSON text in a string, as Ollama hands on what its runner said."""
+        return dumps({"error": OpenAI().too_long(prompt, window)})
+
+    @staticmethod
+    def continues(body: dict[str, Any], how: str) -> str:
+        """What is wrong with a request that has a text to go on from."""
+        return ""
+
+
+class OpenAI:
+    """`/v1/chat/completions` and its events."""
+
+    kind = "openai"
+    path = "/chat/completions"
+    content_type = "text/event-stream"
+
+    @staticmethod
+    def models(names: list[str]) -> str:
+        """The answer to the question for models."""
+        return dumps({"object": "list", "data": [{"id": name, "object": "model", "created": 1, "owned_by": "faults"} for name in names]})
+
+    @staticmethod
+    def _event(model: str, delta: dict[str, object] | None, finish: str | None = None, **rest: object) -> str:
+        choices = [] if delta is None else [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
+        chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1763000000, "model": model, "choices": choices}
+        return f"data: {dumps(chunk | rest)}\n\n"
+
+    def opening(self, model: str) -> str:
+        """What comes before the first word."""
+        return self._event(model, {"role": "assistant", "content": ""})
+
+    def word(self, model: str, text: str) -> str:
+        """A word."""
+        return self._event(model, {"content": text})
+
+    def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
+        """The end of a good answer."""
+        usage = {"prompt_tokens": prompt, "completion_tokens": words, "total_tokens": prompt + words}
+        return self._event(model, {}, "tool_calls" if is_tool else "stop") + self._event(model, None, usage=usage) + self.done()
+
+    def call(self, model: str, who: str) -> list[str]:
+        """A tool call, in the pieces in which it is said."""
+        arguments = dumps(call_of(who))
+        begin = {"index": 0, "id": f"call_{who}", "type": "function", "function": {"name": NAME, "arguments": ""}}
+        pieces = [arguments[place:place + 7] for place in range(0, len(arguments), 7)]
+        return [self._event(model, {"tool_calls": [begin]})] + [
+            self._event(model, {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in pieces]
+
+    def broken_call(self, model: str, who: str) -> str:
+        """A tool call whose arguments do not end, in an answer that does."""
+        return "".join(self.call(model, who)[:-2]) + self.end(model, 0, 10, True)
+
+    @staticmethod
+    def garbage() -> str:
+        """Something in the middle that cannot be read."""
+        return 'data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"bro\n\n'
+
+    @staticmethod
+    def error(text: str) -> str:
+        """An error in the middle of an answer."""
+        return 'data: {"error": ' + json.dumps({"message": text, "type": "InternalServerError", "param": None, "code": 500}) + "}\n\n"
+
+    @staticmethod
+    def done() -> str:
+        """What may follow an error all the same."""
+        return "data: [DONE]\n\n"
+
+    @staticmethod
+    def nothing() -> str:
+        """An answer without anything in it."""
+        return "data: [DONE]\n\n"
+
+    @staticmethod
+    def refusal(text: str, type: str) -> str:
+        """The body beside a status that is no good one."""
+        return dumps({"error": {"message": text, "type": type, "param": None, "code": None}})
+
+    @staticmethod
+    def too_long(prompt: int, window: int) -> str:
+        """The body of a refused prompt."""
+        text = f"request ({prompt} tokens) exceeds the available context size ({window} tokens), try increasing it"
+        return dumps({"error": {
+            "code": 400, "message": text, "type": "exceed_context_size_error", "n_prompt_tokens": prompt, "n_ctx": window}})
+
+    @staticmethod
+    def continues(body: dict[str, Any], how: str) -> str:
+        """What is wrong with a request that has a text to go on from."""
+        asked = (body.get("continue_final_message"), body.get("add_generation_prompt"))
+        if how == "continue_final_message" and asked != (True, False):
+            return "continue_final_message is not asked for"
+        return ""
+
+
+DIALECTS = {"openai": OpenAI(), "ollama": Ollama()}
+Dialect = OpenAI | Ollama

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Model servers that fail in every way that is known, and what chatterd makes of each.
+
+Started by script/faults, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Chaos"))
+
+from acts import GOOD  # noqa: E402
+from catalogue import CATALOGUE  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from dialects import DIALECTS  # noqa: E402
+from processes import Server  # noqa: E402
+from provider import Desk, Provider  # noqa: E402
+from record import Record  # noqa: E402
+from trial import FORMS, SCORES, Door, Run, Stage, Trial  # noqa: E402
+
+FAILOVERS, RESCUES = 4, 2
+"""Further requests before the first word, and behind it."""
+AT_ONCE = 16
+"""Trials under way."""
+SETTINGS = {
+    "CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS),
+    "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES),
+    "CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT": "50s",
+    "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "50s",
+    "CHATTERD_DISCONNECT_GRACE": "60s",
+}
+LEFT = """
+SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
+    (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left"
+"""
+KEYS = """
+SELECT count(*) AS n FROM (SELECT to_jsonb(c)::text AS t FROM chatts c UNION ALL
+    SELECT to_jsonb(u)::text FROM chatterd_upstreams u) rows WHERE t LIKE '%key-_-%' OR t LIKE '%key-_.%'
+"""
+
+
+def say(*words: object) -> None:
+    """Prints at once."""
+    print(*words, flush=True)
+
+
+class Relay(Server):
+    """A chatterd with the model servers of all trials."""
+
+    def __init__(self, program: str, scratch: str, conninfo: str, upstreams: list[dict[str, object]], record: Record) -> None:
+        super().__init__(0, program, scratch, conninfo, 0, record)
+        self._list = f"{scratch}/upstreams.json"
+        with open(self._list, "w", encoding="utf-8") as file:
+            json.dump(upstreams, file)
+
+    def settings(self) -> dict[str, str]:
+        """The settings that only it has."""
+        return SETTINGS | {"CHATTERD_UPSTREAMS": self._list}
+
+
+class Bench:
+    """All trials, from the first process to the last look."""
+
+    def __init__(self, options: argparse.Namespace, scratch: str) -> None:
+        self._options, self._scratch = options, scratch
+        self._record, self._provider, self._cluster = Record(), Provider(), Cluster(scratch)
+        self.trials = [
+            Trial(fault, kind, form) for fault in CATALOGUE for kind in fault.kinds for form in FORMS
+            if kind in options.kinds and form in options.forms and options.only in fault.name and (form != "again" or fault.again)]
+        self.wrongs: list[str] = []
+
+    async def run(self) -> None:
+        """Runs them."""
+        await asyncio.gather(self._provider.start(), self._cluster.make())
+        with socket.socket() as closed:
+            # Bound and not listening: nobody else gets the port, and whoever connects is refused.
+            closed.bind(("127.0.0.1", 0))
+            relay = self._make_relay(closed.getsockname()[1])
+            try:
+                relay.start()
+                await relay.wait_until_ready()
+                stage = Stage(Door(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
+                places = asyncio.Semaphore(AT_ONCE)
+                await asyncio.gather(*(self._one(Run(trial, stage), places) for trial in self.trials))
+                relay.look()
+                await self._look_around(relay)
+                await relay.stop()
+            finally:
+                # From here on connections break because of us.
+                asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+                relay.abandon()
+                self._cluster.stop()
+
+    @staticmethod
+    async def _one(run: Run, places: asyncio.Semaphore) -> None:
+        async with places:
+            try:
+                await run.run()
+            except Exception:  # the others go on, and the run fails at its end
+                run.trial.text = f"a fault of this program: {traceback.format_exc()}"
+
+    def _make_relay(self, closed_port: int) -> Relay:
+        entries = [entry for trial in self.trials for entry in trial.entries(self._provider, closed_port)]
+        self._steady = {}
+        for kind in self._options.kinds:
+            desk = Desk("t", f"steady.{kind}", DIALECTS[kind], (GOOD,), "none", f"key-t-{kind}")
+            self._steady[kind] = self._provider.desks[f"{desk.model}/t"] = desk
+            url = f"http://127.0.0.1:{self._provider.port}/{desk.model}/t" + ("/v1" if kind == "openai" else "")
+            entries.append({"name": desk.model, "kind": kind, "url": url, "key": desk.key, "models": [desk.model]})
+        return Relay(self._options.program, self._scratch, self._cluster.conninfo, entries, self._record)
+
+    async def _look_around(self, relay: Relay) -> None:
+        """What must not be found anywhere when all is over."""
+        for _ in range(100):
+            running = [call for trial in self.trials for call in trial.calls if call.outcome == "running"]
+            left = (await self._cluster.rows(LEFT))[0]
+            if not running and not any(left.values()):
+                break
+            await asyncio.sleep(0.1)
+        for call in running:
+            self.wrongs.append(f"an answer that nobody hears is still being made: {call}")
+        self.wrongs += [f"{count} {name}" for name, count in left.items() if count]
+        for trial in self.trials:
+            if len(trial.calls) > trial.settled:
+                self.wrongs.append(f"{trial.name}: asked again when all was over: {'; '.join(map(str, trial.calls))}")
+        for text in self._provider.elsewhere:
+            self.wrongs.append(f"a redirect was followed: {text!r}")
+        with open(relay.log_path, encoding="utf-8", errors="replace") as log:
+            self.wrongs += [f"a key in the log: {line}" for line in log if "key-" in line]
+        if (await self._cluster.rows(KEYS))[0]["n"]:
+            self.wrongs.append("a key in the database")
+        self.wrongs += [f"{violation.kind}: {violation.text}" for violation in self._record.violations]
+
+    # --- the report
+
+    def report(self) -> bool:
+        """Prints the table; returns whether all is well."""
+        forms = [form for form in FORMS if form in self._options.forms]
+        heads = {"stream": "two servers", "whole": "in one piece", "again": "one, better next time", "alone": "one, never better"}
+        say(f"{'fault':30}{'kind':8}" + "".join(f"{heads[form]:24}" for form in forms))
+        by_name = {(trial.fault.name, trial.kind, trial.form): trial for trial in self.trials}
+        for fault in CATALOGUE:
+            for kind in fault.kinds:
+                row = [by_name.get((fault.name, kind, form)) for form in forms]
+                if any(row):
+                    say(f"{fault.name:30}{kind:8}" + "".join(f"{self._cell(trial):24}" for trial in row).rstrip())
+        say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. What the scores mean: script/faults --help")
+        for trial in self.trials:
+            if not trial.is_well:
+                say(f"\n== {trial.fault.name}, kind {trial.kind}, {heads[trial.form]}: {trial.score}, and not {trial.expected}\n  {trial.text}")
+                for call in trial.calls:
+                    say(f"  {call}")
+        for wrong in self.wrongs:
+            say(f"\n== {wrong}")
+        say("")
+        for kind in self._options.kinds:
+            self._sum_up(kind)
+        return not self.wrongs and all(trial.is_well for trial in self.trials)
+
+    @staticmethod
+    def _cell(trial: Trial | None) -> str:
+        if trial is None:
+            return "-"
+        calls = [call.who for call in trial.calls]
+        return f"{trial.score}{'' if trial.is_well else '!'} {','.join(calls)}"
+
+    def _sum_up(self, kind: str) -> None:
+        faults: dict[str, bool] = {}
+        others: collections.Counter[str] = collections.Counter()
+        well = 0
+        for trial in self.trials:
+            if trial.kind != kind:
+                continue
+            if trial.form in ("stream", "whole"):
+                faults[trial.fault.name] = faults.get(trial.fault.name, True) and trial.score == "pass"
+            else:
+                others[trial.score] += 1
+                well += trial.is_well
+        if faults:
+            say(f"kind {kind}: {sum(faults.values())} of {len(faults)} pass")
+        if others:
+            scores = ", ".join(f"{others[score]} {score}" for score in reversed(SCORES) if others[score])
+            say(f"kind {kind} with one server alone: {well} of {others.total()} end as they should ({scores})")
+
+
+def main() -> int:
+    """Reads the options, runs, reports."""
+    parser = argparse.ArgumentParser(prog="script/faults")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--kind", choices=sorted(DIALECTS))
+    parser.add_argument("--form", choices=FORMS)
+    parser.add_argument("--only", default="", help="faults whose names hold this")
+    options = parser.parse_args()
+    options.kinds = [options.kind] if options.kind else ["openai", "ollama"]
+    options.forms = [options.form] if options.form else ["stream", "alone"] if options.short else list(FORMS)
+    scratch = tempfile.mkdtemp(prefix="faults.")
+    bench = Bench(options, scratch)
+    if not bench.trials:
+        say("there is no such fault")
+        return 2
+    # Ended as by Ctrl-C, so that nothing is left running or lying about.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        asyncio.run(bench.run())
+    except KeyboardInterrupt:
+        shutil.rmtree(scratch, ignore_errors=True)
+        return 130
+    except Exception:
+        traceback.print_exc()
+        say(f"the run itself failed; logs are in {scratch}")
+        return 1
+    if bench.report():
+        shutil.rmtree(scratch, ignore_errors=True)
+        say("all is well")
+        return 0
+    say(f"\nlogs are in {scratch}")
+    return 1
+
+
+if __name__ == "__main__":
+    os.environ.pop("PGOPTIONS", None)
+    sys.exit(main())

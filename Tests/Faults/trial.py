@@ -1,0 +1,370 @@
+"""One fault in one form: asked, read by everybody who can read, held against what is stored, and scored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from acts import GOOD, Act
+from catalogue import Fault
+from cluster import Cluster
+from dialects import DIALECTS
+from ledger import Ledger, Seal, Wrong
+from provider import Call, Desk, Provider
+from record import Record
+from script import canonical
+from wire import Exchange, Lost
+from words import Text, call_of
+
+FORMS = ("stream", "whole", "again", "alone")
+"""Two servers, as a stream and in one piece; one server that does better at the next call, and one that does not."""
+SCORES = ("fail", "safe", "partial", "pass")
+"""From the worst to the best."""
+PATIENCE = 60.0
+"""Seconds after which a reply counts as hanging."""
+NOTICE = "begins anew"
+"""What the text holds that clients show which know nothing of `reset`."""
+
+
+class Broken(Exception):
+    """A promise is broken: the score is fail."""
+
+
+@dataclass
+class Door:
+    """The port of chatterd, in the place of chaos's proxy."""
+
+    port: int
+
+    def link(self, _: int) -> None:
+        """Nobody cuts connections here."""
+
+
+@dataclass
+class Stage:
+    """What all trials share."""
+
+    door: Door
+    record: Record
+    cluster: Cluster
+    steady: dict[str, Desk]  # by kind: a server in good health
+    budget: int  # calls beyond the first one
+
+
+@dataclass
+class Answer:
+    """What a reader has got."""
+
+    ledger: Ledger
+    old_text: str = ""  # what a client shows that knows nothing of `reset` and `error`
+    model: str = ""  # that the last line names
+
+    @property
+    def seal(self) -> Seal:
+        return self.ledger.seal()
+
+
+@dataclass
+class Trial:
+    """A fault, a kind and a form."""
+
+    fault: Fault
+    kind: str
+    form: str
+    score: str = "fail"
+    text: str = ""  # why, or what was seen
+    seconds: float = 0
+    calls: list[Call] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+    settled: int = 0  # calls when it was over
+
+    @property
+    def name(self) -> str:
+        """The model's name, which is nobody else's."""
+        words = re.sub(r"[^a-z0-9]+", "-", self.fault.name.lower()).strip("-")
+        return f"{words}.{self.kind}.{self.form}"
+
+    @property
+    def plan(self) -> str:
+        """What the calls are to be."""
+        return {"again": self.fault.again_plan, "alone": self.fault.alone_plan}.get(self.form, self.fault.plan)
+
+    @property
+    def expected(self) -> str:
+        """The score that it is to have at least."""
+        return {"again": self.fault.again, "alone": self.fault.alone}.get(self.form, "pass")
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it went as it should."""
+        return SCORES.index(self.score) >= SCORES.index(self.expected)
+
+    def entries(self, provider: Provider, closed_port: int) -> list[dict[str, object]]:
+        """Its model servers as CHATTERD_UPSTREAMS lists them."""
+        fault = self.fault
+        good = Act(is_tool=True) if fault.has_tool else GOOD
+        desks = {"p": (fault.act, good) if self.form == "again" else (fault.act,)}
+        if self.form in ("stream", "whole"):
+            desks["s"] = (good,)
+        entries = []
+        for priority, (letter, acts) in enumerate(desks.items()):
+            key = f"key-{letter}-{self.name}"
+            provider.desks[f"{self.name}/{letter}"] = Desk(
+                letter, self.name, DIALECTS[self.kind], acts, fault.continuation, key, self.calls, self.strange)
+            port = closed_port if fault.is_refused and letter == "p" else provider.port
+            entry: dict[str, object] = {
+                "name": f"{letter}.{self.name}", "kind": self.kind, "key": key, "models": [self.name], "priority": 9 - priority,
+                "url": f"http://127.0.0.1:{port}/{self.name}/{letter}" + ("/v1" if self.kind == "openai" else ""),
+                "continuation": fault.continuation}
+            entries.append(entry | (dict(fault.limits) if letter == "p" else {}))
+        return entries
+
+
+class Run:
+    """A trial under way."""
+
+    def __init__(self, trial: Trial, stage: Stage) -> None:
+        self.trial, self._stage = trial, stage
+        self._fault = trial.fault
+        self._appid = f"faults.{trial.name}"
+        self._told: list[str] = []  # what the model is to be told at the next turn
+
+    async def run(self) -> None:
+        """Runs the trial and gives it its score."""
+        trial, began = self.trial, time.monotonic()
+        try:
+            async with asyncio.timeout(PATIENCE + 30 * self._fault.turns):
+                trial.score, trial.text = await self._try()
+        except TimeoutError:
+            trial.text = f"it hangs: nothing was over after {PATIENCE:.0f} s"
+        except (Broken, Wrong, Lost) as broken:
+            trial.text = f"{type(broken).__name__}: {broken}"
+        trial.seconds = time.monotonic() - began
+        trial.settled = len(trial.calls)
+
+    async def _try(self) -> tuple[str, str]:
+        for turn in range(self._fault.turns):
+            await self._steady_turn(f"long turn {turn} " + "x" * 4000)
+        if self.trial.form == "whole":
+            score, text, prompt, row = await self._ask_whole()
+        else:
+            score, text, prompt, row = await self._ask_stream()
+        self._check_calls()
+        if score == "pass":
+            self._told += [prompt, row["message"]]
+        elif self._fault.code and not text.startswith(self._fault.code + ":"):
+            raise Broken(f"the code is not {self._fault.code}: {text}")
+        await self._steady_turn("What did we say?")
+        return score, text
+
+    # --- asking
+
+    async def _post(self, model: str, prompt: str, is_stream: bool = True) -> Exchange:
+        body = {"appID": self._appid, "model": model, "stream": is_stream, "messages": [{"role": "user", "content": prompt}]}
+        return await self._ask("POST", "/llmchat", body=body)
+
+    async def _ask(self, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None) -> Exchange:
+        return await Exchange.ask(self._stage.door, self._stage.record, method, path, fields, body)  # type: ignore[arg-type]
+
+    async def _ask_stream(self) -> tuple[str, str, str, dict[str, Any]]:
+        prompt = f"{self.trial.name}: süße Grüße 🌍"
+        exchange = await self._post(self.trial.name, prompt)
+        if exchange.status != 200:
+            raise Broken(f"status {exchange.status}: {(await exchange.body())[:200]!r}")
+        path = exchange.fields["location"]
+        mine, live = await asyncio.gather(self._read(exchange, "post"), self._read(await self._ask("GET", path), "live"))
+        again = await self._read(await self._ask("GET", path), "again")
+        row = await self._row(path)
+        score, text, shown = self._judge(mine, row)
+        for answer in (mine, live, again):
+            self._hold(answer.seal, mine, row)
+        await self._check_document(path, row, shown)
+        return score, text, prompt, row
+
+    async def _read(self, exchange: Exchange, reader: str) -> Answer:
+        answer = Answer(Ledger(reader))
+        async for event in exchange.events():
+            data = json.loads(event.data)
+            answer.old_text += data.get("message", {}).get("content", "")
+            answer.model = data.get("model", "")
+            if not answer.ledger.take(event):
+                raise Broken(f"{reader}: cannot be read on: {event.data}")
+            if event.name == "reset":
+                self._check_reset(data)
+        if answer.ledger.final is None:
+            raise Broken(f"{reader}: the stream ended without an end, behind {answer.ledger.last_id!r}")
+        return answer
+
+    @staticmethod
+    def _check_reset(data: dict[str, Any]) -> None:
+        message = data.get("message", {})
+        if data.get("done") is not False or message.get("role") != "assistant" or NOTICE not in message.get("content", "") \
+                or not data.get("model") or not data.get("created_at"):
+            raise Broken(f"a reset that old clients do not survive: {data}")
+
+    async def _ask_whole(self) -> tuple[str, str, str, dict[str, Any]]:
+        prompt = f"{self.trial.name}: in one piece"
+        exchange = await self._post(self.trial.name, prompt, is_stream=False)
+        told = await exchange.json()
+        row = await self._row(exchange.fields["location"])
+        if exchange.status != 200:
+            if row["state"] != "failed" or "done" in told or not told.get("error"):
+                raise Broken(f"status {exchange.status}, {told}, stored {row['state']}")
+            return ("partial" if row["message"] else "safe"), f"{told.get('code')}: {told['error']}", prompt, row
+        message = told["message"]
+        calls = message.get("tool_calls", [])
+        if told.get("done") is not True or row["state"] != "complete" or message.get("content", "") != row["message"] \
+                or calls != self._calls_of(row):
+            raise Broken(f"in one piece {str(told)[:300]}, stored {row['state']}: {row['message'][:200]!r}")
+        self._check_model(told["model"])
+        shown = self._read_text(row["message"], calls, is_whole=True)
+        await self._check_document(exchange.fields["location"], row, shown)
+        return "pass", "", prompt, row
+
+    # --- holding it against each other
+
+    def _judge(self, mine: Answer, row: dict[str, Any]) -> tuple[str, str, Text]:
+        """The score by what the first reader was shown."""
+        ledger = mine.ledger
+        final = ledger.final or {}
+        text = row["message"]
+        shown = self._read_text(text, self._calls_of(row), is_whole=not ledger.is_error)
+        if not ledger.is_error:
+            if final.get("state", "complete") != "complete" or row["state"] != "complete":
+                raise Broken(f"the last line says {final}, stored is {row['state']}")
+            self._check_model(mine.model)
+            if self.trial.form == "stream" and self._fault.is_anew is not None and bool(ledger.resets) != self._fault.is_anew:
+                raise Broken(f"{ledger.resets} resets")
+            if ledger.resets and not mine.old_text.endswith(f"{NOTICE}.]\n\n{text}"):
+                raise Broken(f"a client that does not know of resets shows {mine.old_text!r}")
+            if not ledger.resets and mine.old_text != text:
+                raise Broken(f"a client that joins all texts has {mine.old_text!r}")
+            return "pass", "", shown
+        if row["state"] != "failed":
+            raise Broken(f"the last event is an error, {final}, and stored is {row['state']}")
+        if not final.get("error") or not final.get("code") or final.get("done") is not True:
+            raise Broken(f"an error without its words: {final}")
+        return ("partial" if shown.words else "safe"), f"{final['code']}: {final['error']}", shown
+
+    def _read_text(self, text: str, calls: list[Any], is_whole: bool) -> Text:
+        """Reads what was shown, as words of calls that were made."""
+        shown = Text.read(text, self._fault.act.twice)
+        if shown.fault:
+            raise Broken(shown.fault)
+        made = {call.who: call for call in self.trial.calls}
+        for stretch in shown.stretches:
+            if stretch.who not in made:
+                raise Broken(f"words of {stretch.who}, which was not asked")
+            if made[stretch.who].first != stretch.first:
+                raise Broken(f"{stretch.who} was to begin with word {made[stretch.who].first}, and is shown from {stretch.first}")
+        if self._fault.has_tool:
+            arguments = [call["function"]["arguments"] for call in calls]
+            if is_whole and arguments != [call_of(self.trial.calls[-1].who)] or len(arguments) > 1 or text:
+                raise Broken(f"the tool calls are {calls}, beside {text!r}")
+        elif calls:
+            raise Broken(f"tool calls that nobody made: {calls}")
+        elif is_whole and not shown.is_whole:
+            raise Broken(f"{shown.words} words as a whole answer: …{text[-80:]!r}")
+        return shown
+
+    def _check_model(self, model: str) -> None:
+        """The name that the server gives itself is not hidden."""
+        said = self._fault.act.model or self.trial.name
+        if model != said:
+            raise Broken(f"the model is said to be {model!r}; its server said {said!r}")
+
+    def _hold(self, seal: Seal, mine: Answer, row: dict[str, Any]) -> None:
+        """A reader has what is stored, and was told the same end."""
+        parts = (row["message"].encode(), (row["thinking"] or "").encode(), canonical(self._calls_of(row)).encode())
+        if fault := seal.agrees(parts):
+            raise Broken(f"{seal.reader}: {fault}")
+        if seal.position.attempt != row["attempt"]:
+            raise Broken(f"{seal.reader} read attempt {seal.position.attempt}, stored is {row['attempt']}")
+        one, other = (self._without_message(event) for event in (seal.final, mine.ledger.final))
+        if seal.is_error != mine.ledger.is_error or one != other:
+            raise Broken(f"{seal.reader} was told {one}, the first reader {other}")
+
+    @staticmethod
+    def _without_message(event: dict[str, Any] | None) -> dict[str, Any]:
+        return {name: value for name, value in (event or {}).items() if name != "message"}
+
+    @staticmethod
+    def _calls_of(row: dict[str, Any]) -> list[Any]:
+        return list(json.loads("{" + (row["extras"] or "") + "}").get("tool_calls") or [])
+
+    async def _row(self, location: str) -> dict[str, Any]:
+        """The row of the reply, when it is closed."""
+        name = location.removeprefix("/replies/")
+        columns = "state, message, thinking, extras, attempt, last_event"
+        for _ in range(100):
+            rows = await self._stage.cluster.rows(f"SELECT {columns} FROM chatts WHERE appid = '{self._appid}' AND id = '{name}'")
+            if rows and rows[0]["state"] != "streaming":
+                return rows[0]
+            await asyncio.sleep(0.1)
+        raise Broken(f"the row of the reply is {rows}")
+
+    async def _check_document(self, path: str, row: dict[str, Any], shown: Text) -> None:
+        """The reply as JSON: the same text, and who made which part of it."""
+        exchange = await self._ask("GET", path, {"Accept": "application/json"})
+        told = await exchange.json()
+        state, message = told.get("state"), told.get("message", {})
+        if exchange.status != 200 or state != row["state"] or message.get("content") != row["message"] or told["attempt"] != row["attempt"]:
+            raise Broken(f"as JSON {str(told)[:300]}, stored {row['state']}: {row['message'][:100]!r}")
+        servers = {"p": f"p.{self.trial.name}", "s": f"s.{self.trial.name}"}
+        made: list[tuple[str, int, int]] = []
+        for stretch in shown.stretches:
+            server = servers[stretch.who[0]]
+            if made and made[-1][0] == server and self._fault.continuation == "none":
+                raise Broken(f"two calls of {server} in one text")
+            made.append((server, stretch.start, stretch.end))
+        parts = [(part["upstream"], *part["text"]) for part in told.get("parts", [])]
+        if self._joined(parts) != self._joined(made):
+            raise Broken(f"the parts are said to be {told.get('parts')}; they are {made}")
+        if any(part["model"] != self.trial.name for part in told.get("parts", [])):
+            raise Broken(f"the parts name another model: {told['parts']}")
+
+    @staticmethod
+    def _joined(parts: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+        """Parts, with those of one server in a row as one."""
+        joined: list[tuple[str, int, int]] = []
+        for server, start, end in parts:
+            if joined and joined[-1][0] == server and joined[-1][2] == start:
+                joined[-1] = (server, joined[-1][1], end)
+            elif start < end:
+                joined.append((server, start, end))
+        return joined
+
+    # --- the model servers
+
+    def _check_calls(self) -> None:
+        """No more calls than the plan has, none beside another one, and no answer left without anybody to hear it."""
+        calls = self.trial.calls
+        order = ",".join(call.who for call in calls)
+        if not re.fullmatch(self.trial.plan, order):
+            raise Broken(f"the calls were {order or 'none'}; the plan is {self.trial.plan or 'none'}")
+        if len(calls) > 1 + self._stage.budget:
+            raise Broken(f"{len(calls)} calls, and the budget is {self._stage.budget} more than one")
+        if any(call.outcome == "complete" for call in calls[:-1]):
+            raise Broken("asked again behind a complete answer: " + "; ".join(map(str, calls)))
+        wait = self._fault.act.retry_after
+        for one, next in zip(calls, calls[1:]):
+            if wait and one.outcome.startswith("status") and one.who[0] == next.who[0] and next.began - one.began < wait:
+                raise Broken(f"asked again after {next.began - one.began:.2f} s; Retry-After was {wait} s")
+        if self.trial.strange:
+            raise Broken("; ".join(self.trial.strange))
+
+    async def _steady_turn(self, words: str) -> None:
+        """A turn with a server in good health; it has to be told all that was answered, and nothing else."""
+        desk, prompt = self._stage.steady[self.trial.kind], f"{self.trial.name}: {words}"
+        answer = await self._read(await self._post(desk.model, prompt), "steady")
+        if answer.ledger.is_error or not Text.read(answer.old_text).is_whole:
+            raise Broken(f"the turn {words[:20]!r} with a server in good health: {answer.ledger.final}")
+        self._told.append(prompt)
+        told = [[message["content"] for message in call.messages] for call in desk.book if call.messages[-1]["content"] == prompt]
+        if told != [self._told]:
+            raise Broken(f"the next model was told {told}; it should be once {self._told}")
+        self._told.append(answer.old_text)

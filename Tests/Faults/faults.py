@@ -26,7 +26,7 @@ from dialects import DIALECTS  # noqa: E402
 from processes import Server  # noqa: E402
 from provider import Desk, Provider  # noqa: E402
 from record import Record  # noqa: E402
-from trial import FORMS, SCORES, Door, Run, Stage, Trial  # noqa: E402
+from trial import CANARY, FORMS, SCORES, Door, Run, Stage, Trial  # noqa: E402
 
 FAILOVERS, RESCUES = 4, 2
 """Further requests before the first word, and behind it."""
@@ -43,9 +43,9 @@ LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
     (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left"
 """
-KEYS = """
+KEYS = f"""
 SELECT count(*) AS n FROM (SELECT to_jsonb(c)::text AS t FROM chatts c UNION ALL
-    SELECT to_jsonb(u)::text FROM chatterd_upstreams u) rows WHERE t LIKE '%key-_-%' OR t LIKE '%key-_.%'
+    SELECT to_jsonb(u)::text FROM chatterd_upstreams u) rows WHERE t LIKE '%{CANARY}-%'
 """
 
 
@@ -113,7 +113,7 @@ class Bench:
         entries = [entry for trial in self.trials for entry in trial.entries(self._provider, closed_port)]
         self._steady = {}
         for kind in self._options.kinds:
-            desk = Desk("t", f"steady.{kind}", DIALECTS[kind], (GOOD,), "none", f"key-t-{kind}")
+            desk = Desk("t", f"steady.{kind}", DIALECTS[kind], (GOOD,), "none", f"{CANARY}-t-{kind}")
             self._steady[kind] = self._provider.desks[f"{desk.model}/t"] = desk
             url = f"http://127.0.0.1:{self._provider.port}/{desk.model}/t" + ("/v1" if kind == "openai" else "")
             entries.append({"name": desk.model, "kind": kind, "url": url, "key": desk.key, "models": [desk.model]})
@@ -136,7 +136,7 @@ class Bench:
         for text in self._provider.elsewhere:
             self.wrongs.append(f"a redirect was followed: {text!r}")
         with open(relay.log_path, encoding="utf-8", errors="replace") as log:
-            self.wrongs += [f"a key in the log: {line}" for line in log if "key-" in line]
+            self.wrongs += [f"a key in the log: {line}" for line in log if f"{CANARY}-" in line]
         if (await self._cluster.rows(KEYS))[0]["n"]:
             self.wrongs.append("a key in the database")
         self.wrongs += [f"{violation.kind}: {violation.text}" for violation in self._record.violations]

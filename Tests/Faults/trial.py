@@ -26,6 +26,8 @@ SCORES = ("fail", "safe", "partial", "pass")
 """From the worst to the best."""
 PATIENCE = 60.0
 """Seconds after which a reply counts as hanging."""
+CANARY = "canary"
+"""What every key begins with."""
 NOTICE = "begins anew"
 """What the text holds that clients show which know nothing of `reset`."""
 
@@ -112,7 +114,7 @@ class Trial:
             desks["s"] = (good,)
         entries = []
         for priority, (letter, acts) in enumerate(desks.items()):
-            key = f"key-{letter}-{self.name}"
+            key = f"{CANARY}-{letter}-{self.name}"
             provider.desks[f"{self.name}/{letter}"] = Desk(
                 letter, self.name, DIALECTS[self.kind], acts, fault.continuation, key, self.calls, self.strange)
             port = closed_port if fault.is_refused and letter == "p" else provider.port

@@ -323,7 +323,7 @@ class Run:
             if made and made[-1][0] == server and self._fault.continuation == "none":
                 raise Broken(f"two calls of {server} in one text")
             made.append((server, stretch.start, stretch.end))
-        parts = [(part["upstream"], *part["text"]) for part in told.get("parts", [])]
+        parts = [(part["upstream"], part["from"], part["to"]) for part in told.get("parts", [])]
         if self._joined(parts) != self._joined(made):
             raise Broken(f"the parts are said to be {told.get('parts')}; they are {made}")
         if any(part["model"] != self.trial.name for part in told.get("parts", [])):

@@ -33,8 +33,9 @@ class Fault:
     plan: str = SOON  # the calls, with two servers
     again: str = "pass"  # the score of one server that does better at the next call; nothing: not tried
     again_plan: str = ALONE_AGAIN
-    alone: str = "safe"  # the score of one server that does not
+    alone: str = "safe"  # the score of one server that does not; nothing: not tried
     alone_plan: str = REPEATED
+    other: tuple[Act, ...] = (GOOD,)  # what the second server does
     is_refused: bool = False  # nobody listens there at all
     kinds: tuple[str, ...] = ("openai", "ollama")
     limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
@@ -42,11 +43,16 @@ class Fault:
     is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
     has_tool: bool = False  # the answer is a tool call
 
+    def is_tried(self, form: str) -> bool:
+        """Whether there is anything to be learnt from it in a form."""
+        return bool({"again": self.again, "alone": self.alone}.get(form, "pass"))
+
 
 def middle(name: str, then: str, code: str, continuation: str, **rest: object) -> Fault:
     """A fault behind the first words."""
     act = Act(words=MIDDLE, then=then, says="scripted failure in the middle")
-    return Fault(name, act, code, continuation, alone="partial", is_anew=continuation == "none", **rest)  # type: ignore[arg-type]
+    usual: dict[str, object] = {"alone": "partial", "is_anew": continuation == "none"}
+    return Fault(name, act, code, continuation, **(usual | rest))  # type: ignore[arg-type]
 
 
 HTML = "<!doctype html><title>Welcome</title><p>This is not the page you are looking for.</p>"
@@ -99,6 +105,11 @@ CATALOGUE = (
     # Tool calls.
     Fault("tool call cut off", Act(is_tool=True, then="cut"), "upstream_incomplete", has_tool=True),
     Fault("tool call that is no JSON", Act(is_tool=True, then="broken call"), "upstream_malformed", has_tool=True),
+    # Both.
+    Fault("both fail once", Act(status=500, says="scripted failure"), "upstream_error", other=(Act(status=503, says="scripted"), GOOD),
+          plan="p1,s1,p2,s2", again="", alone=""),
+    middle("goes on from the start", "cut", "upstream_incomplete", "prefill", other=(Act(forgets=True),), again="", alone="",
+           is_anew=True, plan=r"p1,s1,s2"),
     # Strange, and no fault that anybody could tell.
     Fault("a word sent twice", Act(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("the end sent twice", Act(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),

@@ -76,7 +76,7 @@ class Bench:
         self._record, self._provider, self._cluster = Record(), Provider(), Cluster(scratch)
         self.trials = [
             Trial(fault, kind, form) for fault in CATALOGUE for kind in fault.kinds for form in FORMS
-            if kind in options.kinds and form in options.forms and options.only in fault.name and (form != "again" or fault.again)]
+            if kind in options.kinds and form in options.forms and options.only in fault.name and fault.is_tried(form)]
         self.wrongs: list[str] = []
 
     async def run(self) -> None:

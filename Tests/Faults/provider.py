@@ -27,6 +27,7 @@ class Call:
     key: str
     messages: list[dict[str, Any]]
     first: int = 0  # place of the first word that it is to say
+    lead: str = ""  # said before it
     outcome: str = "running"
 
     def __str__(self) -> str:
@@ -90,9 +91,7 @@ class Provider:
             desk.strange.append(f"{method} {path} with the key {key!r}")
         if method != "POST" or not path.endswith(desk.dialect.path):
             return await self._say(writer, 200, "application/json", desk.dialect.models([desk.model]).encode())
-        call = self._take(desk, key, json.loads(body))
-        number = int(call.who[1:])
-        act = desk.acts[min(number, len(desk.acts)) - 1]
+        call, act = self._take(desk, key, json.loads(body))
         try:
             return await Answer(self, desk, call, act, reader, writer).run()
         except OSError:
@@ -100,21 +99,25 @@ class Provider:
             return False
 
     @staticmethod
-    def _take(desk: Desk, key: str, body: dict[str, Any]) -> Call:
+    def _take(desk: Desk, key: str, body: dict[str, Any]) -> tuple[Call, Act]:
         number = 1 + sum(call.who[0] == desk.letter for call in desk.book)
         call = Call(f"{desk.letter}{number}", time.monotonic(), key, body["messages"])
         if body.get("model") != desk.model or not body.get("stream"):
             desk.strange.append(f"{call.who}: model {body.get('model')!r}, stream {body.get('stream')!r}")
+        act = desk.acts[min(number, len(desk.acts)) - 1]
         if call.messages[-1]["role"] == "assistant":
-            begun = Text.read(call.messages[-1]["content"])
-            call.first = begun.words
+            text = call.messages[-1]["content"]
+            # The space at the end may have been taken off; this server says it again then, as models do.
+            call.lead = "" if text.endswith(" ") else " "
+            begun = Text.read(text + call.lead)
             why = begun.fault or desk.dialect.continues(body, desk.continuation)
             if desk.continuation == "none":
                 why = "it does not go on from a text"
             if why:
-                desk.strange.append(f"{call.who} is to go on from {call.messages[-1]['content'][-80:]!r}: {why}")
+                desk.strange.append(f"{call.who} is to go on from {text[-80:]!r}: {why}")
+            call.first, call.lead = (0, "") if act.forgets else (begun.words, call.lead)
         desk.book.append(call)
-        return call
+        return call, act
 
     @staticmethod
     async def _say(writer: asyncio.StreamWriter, status: int, type: str, body: bytes, fields: str = "") -> bool:
@@ -184,7 +187,8 @@ class Answer:
         for place in range(call.first, TOTAL):
             if place == act.words and act.then != "end" and not await self._then(place):
                 return False
-            said = self._dialect.word(self._model, word(place, call.who))
+            lead = call.lead if place == call.first else ""
+            said = self._dialect.word(self._model, lead + word(place, call.who))
             await say(said * (2 if place == act.twice else 1))
             await asyncio.sleep(0.002)
         end = self._dialect.end(self._model, TOTAL - call.first, prompt)

@@ -111,7 +111,7 @@ class Trial:
         good = Act(is_tool=True) if fault.has_tool else GOOD
         desks = {"p": (fault.act, good) if self.form == "again" else (fault.act,)}
         if self.form in ("stream", "whole"):
-            desks["s"] = (good,)
+            desks["s"] = (good,) if fault.has_tool else fault.other
         entries = []
         for priority, (letter, acts) in enumerate(desks.items()):
             key = f"{CANARY}-{letter}-{self.name}"

@@ -1,0 +1,42 @@
+import ChatterdServer
+import TestSupport
+
+/// A model server of a list, and further members of its entry.
+struct UpstreamOfList {
+    let name: String
+    let url: String
+    let members: String
+
+    init(_ name: String, _ url: String, _ members: String = "") {
+        self.name = name
+        self.url = url
+        self.members = members.isEmpty ? "" : "," + members
+    }
+
+    init(_ name: String, _ upstream: ScriptedUpstream, _ members: String = "") {
+        self.init(name, upstream.url, members)
+    }
+
+    /// The entry of a server that has the model `tiny`.
+    fileprivate var entry: String {
+        "{\"name\":\"\(name)\",\"kind\":\"ollama\",\"url\":\"\(url)\",\"models\":[\"tiny\"]\(members)}"
+    }
+}
+
+/// The settings with which several servers have the model, the first one preferred, and what fails is tried again.
+func severalServers(_ list: UpstreamOfList..., adding more: [Setting: String] = [:]) -> [Setting: String] {
+    let entries = list.map(\.entry).joined(separator: ",")
+    return [.upstreams: "[\(entries)]", .failoverAttempts: "4", .rescueAttempts: "2"].merging(more) { $1 }
+}
+
+extension [UpstreamStep] {
+    /// A refusal that says when to come back.
+    static func busy(retryAfter seconds: Int) -> [UpstreamStep] {
+        plain(429, "{\"error\":\"too many requests\"}", fields: [("Retry-After", "\(seconds)")])
+    }
+
+    /// The first pieces of an answer, in one write so that no limit passes between them, and what comes instead of the rest.
+    static func beginning(_ tokens: [String], then steps: UpstreamStep...) -> [UpstreamStep] {
+        [.streamHead, .chunk(tokens.map { ModelLine.token($0) }.joined())] + steps
+    }
+}

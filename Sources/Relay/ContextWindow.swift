@@ -29,7 +29,7 @@ public struct ContextWindow: Sendable, Equatable {
     var room: Int? {
         let room = tokens.map { $0 - reserve }
         // What the server has said of itself does not explain its refusal.
-        guard let refused, (room ?? refused) > refused - refused / 10 else { return room }
+        guard let refused, (room ?? refused) > refused - max(1, refused / 10) else { return room }
         return refused * 2 / 3
     }
 

@@ -14,6 +14,7 @@ public struct EventLimits: Sendable, Hashable {
 /// Data is handed on as bytes; that it is UTF-8 is for the reader of the data to check.
 public struct EventDecoder: Sendable {
     private let limits: EventLimits
+    private let readsErrorField: Bool
     /// The part of a line that came with earlier bytes.
     private var carry: [UInt8] = []
     private var buffer: [UInt8] = []
@@ -27,8 +28,12 @@ public struct EventDecoder: Sendable {
     private var isDispatched = false
 
     /// Makes a decoder at the beginning of a stream.
-    public init(limits: EventLimits = EventLimits()) {
+    ///
+    /// The standard has fields of unknown names ignored. With `readsErrorField` a field `error`, as old servers of llama.cpp write
+    /// it, counts as the data of an event of that name.
+    public init(limits: EventLimits = EventLimits(), readsErrorField: Bool = false) {
         self.limits = limits
+        self.readsErrorField = readsErrorField
     }
 
     /// The name of the event just found; `message` when the stream gave none.
@@ -118,7 +123,11 @@ public struct EventDecoder: Sendable {
     }
 
     private mutating func set(_ line: Span<UInt8>, name: Range<Int>, value: Range<Int>) throws(HTTPError) {
-        if line.equals("data", in: name) {
+        let isError = readsErrorField && line.equals("error", in: name)
+        if isError {
+            eventName = "error"
+        }
+        if isError || line.equals("data", in: name) {
             guard value.count + (hasData ? 1 : 0) <= limits.data - buffer.count else { throw HTTPError(.eventTooLarge) }
             if hasData {
                 buffer.append(Grammar.lineFeed)

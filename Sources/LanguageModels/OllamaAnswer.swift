@@ -124,7 +124,7 @@ public struct OllamaAnswer: Sendable {
         )
     }
 
-    private func appendOpening(at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+    func appendOpening(at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         buffer.append(opening)
         buffer.append(rfc3339: nanoseconds)
         buffer.append("\",\"message\":{\"role\":\"assistant\",")

@@ -31,7 +31,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         self.origin = origin
         self.now = now
         limits = description.limits
-        dialect = description.dialect
+        dialect = description.kind.dialect(at: origin)
         var fields: Fields = [.contentType: "application/json"]
         for field in description.fields {
             if let name = FieldName(field.name), let value = FieldValue(validating: field.value) {
@@ -62,7 +62,13 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     public func listModels() async throws(ModelError) -> [ModelDescription] { [] }
 }
 
-extension UpstreamDescription {
+extension UpstreamDescription.Kind {
     /// What the server speaks.
-    fileprivate var dialect: any Dialect { OllamaDialect() }
+    fileprivate func dialect(at origin: Origin) -> any Dialect {
+        switch self {
+        case .openai:
+            OpenAIDialect(isOpenAI: origin.host.hasSuffix(".openai.com") || origin.host.hasSuffix(".azure.com"))
+        case .ollama, .llamastack, .echo: OllamaDialect()
+        }
+    }
 }

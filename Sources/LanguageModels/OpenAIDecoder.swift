@@ -1,0 +1,227 @@
+import Bytes
+import HTTP
+
+/// Reads an answer of an OpenAI `/chat/completions`: its events, checked, and said in lines of Ollama's shape.
+/// Confined to its shard.
+final class OpenAIDecoder: AnswerDecoder {
+    private let limits: GenerationLimits
+    private let lines: AnswerLines
+    private let template = OpenAIChunkTemplate()
+    private var events: EventDecoder
+    /// A body that is one JSON object: from servers that do not stream, or that complain.
+    private var whole: ByteBuffer?
+    private var hasBegun = false
+    private var calls = OpenAIToolCalls()
+    private var usage = OpenAIUsage()
+    private var isRefusal = false
+    private var finishReason: String?
+    private var isDone = false
+
+    init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
+        self.limits = limits
+        lines = AnswerLines(model: model, now: now)
+        var eventLimits = EventLimits()
+        eventLimits.line = limits.line
+        eventLimits.data = limits.line
+        events = EventDecoder(limits: eventLimits, readsErrorField: true)
+    }
+
+    var isWhole: Bool { finishReason != nil }
+
+    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+        lines.beginRead()
+        if !hasBegun, isWholeBody(bytes) {
+            hasBegun = true
+            whole = ByteBuffer()
+        }
+        if whole != nil {
+            try gather(bytes)
+            return true
+        }
+        var index = 0
+        var hasProgressed = false
+        while index < bytes.count {
+            if !events.isInsideEvent, let text = template.next(bytes, from: &index) {
+                hasProgressed = true
+                if text.range.isEmpty { continue }
+                guard lines.take(text: bytes.extracting(text.range), hasEscapes: text.hasEscapes, take) else {
+                    return true
+                }
+            } else if try nextEvent(bytes, from: &index) {
+                hasProgressed = true
+                guard try read(event: events.data, take) else { return true }
+            }
+        }
+        hasProgressed = hasProgressed || events.isInsideEvent
+        hasBegun = hasBegun || hasProgressed
+        return hasProgressed
+    }
+
+    func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+        guard !isDone else { return }
+        lines.beginRead()
+        // What was cut says less than what stands there whole.
+        do throws(ModelError) {
+            try readRest(take)
+        } catch {
+            if !isWhole { throw error.code == .malformed && whole == nil ? .incomplete(hasBegun: hasBegun) : error }
+        }
+        guard !isDone else { return }
+        guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
+        _ = end(take)
+    }
+
+    // MARK: - Bodies
+
+    /// Whether a body that begins so is JSON: no event begins like that.
+    private func isWholeBody(_ bytes: Span<UInt8>) -> Bool {
+        guard !events.isInsideEvent else { return false }
+        var index = 0
+        while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
+        return index < bytes.count && bytes[index] == UInt8(ascii: "{")
+    }
+
+    private func gather(_ bytes: Span<UInt8>) throws(ModelError) {
+        whole?.append(bytes)
+        guard whole?.count ?? 0 <= limits.answer else { throw .answerTooLarge(limits) }
+    }
+
+    /// Reads what its end alone has made complete: a whole body, or an event without a blank line behind it.
+    private func readRest(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+        if let whole {
+            _ = try read(event: whole.bytes, take)
+            return
+        }
+        guard events.isInsideEvent else { return }
+        let blank: [UInt8] = [0x0A, 0x0A]
+        var index = 0
+        if try nextEvent(blank.span, from: &index) {
+            _ = try read(event: events.data, take)
+        }
+    }
+
+    private func nextEvent(_ bytes: Span<UInt8>, from index: inout Int) throws(ModelError) -> Bool {
+        do throws(HTTPError) {
+            return try events.next(bytes, from: &index)
+        } catch {
+            throw .malformed("an event of it is longer than \(limits.line) bytes")
+        }
+    }
+
+    // MARK: - Events
+
+    /// Reads one event; whether another one is wanted.
+    private func read(
+        event data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        if data.isDoneMark {
+            guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
+            return end(take)
+        }
+        hasBegun = true
+        // `error: {…}` instead of `data: …`, or an event of that name.
+        guard events.name != "error" else { throw ModelError(inAnswer: UpstreamErrorBody(data)) }
+        let chunk = try Self.chunk(data)
+        guard chunk.needsRepair else {
+            template.learn(data, chunk)
+            return try read(chunk, in: data, take)
+        }
+        var repaired = ByteBuffer()
+        repaired.append(repairingJSON: data)
+        return try read(try Self.chunk(repaired.bytes), in: repaired.bytes, take)
+    }
+
+    private static func chunk(_ data: Span<UInt8>) throws(ModelError) -> OpenAIChunk {
+        do throws(JSONError) {
+            return try OpenAIChunk(data)
+        } catch {
+            throw .malformed("an event of it is not a JSON object", detail: "\(error)")
+        }
+    }
+
+    private func read(
+        _ chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        guard !chunk.isError else { throw ModelError(inAnswer: UpstreamErrorBody(data)) }
+        isRefusal = isRefusal || chunk.refusal != nil
+        guard try takeText(of: chunk, in: data, take) else { return false }
+        try gatherCalls(of: chunk, in: data)
+        if let counts = chunk.usage { usage.merge(counts) }
+        if let reason = chunk.finishReason {
+            let text = String(decodingJSON: data.extracting(reason.range))
+            return try finished(text, take)
+        }
+        // Counts that come by themselves come last.
+        return isWhole && chunk.usage?.hasCounts == true ? end(take) : true
+    }
+
+    private func takeText(
+        of chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        let text = chunk.content.flatMap { $0.range.isEmpty ? nil : $0 } ?? chunk.refusal
+        guard text != nil || chunk.thinking != nil || chunk.logprobs != nil else { return true }
+        if chunk.thinking == nil, chunk.logprobs == nil, let text {
+            return lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take)
+        }
+        return lines.take(
+            text: data.part(text?.range), thinking: data.part(chunk.thinking?.range), toolCalls: Span(),
+            logprobs: data.part(chunk.logprobs), take)
+    }
+
+    private func gatherCalls(of chunk: OpenAIChunk, in data: Span<UInt8>) throws(ModelError) {
+        guard chunk.toolCalls != nil || chunk.functionCall != nil else { return }
+        do throws(JSONError) {
+            if let pieces = chunk.toolCalls { try calls.read(data.extracting(pieces)) }
+            if let piece = chunk.functionCall { try calls.read(function: data.extracting(piece)) }
+        } catch {
+            throw .malformed("a tool call cannot be read", detail: "tool call: \(error)")
+        }
+        guard calls.size <= limits.answer else { throw .answerTooLarge(limits) }
+    }
+
+    // MARK: - Ends
+
+    /// The model has stopped; whether more may be said about it.
+    private func finished(_ reason: String, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+        if reason == "error" || reason == "abort" {
+            throw ModelError(
+                .failed, "The model server broke off its answer.", detail: "finish_reason \(reason)")
+        }
+        finishReason = reason
+        guard !calls.isEmpty else { return true }
+        var array = ByteBuffer()
+        try calls.append(to: &array)
+        calls = OpenAIToolCalls()
+        return lines.take(text: Span(), thinking: Span(), toolCalls: array.bytes, logprobs: Span(), take)
+    }
+
+    private func end(_ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
+        isDone = true
+        var end = AnswerEnd()
+        usage.fill(&end)
+        end.isRefusal = isRefusal
+        switch finishReason {
+        case "stop", "tool_calls", "function_call": break
+        case "length": end.doneReason = "length"
+        default: end.finishReason = finishReason
+        }
+        return lines.take(end, take)
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the data of an event is `[DONE]`.
+    fileprivate var isDoneMark: Bool {
+        let mark: StaticString = "[DONE]"
+        return mark.utf8CodeUnitCount...mark.utf8CodeUnitCount + 2 ~= count
+            && withUnsafeBufferPointer { bytes in
+                bytes.starts(with: UnsafeBufferPointer(start: mark.utf8Start, count: mark.utf8CodeUnitCount))
+            }
+    }
+
+    /// A part of the bytes; empty for none.
+    @_lifetime(copy self)
+    fileprivate func part(_ range: Range<Int>?) -> Span<UInt8> {
+        extracting(range ?? 0..<0)
+    }
+}

@@ -1,0 +1,88 @@
+import Bytes
+import TestSupport
+
+@testable import LanguageModels
+
+/// What a decoder has made of a stream.
+struct Decoded: Equatable {
+    var lines: [String] = []
+    var error: ModelError?
+    /// Whether the decoder could have done without the rest, each time bytes had come.
+    var isWhole = false
+    /// Whether the last read brought more than signs of life.
+    var hasProgressed = false
+
+    /// The texts of all lines.
+    var text: String { lines.compactMap { Array($0.utf8).member("content") }.joined() }
+    var last: String { lines.last ?? "" }
+    var isComplete: Bool { error == nil && last.contains(#""done":true"#) }
+}
+
+extension [UInt8] {
+    /// A member of the message of a line, decoded.
+    fileprivate func member(_ name: String) -> String? {
+        guard let line = try? OllamaLine(span), let content = line.content else { return nil }
+        return String(decodingJSON: span.extracting(content.range))
+    }
+
+    /// What the decoder of kind `openai` makes of the bytes, given in pieces, and of their end in order.
+    ///
+    /// Each line must read as what it was said to be.
+    static func decode(
+        _ pieces: [[UInt8]], limits: GenerationLimits = GenerationLimits(), ends: Bool = true, at time: Int64 = 0
+    ) -> Decoded {
+        var decoded = Decoded()
+        let decoder = OpenAIDecoder(model: "tiny", limits: limits, now: { time })
+        let take = { (line: Span<UInt8>, fields: OllamaLine) -> Bool in
+            let text = line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+            let read = try? OllamaLine(line)
+            decoded.lines.append(read == fields ? text : "the fields are wrong: \(text)")
+            return !fields.isDone
+        }
+        do throws(ModelError) {
+            for piece in pieces where decoded.lines.last?.contains(#""done":true"#) != true {
+                decoded.hasProgressed = try decoder.read(piece.span, take)
+                decoded.isWhole = decoder.isWhole
+            }
+            if ends { try decoder.finish(take) }
+        } catch {
+            decoded.error = error
+        }
+        return decoded
+    }
+
+    static func decode(_ text: String, ends: Bool = true) -> Decoded {
+        decode([Array(text.utf8)], ends: ends)
+    }
+}
+
+/// The events that a server writes.
+enum OpenAIStream {
+    /// Data as an event.
+    static func event(_ data: String) -> String { "data: \(data)\n\n" }
+
+    /// A chunk as vLLM writes it, with a delta and the rest of the choice.
+    static func chunk(_ delta: String, finish: String = "null") -> String {
+        event(
+            #"{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{\#(delta)},"logprobs":null,"finish_reason":\#(finish)}]}"#
+        )
+    }
+
+    static func token(_ text: String) -> String { chunk("\"content\":\(jsonString(text))") }
+
+    static let finish = chunk("", finish: "\"stop\"")
+    static let usage = event(
+        #"{"id":"chatcmpl-1","model":"m","choices":[],"usage":{"prompt_tokens":18,"total_tokens":31,"completion_tokens":13}}"#
+    )
+    static let done = event("[DONE]")
+}
+
+/// A line of text as it must come out.
+func textLine(_ text: String) -> String {
+    #"{"model":"tiny","created_at":"1970-01-01T00:00:00.000000Z","message":{"role":"assistant","content":\#(jsonString(text))},"done":false}"#
+}
+
+/// The last line as it must come out.
+func lastLine(_ members: String = #","prompt_eval_count":18,"eval_count":13"#, reason: String = "stop") -> String {
+    #"{"model":"tiny","created_at":"1970-01-01T00:00:00.000000Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"\#(reason)","total_duration":0\#(members)}"#
+}

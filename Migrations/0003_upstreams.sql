@@ -15,7 +15,7 @@ CREATE TABLE chatterd_upstreams (
 CREATE SEQUENCE chatterd_revisions;
 
 -- Replies that wait for a slot of a model server, or hold one. Those with the lowest rank come first: it is as if each
--- conversation in turn were given one slot.
+-- conversation in turn were given one slot. What changes a queue holds its advisory lock; see docs/architecture.md.
 CREATE TABLE chatterd_queue (
     upstream text NOT NULL,
     reply uuid NOT NULL,
@@ -26,10 +26,18 @@ CREATE TABLE chatterd_queue (
     granted timestamptz,
     PRIMARY KEY (upstream, reply)
 );
--- The rank that a conversation's next reply has at least, while it is beyond the queue's own.
+CREATE INDEX chatterd_queue_waiting ON chatterd_queue (upstream, rank, place) WHERE granted IS NULL;
+CREATE INDEX chatterd_queue_granted ON chatterd_queue (holder, upstream) WHERE granted IS NOT NULL;
+-- The rank of the last ticket that each conversation was given. It is of use while it is beyond the queue's own.
 CREATE TABLE chatterd_queue_ranks (
     upstream text NOT NULL,
     appid text NOT NULL,
     rank bigint NOT NULL,
     PRIMARY KEY (upstream, appid)
+);
+-- How far each queue has got: the greatest rank that was given a slot, and how long slots were held of late, in seconds.
+CREATE TABLE chatterd_queues (
+    upstream text PRIMARY KEY,
+    rank bigint NOT NULL,
+    hold double precision
 );

@@ -56,7 +56,7 @@ public final class Application: Sendable {
                 services.append(
                     ShardServices(
                         shard: shard, configuration: configuration, target: target, turns: turns,
-                        directory: directory, lease: lease, log: log))
+                        directory: directory, lease: lease, slots: services.first?.slots, log: log))
             }
             let journal = Journal(
                 services: services.map(\.chat), tick: RelayLimits(configuration).journalTick)
@@ -151,6 +151,7 @@ public final class Application: Sendable {
         shard.run { timer.withLock { $0 = nil } }
         // Each on its shard: the thread sanitizer misreads a continuation that another thread resumes before it is awaited.
         await withTaskExecutorPreference(shard) { @concurrent [keeper] in await keeper.end() }
+        services[0].slots.end()
         for service in services {
             await withTaskExecutorPreference(service.shard) { @concurrent in await service.pool.shutDown() }
         }

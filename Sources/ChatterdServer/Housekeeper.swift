@@ -20,6 +20,7 @@ final class Housekeeper: @unchecked Sendable {
     private static let sweepPause = 30
 
     private let store: PostgresConversationStore
+    private let slots: PostgresSlotStore
     private let lease: ProcessLease
     private let turns: TurnBoard
     private let adopt: @Sendable () async -> Void
@@ -47,6 +48,7 @@ final class Housekeeper: @unchecked Sendable {
         adopt: @escaping @Sendable () async -> Void
     ) {
         self.store = store
+        slots = PostgresSlotStore(pool: store.pool, lease: store.lease)
         self.turns = turns
         self.adopt = adopt
         lease = store.lease
@@ -129,6 +131,7 @@ final class Housekeeper: @unchecked Sendable {
         }
         guard !isEnding else { return }
         if count % Self.calm == 0 {
+            try await slots.sweep()
             _ = try await pool.run(Query(RetentionStatements.expireSignals))
             try await repeatPiece(of: Self.keyLimit) { [self] in
                 Int64(try await pool.run(Query(RetentionStatements.expireKeys, .int8(Self.keyLimit))).affectedRows)

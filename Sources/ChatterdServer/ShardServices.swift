@@ -10,12 +10,16 @@ final class ShardServices: Sendable {
     /// None before the registry gives it some.
     let upstreams: ShardUpstreams
     let chat: ChatService
+    /// The queues of the process; those of its first shard.
+    let slots: SlotQueue
     let board: ChatBoard
 
     /// Wires the services of one shard.
+    ///
+    /// - Parameter slots: the queues of the process; nothing on its first shard, which makes them.
     init(
         shard: Shard, configuration: Configuration, target: ConnectionTarget, turns: TurnBoard,
-        directory: ReplyDirectory, lease: ProcessLease, log: Log
+        directory: ReplyDirectory, lease: ProcessLease, slots: SlotQueue?, log: Log
     ) {
         self.shard = shard
         var store = PostgresConfiguration(target: target)
@@ -28,16 +32,21 @@ final class ShardServices: Sendable {
 
         upstreams = ShardUpstreams(
             UpstreamFactory(shard: shard, idleConnections: configuration.upstreams.connections))
+        let scheduler = Scheduler(
+            makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
+            spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
+            timeOfDay: WallClock.nanoseconds)
+        self.slots =
+            slots
+            ?? SlotQueue(
+                store: PostgresSlotStore(pool: pool, lease: lease), limits: RelayLimits(configuration),
+                scheduler: scheduler)
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit,
                 keyLifetime: configuration.relay.keyLifetime),
-            upstreams: upstreams.directory, limits: RelayLimits(configuration), board: turns,
-            directory: directory,
-            scheduler: Scheduler(
-                makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
-                spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
-                timeOfDay: WallClock.nanoseconds),
+            upstreams: upstreams.directory, slots: self.slots, limits: RelayLimits(configuration), board: turns,
+            directory: directory, scheduler: scheduler,
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(using: &generator)

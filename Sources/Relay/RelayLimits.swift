@@ -24,6 +24,10 @@ public struct RelayLimits: Sendable, Equatable {
     public var journalAge: Duration = .milliseconds(50)
     /// The bytes of a reply that make it journalled before the tick.
     public var journalUrgency = 1 << 20
+    /// How often a process looks whether its replies that wait have been given slots.
+    public var slotLook: Duration = .milliseconds(50)
+    /// How often it looks at their places.
+    public var slotSurvey: Duration = .seconds(1)
     /// How long whoever stops a reply waits for its end.
     public var stopPatience: Duration = .seconds(2)
 

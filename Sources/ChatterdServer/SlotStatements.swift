@@ -1,0 +1,145 @@
+import Postgres
+
+/// The SQL of the queues for slots of model servers. What changes a queue comes in a transaction behind `lock`.
+///
+/// A conversation's tickets have ranks one after the other, the first of them that of the queue: start-time fair queueing
+/// (Goyal, Vin, Cheng, 1996) with slots for packets.
+enum SlotStatements {
+    /// Waits for others that change the queue, and keeps them waiting. A statement of its own: the next one sees what they did.
+    static let lock = Statement(
+        "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
+
+    /// Puts the ticket of a reply, $2, into the queue; one that is there already becomes process $4's, and waits again if it was
+    /// another's.
+    static let enter = Statement(
+        "queue_enter", .text, .uuid, .text, .uuid,
+        sql: """
+            WITH known AS (
+                UPDATE chatterd_queue SET holder = $4, granted = CASE WHEN holder = $4 THEN granted END
+                WHERE upstream = $1 AND reply = $2
+                RETURNING 1
+            ), queue AS (
+                INSERT INTO chatterd_queues (upstream, rank) VALUES ($1, 0) ON CONFLICT (upstream) DO NOTHING
+            ), ranked AS (
+                INSERT INTO chatterd_queue_ranks AS r (upstream, appid, rank)
+                SELECT $1, $3, coalesce((SELECT rank FROM chatterd_queues WHERE upstream = $1), 0)
+                WHERE NOT EXISTS (SELECT FROM known)
+                ON CONFLICT (upstream, appid) DO UPDATE SET rank = greatest(r.rank + 1, excluded.rank)
+                RETURNING rank
+            )
+            INSERT INTO chatterd_queue (upstream, reply, appid, holder, rank)
+            SELECT $1, $2, $3, $4, rank FROM ranked
+            """)
+
+    /// Takes the ticket of a reply, $2, of process $3 out of the queue. One that was given no slot is as if it had never been:
+    /// the conversation's later ones move up.
+    static let leave = Statement(
+        "queue_leave", .text, .uuid, .uuid,
+        sql: """
+            WITH gone AS (
+                DELETE FROM chatterd_queue WHERE upstream = $1 AND reply = $2 AND holder = $3
+                RETURNING appid, rank, granted
+            ), moved AS (
+                UPDATE chatterd_queue q SET rank = q.rank - 1 FROM gone g
+                WHERE g.granted IS NULL AND q.upstream = $1 AND q.granted IS NULL AND q.appid = g.appid AND q.rank > g.rank
+            ), counted AS (
+                UPDATE chatterd_queue_ranks r SET rank = r.rank - 1 FROM gone g
+                WHERE g.granted IS NULL AND r.upstream = $1 AND r.appid = g.appid AND r.rank >= g.rank
+            )
+            UPDATE chatterd_queues u SET hold = coalesce(u.hold + (g.held - u.hold) / 8, g.held)
+            FROM (SELECT extract(epoch FROM clock_timestamp() - granted)::double precision AS held FROM gone) AS g
+            WHERE u.upstream = $1 AND g.held IS NOT NULL
+            """)
+
+    /// Gives the slots that are free, of $2, to those that are next, of processes that live; returns the replies, and whether
+    /// they are process $3's.
+    static let grant = Statement(
+        "queue_grant", .text, .int8, .uuid, returnsBinary: true,
+        sql: """
+            WITH next AS MATERIALIZED (
+                SELECT reply, rank FROM chatterd_queue q
+                WHERE upstream = $1 AND granted IS NULL AND NOT \(LeaseStatements.isDead("q.holder"))
+                ORDER BY rank, place LIMIT greatest(0, $2 - (\(running("$1"))))
+            ), passed AS (
+                UPDATE chatterd_queues u SET rank = greatest(u.rank, n.rank) FROM (SELECT max(rank) AS rank FROM next) AS n
+                WHERE u.upstream = $1 AND n.rank > u.rank
+            )
+            UPDATE chatterd_queue q SET granted = clock_timestamp() FROM next n
+            WHERE q.upstream = $1 AND q.reply = n.reply
+            RETURNING q.reply, q.holder = $3
+            """)
+
+    /// The place of a reply, $2, if it waits, and the length of the queue.
+    static let place = Statement(
+        "queue_place", .text, .uuid, returnsBinary: true,
+        sql: """
+            SELECT count(*) FILTER (WHERE (q.rank, q.place) <= (t.rank, t.place)), count(*)
+            FROM (SELECT rank, place FROM chatterd_queue WHERE upstream = $1 AND reply = $2 AND granted IS NULL) AS t
+            JOIN chatterd_queue q ON q.upstream = $1 AND q.granted IS NULL
+                AND (q.reply = $2 OR NOT \(LeaseStatements.isDead("q.holder")))
+            """)
+
+    /// The tickets of process $1 that have slots.
+    static let granted = Statement(
+        "queue_granted", .uuid, returnsBinary: true,
+        sql: "SELECT upstream, reply FROM chatterd_queue WHERE holder = $1 AND granted IS NOT NULL")
+
+    /// The tickets of process $1 that wait, with their places and the lengths of their queues.
+    static let places = Statement(
+        "queue_places", .uuid, returnsBinary: true,
+        sql: """
+            SELECT upstream, reply, position, length FROM (
+                SELECT upstream, reply, holder, row_number() OVER (PARTITION BY upstream ORDER BY rank, place) AS position,
+                    count(*) OVER (PARTITION BY upstream) AS length
+                FROM chatterd_queue q WHERE granted IS NULL AND (holder = $1 OR NOT \(LeaseStatements.isDead("q.holder")))
+            ) AS q WHERE holder = $1
+            """)
+
+    /// The slots of model servers, $1, that are taken by processes that live.
+    static let runningAt = Statement(
+        "queue_running", .textArray, returnsBinary: true,
+        sql: "SELECT u.upstream, (\(running("u.upstream"))) FROM unnest($1) AS u (upstream)")
+
+    /// How busy a model server is: slots that are taken, replies that wait, and how long slots are held, in microseconds.
+    static let load = Statement(
+        "queue_load", .text, returnsBinary: true,
+        sql: """
+            SELECT (\(running("$1"))), (SELECT count(*) FROM chatterd_queue WHERE upstream = $1 AND granted IS NULL),
+                (SELECT (hold * 1000000)::bigint FROM chatterd_queues WHERE upstream = $1)
+            """)
+
+    /// The queues that there are.
+    static let queues = Statement("queues", sql: "SELECT upstream FROM chatterd_queues")
+
+    /// Removes tickets of dead processes whose replies are over, at most $2: no one will come for them.
+    static let sweep = Statement(
+        "queue_sweep", .text, .int8,
+        sql: """
+            DELETE FROM chatterd_queue WHERE upstream = $1 AND reply IN (
+                SELECT q.reply FROM chatterd_queue q
+                WHERE q.upstream = $1 AND \(LeaseStatements.isDead("q.holder")) AND NOT EXISTS (
+                    SELECT FROM chatts c WHERE c.id = q.reply AND c.turn = c.seq AND c.state = 'streaming')
+                LIMIT $2)
+            """)
+
+    /// Removes ranks of conversations without tickets that the queue has passed, or that were swept away; at most $2.
+    static let forgetRanks = Statement(
+        "queue_forget", .text, .int8,
+        sql: """
+            DELETE FROM chatterd_queue_ranks WHERE upstream = $1 AND appid IN (
+                SELECT r.appid FROM chatterd_queue_ranks r JOIN chatterd_queues u ON u.upstream = r.upstream
+                WHERE r.upstream = $1 AND r.rank <> u.rank AND NOT EXISTS (
+                    SELECT FROM chatterd_queue q WHERE q.upstream = $1 AND q.appid = r.appid)
+                LIMIT $2)
+            """)
+
+    private static func running(_ upstream: String) -> String {
+        """
+        SELECT count(*) FROM chatterd_queue s
+        WHERE s.upstream = \(upstream) AND s.granted IS NOT NULL AND NOT \(LeaseStatements.isDead("s.holder"))
+        """
+    }
+
+    /// "slot" in ASCII.
+    private static let lockClass = "x'736c6f74'::integer"
+}

@@ -1,0 +1,54 @@
+import Postgres
+import Sockets
+
+@testable import ChatterdServer
+@testable import Relay
+
+/// The queues of several processes on a fresh database. Confined to its shard.
+struct SlotStoreStage: Sendable {
+    let processes: StoreProcesses
+    /// The queues as each process has them; all on the pool of the test.
+    let slots: [PostgresSlotStore]
+    /// The same, each on a shard and connections of its own.
+    let apart: [PostgresSlotStore]
+
+    /// Runs `body` on a shard.
+    static func run(
+        processes count: Int = 2, _ body: @escaping @Sendable (SlotStoreStage) async throws -> Void
+    ) async throws {
+        try await StoreProcesses.run(count: count) { processes in
+            var pools: [PostgresPool] = []
+            for index in 0..<count {
+                var configuration = PostgresConfiguration(target: try ConnectionTarget(processes.conninfo))
+                configuration.timeLimit = .seconds(600)
+                configuration.patience = .seconds(600)
+                pools.append(PostgresPool(configuration, on: try Shard(index: index + 1)))
+            }
+            let stage = SlotStoreStage(
+                processes: processes,
+                slots: processes.stores.map { PostgresSlotStore(pool: processes.pool, lease: $0.lease) },
+                apart: zip(pools, processes.stores).map { PostgresSlotStore(pool: $0, lease: $1.lease) })
+            let outcome: Result<Void, any Error>
+            do {
+                outcome = .success(try await body(stage))
+            } catch {
+                outcome = .failure(error)
+            }
+            for pool in pools {
+                await pool.shutDown()
+            }
+            try outcome.get()
+        }
+    }
+
+    /// The ticket of a new reply that a process makes.
+    func ticket(_ appID: String, slots: Int = 1, by process: Int = 0) async throws -> SlotTicket {
+        let opened = try await processes.stores[process].open("p", appID: appID)
+        return SlotTicket(upstream: "u", slots: slots, reply: opened.id, appID: appID)
+    }
+
+    /// The conversations in the queue.
+    func waiting() async throws -> [String] {
+        try await processes.sql("SELECT appid FROM chatterd_queue ORDER BY appid").map { $0[0] }
+    }
+}

@@ -1,0 +1,212 @@
+import Bytes
+import Testing
+
+@testable import ChatterdServer
+@testable import Relay
+
+/// The queues of model servers in PostgreSQL.
+@Suite struct SlotStoreTests {
+    @Test func aSlotGoesFromHandToHandInTheOrderOfRanks() async throws {
+        try await SlotStoreStage.run { stage in
+            let (first, second) = (stage.slots[0], stage.slots[1])
+            let running = try await stage.ticket("a")
+            #expect(try await first.enter(running).granted == [running.key])
+            var tickets: [SlotTicket] = []
+            for appID in ["a", "a", "b"] {
+                tickets.append(try await stage.ticket(appID))
+            }
+            for (index, ticket) in tickets.enumerated() {
+                let entry = try await second.enter(ticket)
+                #expect(entry.granted.isEmpty)
+                #expect(entry.place?.position == [1, 2, 1][index] && entry.place?.length == index + 1)
+            }
+            let survey = try await second.survey(["u"])
+            #expect(tickets.map { survey.places[$0.key]?.position } == [2, 3, 1])
+            #expect(survey.running == ["u": 1] && survey.granted.isEmpty)
+            // The process that gives it back does not hold the next one.
+            #expect(try await first.leave(running).isEmpty)
+            #expect(try await second.granted() == [tickets[2].key])
+            #expect(try await second.leave(tickets[2]) == [tickets[0].key])
+            #expect(try await second.leave(tickets[0]) == [tickets[1].key])
+            #expect(try await second.leave(tickets[1]).isEmpty)
+            #expect(try await stage.processes.sql("SELECT count(*) FROM chatterd_queue") == [["0"]])
+            let load = try await first.load(of: "u")
+            #expect(load.running == 0 && load.waiting == 0 && load.hold != nil)
+        }
+    }
+
+    @Test func whatIsEnteredTwiceIsThereOnce() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            let (running, waiting) = (try await stage.ticket("a"), try await stage.ticket("b"))
+            _ = try await store.enter(running)
+            _ = try await store.enter(waiting)
+            // The confirmations were lost.
+            let again = try await store.enter(running)
+            #expect(again.place == nil && again.granted.isEmpty)
+            #expect(try await store.enter(waiting).place?.position == 1)
+            #expect(try await store.leave(running) == [waiting.key])
+            #expect(try await store.leave(running).isEmpty)
+            #expect(try await store.granted() == [waiting.key])
+        }
+    }
+
+    @Test func whoGivesUpIsAsIfItHadNeverAsked() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            let running = try await stage.ticket("a")
+            _ = try await store.enter(running)
+            var tickets: [SlotTicket] = []
+            for appID in ["b", "b", "b", "b", "c"] {
+                tickets.append(try await stage.ticket(appID))
+                _ = try await store.enter(tickets[tickets.count - 1])
+            }
+            for ticket in tickets[..<3] {
+                #expect(try await store.leave(ticket).isEmpty)
+            }
+            #expect(try await store.survey([]).places[tickets[3].key]?.position == 1)
+            let next = try await stage.ticket("b")
+            #expect(try await store.enter(next).place?.position == 3)
+            #expect(try await store.leave(running) == [tickets[3].key])
+            #expect(
+                try await stage.processes.sql("SELECT rank FROM chatterd_queue_ranks WHERE appid = 'b'") == [["1"]])
+        }
+    }
+
+    @Test func manyAtOnceNeverGetMoreThanTheSlotsAndAllGetOne() async throws {
+        try await SlotStoreStage.run(processes: 3) { stage in
+            let slots = 3
+            var tickets: [SlotTicket] = []
+            for index in 0..<60 {
+                tickets.append(try await stage.ticket("app\(index % 7)", slots: slots, by: index % 3))
+            }
+            let holding = Lock((now: 0, most: 0))
+            // Each process on a shard and connections of its own.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, ticket) in tickets.enumerated() {
+                    let store = stage.apart[index % 3]
+                    group.addTask {
+                        var isGranted = try await store.enter(ticket).place == nil
+                        while !isGranted {
+                            isGranted = try await store.granted().contains(ticket.key)
+                        }
+                        holding.withLock {
+                            $0.now += 1
+                            $0.most = max($0.most, $0.now)
+                        }
+                        #expect(try await store.load(of: "u").running <= slots)
+                        holding.withLock { $0.now -= 1 }
+                        _ = try await store.leave(ticket)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(2...slots ~= holding.withLock(\.most))
+            #expect(try await stage.processes.sql("SELECT count(*) FROM chatterd_queue") == [["0"]])
+        }
+    }
+
+    @Test func theSlotsOfADeadProcessComeBack() async throws {
+        try await SlotStoreStage.run { stage in
+            let (dead, heir) = (stage.slots[0], stage.slots[1])
+            let held = try await stage.ticket("a", by: 0)
+            let waiting = try await stage.ticket("b", by: 1)
+            _ = try await dead.enter(held)
+            let left = try await stage.ticket("a", by: 0)
+            _ = try await dead.enter(left)
+            _ = try await heir.enter(waiting)
+            #expect(try await heir.grant(at: "u", slots: 1).isEmpty)
+            try await stage.processes.kill(stage.processes.first)
+            let survey = try await heir.survey(["u"])
+            #expect(survey.running == ["u": 0] && survey.places[waiting.key]?.position == 1)
+            #expect(survey.places[waiting.key]?.length == 1)
+            #expect(try await heir.grant(at: "u", slots: 1) == [waiting.key])
+            // What waits for nobody gets nothing.
+            #expect(try await heir.leave(waiting).isEmpty)
+            #expect(try await heir.load(of: "u").running == 0)
+        }
+    }
+
+    @Test func whoTakesAReplyOverHasItsPlaceAndNotItsSlot() async throws {
+        try await SlotStoreStage.run { stage in
+            let (dead, heir) = (stage.slots[0], stage.slots[1])
+            let held = try await stage.ticket("a", by: 0)
+            let left = try await stage.ticket("b", by: 0)
+            _ = try await dead.enter(held)
+            _ = try await dead.enter(left)
+            let (first, second) = (try await stage.ticket("c", by: 1), try await stage.ticket("d", by: 1))
+            _ = try await heir.enter(first)
+            _ = try await heir.enter(second)
+            try await stage.processes.kill(stage.processes.first)
+            // The slot goes to who is there; both of the others come in front of who came later.
+            #expect(try await heir.grant(at: "u", slots: 1) == [first.key])
+            #expect(try await heir.enter(left).place?.position == 1)
+            #expect(try await heir.enter(held).place?.position == 1)
+            #expect(try await dead.leave(held).isEmpty)
+            #expect(try await heir.leave(first) == [held.key])
+            #expect(try await heir.leave(held) == [left.key])
+            #expect(try await heir.leave(left) == [second.key])
+        }
+    }
+
+    @Test func ticketsOfTheDeadAreSweptWhenTheirRepliesAreOver() async throws {
+        try await SlotStoreStage.run { stage in
+            let (dead, heir) = (stage.slots[0], stage.slots[1])
+            let opened = try await stage.processes.first.open("p", appID: "a", onInterrupt: .regenerate)
+            let closed = try await stage.processes.first.open("p", appID: "b")
+            let alive = try await stage.ticket("c", by: 1)
+            for turn in [opened, closed] {
+                _ = try await dead.enter(
+                    SlotTicket(upstream: "u", slots: 1, reply: turn.id, appID: turn.turn.appID))
+            }
+            _ = try await heir.enter(alive)
+            try await heir.sweep()
+            #expect(try await stage.waiting() == ["a", "b", "c"])
+            try await stage.processes.kill(stage.processes.first)
+            try await heir.sweep()
+            #expect(try await stage.waiting() == ["a", "b", "c"])
+            #expect(try await stage.processes.second.settleTurn(closed.turn, isAbandoned: false, isUnwanted: false))
+            try await heir.sweep()
+            #expect(try await stage.waiting() == ["a", "c"])
+            // Adopted, it keeps its ticket; closed, it has none.
+            let adopted = try await stage.processes.second.adoptAbandoned(limit: 10) { _, _ in }
+            #expect(adopted.map(\.id) == [opened.id])
+            try await heir.sweep()
+            #expect(try await stage.waiting() == ["a", "c"])
+            try await stage.processes.second.closeTurn(opened.turn, with: opened.closing("done"))
+            try await heir.sweep()
+            #expect(try await stage.waiting() == ["c"])
+        }
+    }
+
+    @Test func ranksThatSayNothingAnyMoreAreForgotten() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            for appID in ["a", "b", "a", "c", "a"] {
+                let ticket = try await stage.ticket(appID)
+                _ = try await store.enter(ticket)
+                _ = try await store.leave(ticket)
+            }
+            // The queue is where its last one was; who was before that begins there again.
+            try await store.sweep()
+            let ranks = try await stage.processes.sql(
+                "SELECT appid, r.rank = q.rank FROM chatterd_queue_ranks r JOIN chatterd_queues q USING (upstream)")
+            #expect(ranks == [["a", "t"]])
+        }
+    }
+
+    @Test func theHousekeeperSweeps() async throws {
+        try await SlotStoreStage.run { stage in
+            let closed = try await stage.processes.first.open("p")
+            _ = try await stage.slots[0].enter(
+                SlotTicket(upstream: "u", slots: 1, reply: closed.id, appID: "app"))
+            try await stage.processes.kill(stage.processes.first)
+            let keeper = Housekeeper(
+                store: stage.processes.second, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})
+            for _ in 0..<5 {
+                try await keeper.runRound()
+            }
+            #expect(try await stage.waiting().isEmpty)
+        }
+    }
+}

@@ -26,7 +26,7 @@ class Act:
     comments: int = 0  # comments, or empty deltas, before the first word
     pause: float = 0  # seconds between the head and the first word
     is_late: bool = False  # the pause is before the head
-    words: int = TOTAL  # place of the word before which something happens
+    words: int = TOTAL  # that the call says before something happens
     then: str = "end"  # what happens there, see `Provider._then`
     twice: int | None = None  # place of a word that is sent twice
     model: str = ""  # another name than the one that was asked for

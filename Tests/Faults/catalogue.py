@@ -8,7 +8,7 @@ from acts import GOOD, Act
 from words import TOTAL
 
 MIDDLE = TOTAL // 3
-"""The word before which something happens in the middle."""
+"""The words that a call says before something happens in the middle."""
 SOON = r"p1,s1"
 """Asked once, and then the other server, once."""
 ALONE_AGAIN = r"p1,p2"
@@ -36,6 +36,7 @@ class Fault:
     alone: str = "safe"  # the score of one server that does not; nothing: not tried
     alone_plan: str = REPEATED
     other: tuple[Act, ...] = (GOOD,)  # what the second server does
+    recovers: bool = False  # the first server does better at the next call, in all forms
     is_refused: bool = False  # nobody listens there at all
     kinds: tuple[str, ...] = ("openai", "ollama")
     limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
@@ -109,7 +110,7 @@ CATALOGUE = (
     Fault("both fail once", Act(status=500, says="scripted failure"), "upstream_error", other=(Act(status=503, says="scripted"), GOOD),
           plan="p1,s1,p2,s2", again="", alone=""),
     middle("goes on from the start", "cut", "upstream_incomplete", "prefill", other=(Act(forgets=True),), again="", alone="",
-           is_anew=True, plan=r"p1,s1,s2"),
+           recovers=True, plan="p1,s1,p2"),
     # Strange, and no fault that anybody could tell.
     Fault("a word sent twice", Act(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("the end sent twice", Act(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),

@@ -28,6 +28,7 @@ class Call:
     messages: list[dict[str, Any]]
     first: int = 0  # place of the first word that it is to say
     lead: str = ""  # said before it
+    said_before: Text | None = None  # what it says once more, from the start
     outcome: str = "running"
 
     def __str__(self) -> str:
@@ -115,7 +116,10 @@ class Provider:
                 why = "it does not go on from a text"
             if why:
                 desk.strange.append(f"{call.who} is to go on from {text[-80:]!r}: {why}")
-            call.first, call.lead = (0, "") if act.forgets else (begun.words, call.lead)
+            if act.forgets:
+                call.lead, call.said_before = "", begun
+            else:
+                call.first = begun.words
         desk.book.append(call)
         return call, act
 
@@ -185,16 +189,21 @@ class Answer:
         if act.is_tool:
             return await self._tool(prompt)
         for place in range(call.first, TOTAL):
-            if place == act.words and act.then != "end" and not await self._then(place):
+            if place == call.first + act.words and act.then != "end" and not await self._then(place):
                 return False
             lead = call.lead if place == call.first else ""
-            said = self._dialect.word(self._model, lead + word(place, call.who))
+            said = self._dialect.word(self._model, lead + word(place, self._voice(place)))
             await say(said * (2 if place == act.twice else 1))
             await asyncio.sleep(0.002)
         end = self._dialect.end(self._model, TOTAL - call.first, prompt)
         await say(end * (2 if act.then == "end twice" else 1))
         call.outcome = "complete"
         return await self._close_body()
+
+    def _voice(self, place: int) -> str:
+        """Who says a word: the call, or the one that said it before, where a model says the same once more."""
+        before = self._call.said_before.stretches if self._call.said_before else []
+        return next((one.who for one in before if one.first <= place < one.first + one.words), self._call.who)
 
     async def _then(self, place: int) -> bool:
         """What happens in the middle; returns whether the answer goes on behind it."""

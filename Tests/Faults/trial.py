@@ -109,7 +109,7 @@ class Trial:
         """Its model servers as CHATTERD_UPSTREAMS lists them."""
         fault = self.fault
         good = Act(is_tool=True) if fault.has_tool else GOOD
-        desks = {"p": (fault.act, good) if self.form == "again" else (fault.act,)}
+        desks = {"p": (fault.act, good) if self.form == "again" or fault.recovers else (fault.act,)}
         if self.form in ("stream", "whole"):
             desks["s"] = (good,) if fault.has_tool else fault.other
         entries = []

@@ -49,7 +49,7 @@ import Testing
         hall.clock.advance(by: .milliseconds(950))
         let looks = hall.process.store.count(.granted) + hall.process.store.count(.survey)
         #expect(17...19 ~= looks, "\(looks)")
-        #expect(waiting.allSatisfy(\.isWaiting))
+        #expect(waiting.allSatisfy { $0.isWaiting })
     }
 
     @Test func manyPromptsOfOneAppDoNotHoldUpAnother() throws {

@@ -5,18 +5,23 @@ import CPostgres
 /// Immutable: may be handed to any thread. Rows and columns count from 0.
 public final class QueryResult: @unchecked Sendable {
     private let handle: OpaquePointer
+    /// The number of rows returned.
+    public let rowCount: Int
+    private let columnCount: Int
 
     /// Takes over a result of libpq.
     init(_ handle: OpaquePointer) {
         self.handle = handle
+        rowCount = Int(PQntuples(handle))
+        columnCount = Int(PQnfields(handle))
     }
 
     deinit {
         PQclear(handle)
     }
 
-    /// The number of rows returned.
-    public var rowCount: Int { Int(PQntuples(handle)) }
+    /// The bytes that the rows take in memory, as libpq keeps them.
+    public var memorySize: Int { PQresultMemorySize(handle) }
 
     /// The number of rows inserted, updated, deleted or selected.
     public var affectedRows: Int {
@@ -44,8 +49,8 @@ public final class QueryResult: @unchecked Sendable {
 
     /// A field of an integer type; nothing for NULL and for what is no integer.
     public func int(_ row: Int, _ column: Int) -> Int? {
-        guard !isNull(row, column) else { return nil }
         let bytes = field(row, column)
+        guard !bytes.isEmpty else { return nil }
         return PQfformat(handle, Int32(column)) == 1 ? Self.binaryInteger(bytes) : Self.decimalInteger(bytes)
     }
 
@@ -57,7 +62,7 @@ public final class QueryResult: @unchecked Sendable {
 
     /// Whether there is such a field: libpq would log each question for another.
     private func has(_ row: Int, _ column: Int) -> Bool {
-        row >= 0 && row < rowCount && column >= 0 && column < Int(PQnfields(handle))
+        row >= 0 && row < rowCount && column >= 0 && column < columnCount
     }
 
     private func field(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8> {

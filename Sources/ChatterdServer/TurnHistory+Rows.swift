@@ -10,7 +10,7 @@ extension TurnHistory {
     /// conversation with branches, those that lead to `turn`.
     init(rows: QueryResult, turn: Turn, limit: Int) {
         let count = rows.rowCount
-        var encoder = TurnHistoryEncoder(limit: limit, count: count)
+        var encoder = TurnHistoryEncoder(limit: limit, rows: rows)
         let isBranch = { (row: Int) in !rows.isNull(row, TurnHistoryColumn.after) }
         var row = 0
         while row < count, !isBranch(row), encoder.take(row, in: rows, of: turn) {
@@ -19,7 +19,7 @@ extension TurnHistory {
         // What is too long in order may be short enough on the way to the turn.
         let rest = row..<(encoder.isTooLarge ? count : min(row + 1, count))
         if rest.contains(where: isBranch) {
-            encoder = TurnHistoryEncoder(limit: limit, count: count)
+            encoder = TurnHistoryEncoder(limit: limit, rows: rows)
             var next = 0
             for row in Self.path(to: turn, in: rows) {
                 encoder.leave(next..<row, in: rows)
@@ -77,9 +77,13 @@ private struct TurnHistoryEncoder {
     /// Where the prompts begin whose reply was not read.
     private var open: EncodedMessages.Mark?
 
-    init(limit: Int, count: Int) {
+    init(limit: Int, rows: QueryResult) {
         self.limit = limit
-        messages = EncodedMessages(count: count)
+        // Of a long history all room is made at once: what libpq keeps of a row beside its text is a little more than its
+        // JSON has. Short ones, of which there may be many in memory, take what they need.
+        let isLong = rows.rowCount > 64
+        messages = EncodedMessages(
+            capacity: isLong ? max(0, rows.memorySize - 80 * rows.rowCount + 8_192) : 0, count: rows.rowCount)
     }
 
     /// - Returns: whether there may be more; there is none after the place of the turn's own reply.

@@ -8,8 +8,8 @@ struct ContextNumbers {
         let words = Array(message.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 })
         contextLength = Self.contextPhrases.lazy.compactMap { Self.number(after: $0, in: words) }.first
         promptTokens =
-            Self.promptPhrases.lazy.compactMap { Self.number(after: $0, in: words) }.first
-            ?? Self.promptEndings.lazy.compactMap { Self.number(before: $0, in: words) }.first
+            Self.promptEndings.lazy.compactMap { Self.number(before: $0, in: words) }.first
+            ?? Self.promptPhrases.lazy.compactMap { Self.number(after: $0, in: words) }.first
     }
 
     /// vLLM, OpenAI, llama-cpp-python; llama.cpp; vLLM once more; Anthropic.

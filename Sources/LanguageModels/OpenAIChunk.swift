@@ -2,7 +2,7 @@ import Bytes
 
 /// What one event of an OpenAI stream says, as places in its data: a chunk, or a whole completion.
 ///
-/// Made by one walk that checks all of it. Of several choices only the first counts: more than one is never asked for.
+/// Made by one walk that checks all of it. Of several choices only the one with index 0 counts, in whichever chunk it stands.
 struct OpenAIChunk {
     /// `delta.content`.
     private(set) var content: JSONString?
@@ -63,13 +63,13 @@ struct OpenAIChunk {
 
     private mutating func readChoices(from reader: inout JSONReader) throws(JSONError) {
         try reader.beginArray()
-        var isFirst = true
+        var isFound = false
         while try reader.nextElement() {
-            guard isFirst, try reader.kind() == .object else {
+            guard !isFound, try reader.kind() == .object else {
                 try reader.skipValue()
                 continue
             }
-            isFirst = false
+            var index: Int?
             try reader.beginObject()
             while let key = try reader.nextKey() {
                 if reader.matches(key, "delta") || reader.matches(key, "message"), try reader.kind() == .object {
@@ -78,11 +78,21 @@ struct OpenAIChunk {
                     finishReason = try reader.textOrSkip()
                 } else if reader.matches(key, "logprobs"), try reader.kind() == .object {
                     try readLogprobs(from: &reader)
+                } else if reader.matches(key, "index") {
+                    index = try reader.integerOrSkip()
                 } else {
                     try reader.skipValue()
                 }
             }
+            isFound = index ?? 0 == 0
+            if !isFound { forgetChoice() }
         }
+    }
+
+    /// It was another choice.
+    private mutating func forgetChoice() {
+        (content, thinking, refusal, finishReason) = (nil, nil, nil, nil)
+        (toolCalls, functionCall, logprobs) = (nil, nil, nil)
     }
 
     private mutating func readDelta(from reader: inout JSONReader) throws(JSONError) {

@@ -118,6 +118,8 @@ final class OpenAIDecoder: AnswerDecoder {
             guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
             return end(take)
         }
+        // An event with a field `data` that has no value.
+        guard !data.isEmpty else { return true }
         hasBegun = true
         // `error: {…}` instead of `data: …`, or an event of that name.
         guard events.name != "error" else { throw ModelError(inAnswer: UpstreamErrorBody(data)) }

@@ -105,8 +105,10 @@ struct OpenAIToolCalls {
         var again = JSONReader(reader.bytes, at: start)
         try again.beginObject()
         while let key = try again.nextKey() {
-            if again.matches(key, "id"), let id = try again.textOrSkip() {
-                if calls[place].id.isEmpty { calls[place].id = again.bytes.array(id.range) }
+            if again.matches(key, "id") {
+                // Later pieces may say null or nothing.
+                let id = again.bytes.array(try again.textOrSkip()?.range)
+                if calls[place].id.isEmpty { calls[place].id = id }
             } else if again.matches(key, "function"), try again.kind() == .object {
                 try readFunction(from: &again, into: place)
             } else {
@@ -131,8 +133,9 @@ struct OpenAIToolCalls {
     private mutating func readFunction(from reader: inout JSONReader, into place: Int) throws(JSONError) {
         try reader.beginObject()
         while let key = try reader.nextKey() {
-            if reader.matches(key, "name"), let name = try reader.textOrSkip() {
-                if calls[place].name.isEmpty { calls[place].name = reader.bytes.array(name.range) }
+            if reader.matches(key, "name") {
+                let name = reader.bytes.array(try reader.textOrSkip()?.range)
+                if calls[place].name.isEmpty { calls[place].name = name }
             } else if reader.matches(key, "arguments") {
                 try readArguments(from: &reader, into: place)
             } else {
@@ -162,8 +165,9 @@ extension Span<UInt8> {
     /// Whether there is nothing but white space.
     fileprivate var isBlank: Bool { withUnsafeBufferPointer { $0.allSatisfy { $0 <= 0x20 } } }
 
-    /// The bytes of a range.
-    fileprivate func array(_ range: Range<Int>) -> [UInt8] {
-        extracting(range).withUnsafeBufferPointer { Array($0) }
+    /// The bytes of a range; none without one.
+    fileprivate func array(_ range: Range<Int>?) -> [UInt8] {
+        guard let range else { return [] }
+        return extracting(range).withUnsafeBufferPointer { Array($0) }
     }
 }

@@ -68,4 +68,9 @@ struct WrittenCase: Sendable, CustomTestStringConvertible {
 }
 
 /// All servers that are written here.
-let allWriters: [any ServerWriter] = [OllamaWriter(dialect: .v0_32), OllamaWriter(dialect: .v0_11)]
+let allWriters: [any ServerWriter] =
+    [OllamaWriter(dialect: .v0_32), OllamaWriter(dialect: .v0_11)]
+    + OpenAIWriter.Server.allCases.map { OpenAIWriter(server: $0) }
+
+/// The kinds of servers that there are adapters for.
+let adaptedKinds = Set(allWriters.map(\.kind)).sorted { $0.rawValue < $1.rawValue }

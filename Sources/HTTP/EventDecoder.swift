@@ -52,7 +52,12 @@ public struct EventDecoder: Sendable {
     public private(set) var retry: Int?
 
     /// Whether an event has begun and not ended; at the end of the stream it is lost.
-    public var isInsideEvent: Bool { !isDispatched && (hasData || !carry.isEmpty) }
+    public var isInsideEvent: Bool {
+        !isDispatched && (hasData || carry.first.map { $0 != UInt8(ascii: ":") } ?? false)
+    }
+
+    /// Whether no event and no line has begun: what comes next stands at the beginning of both.
+    public var isBetweenEvents: Bool { isDispatched || !hasData && carry.isEmpty }
 
     /// Finds the next event at or after `index`, and moves `index` behind it.
     ///

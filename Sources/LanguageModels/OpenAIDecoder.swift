@@ -41,7 +41,7 @@ final class OpenAIDecoder: AnswerDecoder {
         var index = 0
         var hasProgressed = false
         while index < bytes.count {
-            if !events.isInsideEvent, let text = template.next(bytes, from: &index) {
+            if events.isBetweenEvents, let text = template.next(bytes, from: &index) {
                 hasProgressed = true
                 if text.range.isEmpty { continue }
                 guard lines.take(text: bytes.extracting(text.range), hasEscapes: text.hasEscapes, take) else {
@@ -75,7 +75,7 @@ final class OpenAIDecoder: AnswerDecoder {
 
     /// Whether a body that begins so is JSON: no event begins like that.
     private func isWholeBody(_ bytes: Span<UInt8>) -> Bool {
-        guard !events.isInsideEvent else { return false }
+        guard events.isBetweenEvents else { return false }
         var index = 0
         while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
         return index < bytes.count && bytes[index] == UInt8(ascii: "{")

@@ -20,15 +20,15 @@ final class ModelHarness: Sendable {
     private let lender: ModelHarness?
 
     init(
-        _ url: String, limits: GenerationLimits = GenerationLimits(), client limitsOfClient: HTTPClientLimits? = nil,
-        key: String? = nil
+        _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = GenerationLimits(),
+        client limitsOfClient: HTTPClientLimits? = nil, key: String? = nil
     ) throws {
         var patient = HTTPClientLimits()
         patient.connect = .seconds(600)
         patient.idleTime = .seconds(600)
         client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? patient)
         lender = nil
-        model = try Self.model(at: url, .ollama, limits, key: key, client)
+        model = try Self.model(at: url, kind, limits, key: key, client)
     }
 
     /// A model that has a connection already: its request goes out before any limit can pass, however short.
@@ -74,8 +74,10 @@ final class ModelHarness: Sendable {
     }
 
     /// Starts an answer.
-    func start(_ consumer: RecordingConsumer = RecordingConsumer()) -> RecordingConsumer {
-        Self.start(model, consumer)
+    func start(
+        _ consumer: RecordingConsumer = RecordingConsumer(), members: [RawMember] = [.thinking]
+    ) -> RecordingConsumer {
+        Self.start(model, consumer, members: members)
     }
 
     /// Runs an answer to its end.
@@ -86,7 +88,7 @@ final class ModelHarness: Sendable {
     /// Starts an answer of any model.
     static func start(
         _ model: any LanguageModel, _ consumer: RecordingConsumer = RecordingConsumer(),
-        messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")]
+        messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], members: [RawMember] = [.thinking]
     ) -> RecordingConsumer {
         onShard { _ in
             var encoded = EncodedMessages()
@@ -94,12 +96,15 @@ final class ModelHarness: Sendable {
                 encoded.append(message)
             }
             consumer.generation = model.generate(
-                GenerationRequest(
-                    model: "tiny", messages: encoded, passThrough: [RawMember(key: "think", value: Array("true".utf8))]),
-                to: consumer)
+                GenerationRequest(model: "tiny", messages: encoded, passThrough: members), to: consumer)
         }
         return consumer
     }
+}
+
+extension RawMember {
+    /// What the requests of these tests carry on.
+    static let thinking = RawMember(key: "think", value: Array("true".utf8))
 }
 
 /// What came of an answer.

@@ -130,7 +130,9 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
     @Test func anEventThatHasBegunIsKnown() throws {
         var decoder = EventDecoder()
         #expect(!decoder.isInsideEvent)
-        for (text, isInside) in [("da", true), ("ta: x\n", true), ("\n", false), (": c\n", false), ("data\n", true)] {
+        for (text, isInside) in [
+            ("da", true), ("ta: x\n", true), ("\n", false), (":", false), (" c\n", false), ("data\n", true),
+        ] {
             var index = 0
             let bytes = Array(text.utf8)
             while try decoder.next(bytes.span, from: &index) {}
@@ -144,5 +146,17 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         let bytes: [UInt8] = Array("data: ".utf8) + [0xFF, 0x00, 0xC3] + Array("\n\n".utf8)
         #expect(try decoder.next(bytes.span, from: &index))
         #expect(decoder.data.withUnsafeBufferPointer { Array($0) } == [0xFF, 0x00, 0xC3])
+    }
+
+    @Test(arguments: [true, false])
+    func aFieldErrorCountsOnlyWhereItIsAskedFor(isAskedFor: Bool) throws {
+        var decoder = EventDecoder(readsErrorField: isAskedFor)
+        let bytes = Array("error: {}\n\ndata: a\n\n".utf8)
+        var index = 0
+        #expect(try decoder.next(bytes.span, from: &index))
+        #expect(decoder.name == (isAskedFor ? "error" : "message"))
+        #expect(decoder.data.withUnsafeBufferPointer { Array($0) } == Array((isAskedFor ? "{}" : "a").utf8))
+        #expect(try decoder.next(bytes.span, from: &index) == isAskedFor)
+        #expect(!isAskedFor || decoder.name == "message")
     }
 }

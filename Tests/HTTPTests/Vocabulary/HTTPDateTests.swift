@@ -23,4 +23,20 @@ import Testing
             #expect(buffer.string == HTTPDate.text(seconds))
         }
     }
+
+    @Test func aDateIsReadBack() {
+        for seconds in stride(from: -62_135_596_800, to: 253_402_300_800, by: 86_400 * 37 + 12_345) {
+            #expect(HTTPDate.seconds(of: HTTPDate.text(seconds)) == seconds)
+        }
+    }
+
+    @Test(arguments: [
+        "", "7", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 nov 1994 08:49:37 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08-49-37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun,x06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+    ])
+    func otherTextIsNoDate(_ text: String) {
+        #expect(HTTPDate.seconds(of: text) == nil)
+    }
 }

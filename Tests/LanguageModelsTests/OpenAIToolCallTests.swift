@@ -1,0 +1,112 @@
+import TestSupport
+import Testing
+
+@testable import LanguageModels
+
+/// Tool calls, in the pieces that servers send them in.
+@Suite struct OpenAIToolCallTests {
+    private typealias Stream = OpenAIStream
+
+    /// The array of the calls that the deltas make; the error otherwise.
+    private func calls(_ deltas: [String], finish: String = "\"tool_calls\"") -> String {
+        let decoded = [UInt8].decode(
+            deltas.map { Stream.chunk($0) }.joined() + Stream.chunk("", finish: finish) + Stream.done)
+        if let error = decoded.error { return "\(error)" }
+        guard decoded.isComplete, decoded.lines.count == 2 else { return "\(decoded.lines)" }
+        let ending = "},\"done\":false}"
+        let opening =
+            #"{"model":"tiny","created_at":"1970-01-01T00:00:00.000000Z","message":{"role":"assistant","content":"","tool_calls":"#
+        let line = decoded.lines[0]
+        guard line.hasPrefix(opening), line.hasSuffix(ending) else { return line }
+        return String(line.dropFirst(opening.count).dropLast(ending.count))
+    }
+
+    @Test func llamaCppSendsTheNameAndPiecesOfTheArguments() {
+        #expect(
+            calls([
+                #""tool_calls":[{"index":0,"id":"vdSF","type":"function","function":{"name":"get_weather","arguments":"{"}}]"#,
+                #""tool_calls":[{"index":0,"function":{"arguments":"\"city\": \"Oslo\","}}]"#,
+                #""tool_calls":[{"index":0,"function":{"arguments":"\"b\":1}"}}]"#,
+                #""tool_calls":[{"index":1,"id":"x2","type":"function","function":{"name":"f","arguments":"{}"}}]"#,
+            ])
+                == #"[{"id":"vdSF","function":{"index":0,"name":"get_weather","arguments":{"city": "Oslo","b":1}}},{"id":"x2","function":{"index":1,"name":"f","arguments":{}}}]"#
+        )
+    }
+
+    @Test func vLLMSendsANameWithoutArgumentsAndTwoEntriesInOne() {
+        #expect(
+            calls([
+                #""content":null,"tool_calls":[{"id":"t1","type":"function","index":0,"function":{"name":"f"}}]"#,
+                #""content":null,"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":\"b\"}"}}]"#,
+                #""content":null,"tool_calls":[{"id":"t2","type":"function","index":1,"function":{"name":"g"}},{"index":1,"function":{"arguments":"{\"z\":"}}]"#,
+                #""content":null,"tool_calls":[{"index":1,"function":{"arguments":"1}"}}]"#,
+            ])
+                == #"[{"id":"t1","function":{"index":0,"name":"f","arguments":{"a":"b"}}},{"id":"t2","function":{"index":1,"name":"g","arguments":{"z":1}}}]"#
+        )
+    }
+
+    @Test func callsMayBeInterleaved() {
+        #expect(
+            calls([
+                #""tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\""}},{"index":1,"function":{"name":"g","arguments":"{"}}]"#,
+                #""tool_calls":[{"index":1,"function":{"arguments":"}"}},{"index":0,"function":{"arguments":":1}"}}]"#,
+            ])
+                == #"[{"function":{"index":0,"name":"f","arguments":{"a":1}}},{"function":{"index":1,"name":"g","arguments":{}}}]"#
+        )
+    }
+
+    @Test(arguments: [
+        // Without arguments; without an index; arguments that are an object; null; white space, a NUL, not UTF-8 when decoded.
+        (#"{"index":0,"function":{"name":"f"}}"#, "{}"), (#"{"id":"","function":{"name":"f","arguments":""}}"#, "{}"),
+        (#"{"function":{"name":"f","arguments":{"a":[1]}}}"#, #"{"a":[1]}"#),
+        (#"{"function":{"name":"f","arguments":null}}"#, "{}"),
+        (#"{"function":{"name":"f","arguments":"null"}}"#, "{}"),
+        (#"{"function":{"name":"f","arguments":" {\n \"a\": 1\n} "}}"#, #"{  "a": 1 }"#),
+        (#"{"function":{"name":"f","arguments":"{\"a\":\"\\u0000\"}"}}"#, #"{"a":"\ufffd"}"#),
+    ])
+    func oneCallInOnePiece(piece: String, arguments: String) {
+        #expect(
+            calls(["\"tool_calls\":[\(piece)]"]) == #"[{"function":{"index":0,"name":"f","arguments":\#(arguments)}}]"#)
+    }
+
+    @Test func piecesWithoutAnIndexGoToTheLastCall() {
+        #expect(
+            calls([
+                #""tool_calls":[{"id":"1","function":{"name":"f","arguments":"{"}}]"#,
+                #""tool_calls":[{"function":{"arguments":"}"}}]"#,
+                #""tool_calls":[{"id":"2","function":{"name":"g","arguments":"{}"}}]"#,
+            ])
+                == #"[{"id":"1","function":{"index":0,"name":"f","arguments":{}}},{"id":"2","function":{"index":1,"name":"g","arguments":{}}}]"#
+        )
+    }
+
+    @Test func aFunctionCallIsAToolCall() {
+        #expect(
+            calls(
+                [#""function_call":{"name":"f","arguments":"{"}"#, #""function_call":{"arguments":"}"}"#],
+                finish: "\"function_call\"") == #"[{"function":{"index":0,"name":"f","arguments":{}}}]"#)
+    }
+
+    @Test(arguments: [
+        #"{"index":0,"function":{"name":"f","arguments":"{\"a\":"}}"#,
+        #"{"index":0,"function":{"name":"f","arguments":"{}{}"}}"#,
+        #"{"index":0,"function":{"name":"f","arguments":"[1]"}}"#,
+        #"{"index":0,"function":{"name":"f","arguments":"\"{}\""}}"#, #"{"index":0,"function":{"arguments":"{}"}}"#,
+    ])
+    func aCallThatIsNotWholeIsMalformed(piece: String) {
+        let stream = Stream.chunk("\"tool_calls\":[\(piece)]") + Stream.chunk("", finish: "\"length\"") + Stream.done
+        let decoded = [UInt8].decode(stream)
+        #expect(decoded.error?.code == .malformed)
+        #expect(decoded.lines.isEmpty)
+    }
+
+    @Test func textAndCallsCanCome() {
+        let decoded = [UInt8].decode(
+            Stream.token("Let me see.")
+                + Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]"#)
+                + Stream.chunk("", finish: "\"tool_calls\"") + Stream.usage)
+        #expect(decoded.lines.count == 3)
+        #expect(decoded.lines.first == textLine("Let me see."))
+        #expect(decoded.last == lastLine())
+    }
+}

@@ -38,6 +38,17 @@ extension ModelError {
             self.init(.malformed, "The model server's answer cannot be read: it is not HTTP.", detail: error.message)
         case .reset:
             self.init(.unavailable, "The model server closed the connection before it answered.", detail: error.message)
+        case .tls:
+            self.init(
+                .unavailable,
+                "The model server cannot be reached safely: its certificate, or a file of authorities, must be corrected.",
+                detail: error.message)
+        case .forbiddenAddress:
+            self.init(
+                .unavailable,
+                "The model server is at a link-local address or where clouds keep their metadata: it is asked only if its "
+                    + "description says allow_link_local.",
+                detail: error.message)
         default:
             self.init(.unavailable, "The model server cannot be reached.", detail: error.message)
         }

@@ -68,7 +68,8 @@ extension UpstreamDescription.Kind {
         switch self {
         case .openai:
             OpenAIDialect(isOpenAI: origin.host.hasSuffix(".openai.com") || origin.host.hasSuffix(".azure.com"))
-        case .ollama, .llamastack, .echo: OllamaDialect()
+        case .llamastack: LlamaStackDialect()
+        case .ollama, .echo: OllamaDialect()
         }
     }
 }

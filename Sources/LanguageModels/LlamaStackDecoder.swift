@@ -1,0 +1,125 @@
+import Bytes
+import HTTP
+
+/// Reads an answer of Llama Stack's `/v1/inference/chat-completion`. Confined to its shard.
+final class LlamaStackDecoder: AnswerDecoder {
+    private let limits: GenerationLimits
+    private let lines: AnswerLines
+    private var events: EventDecoder
+    private var calls = LlamaStackToolCalls()
+    /// Pieces of a call have come, and it has not.
+    private var hasUnfinishedCall = false
+    private var hasBegun = false
+    private var isDone = false
+
+    init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
+        self.limits = limits
+        lines = AnswerLines(model: model, now: now)
+        var events = EventLimits()
+        events.line = limits.line
+        events.data = limits.line
+        self.events = EventDecoder(limits: events)
+    }
+
+    /// Never before its last event, which says all.
+    var isWhole: Bool { false }
+
+    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+        lines.beginRead()
+        var index = 0
+        var hasProgressed = false
+        while !isDone, try nextEvent(bytes, from: &index) {
+            hasProgressed = true
+            hasBegun = true
+            guard try read(event: events.data, take) else { return true }
+        }
+        hasProgressed = hasProgressed || events.isInsideEvent
+        hasBegun = hasBegun || hasProgressed
+        return hasProgressed
+    }
+
+    func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+        // The last event may lack the blank line behind it.
+        _ = try read("\n\n".utf8.span, take)
+        guard isDone else { throw .incomplete(hasBegun: hasBegun) }
+    }
+
+    private func nextEvent(_ bytes: Span<UInt8>, from index: inout Int) throws(ModelError) -> Bool {
+        do throws(HTTPError) {
+            return try events.next(bytes, from: &index)
+        } catch {
+            throw .malformed("an event of it is longer than \(limits.line) bytes")
+        }
+    }
+
+    /// Hands on what one event says; whether another one is wanted.
+    private func read(
+        event data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        let event = try Self.event(data)
+        guard event.needsRepair else { return try handOn(event, data, take) }
+        var repaired = ByteBuffer()
+        repaired.append(repairingJSON: data)
+        let bytes = repaired.bytes
+        return try handOn(try Self.event(bytes), bytes, take)
+    }
+
+    private static func event(_ data: Span<UInt8>) throws(ModelError) -> LlamaStackEvent {
+        do throws(JSONError) {
+            return try LlamaStackEvent(data)
+        } catch {
+            throw .malformed("an event of it is not a JSON object", detail: "\(error)")
+        }
+    }
+
+    private func handOn(
+        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        guard !event.isError else { throw ModelError(llamaStackEvent: data) }
+        guard !event.isForeign else { throw .malformed("it is not text alone, and a conversation holds nothing else") }
+        if let call = event.call {
+            try gather(call, of: data)
+        }
+        if let text = event.text, !text.range.isEmpty,
+            !lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take)
+        {
+            return false
+        }
+        return event.isComplete ? try end(event, data, take) : true
+    }
+
+    private func gather(_ call: LlamaStackEvent.CallState, of data: Span<UInt8>) throws(ModelError) {
+        switch call {
+        case .unfinished:
+            hasUnfinishedCall = true
+        case .whole(let range):
+            hasUnfinishedCall = false
+            do throws(JSONError) {
+                try calls.append(data.extracting(range))
+            } catch {
+                throw .malformed("a tool call of it has no name, or arguments that are no object")
+            }
+            guard calls.size <= limits.answer else { throw .answerTooLarge(limits) }
+        case .failed:
+            throw .malformed("the model server could not read a tool call of it")
+        }
+    }
+
+    private func end(
+        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        guard !hasUnfinishedCall else { throw .malformed("a tool call of it is not finished") }
+        if let array = calls.array {
+            let none = "".utf8.span
+            guard lines.take(text: none, thinking: none, toolCalls: array.span, logprobs: none, take) else {
+                return false
+            }
+        }
+        isDone = true
+        return lines.take(
+            AnswerEnd(
+                doneReason: event.isCut ? "length" : "stop", promptTokens: event.promptTokens,
+                answerTokens: event.answerTokens),
+            take)
+    }
+}

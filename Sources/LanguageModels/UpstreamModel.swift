@@ -11,6 +11,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     public let fields: Fields
     let client: HTTPClient
     private let shard: Shard
+    private let kind: UpstreamDescription.Kind
     private let dialect: any Dialect
     private let limits: GenerationLimits
     private let now: @Sendable () -> Int64
@@ -31,6 +32,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         self.origin = origin
         self.now = now
         limits = description.limits
+        kind = description.kind
         dialect = description.kind.dialect(at: origin)
         var fields: Fields = [.contentType: "application/json"]
         for field in description.fields {
@@ -58,8 +60,10 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         return generation
     }
 
-    /// Asks for its models.
-    public func listModels() async throws(ModelError) -> [ModelDescription] { [] }
+    /// Asks for its models, for two seconds at most; must be called on the shard. Cancelling the task ends it at once.
+    public func listModels() async throws(ModelError) -> [ModelDescription] {
+        try await ModelCatalogue(kind: kind, origin: origin, fields: fields, client: client, shard: shard).models()
+    }
 }
 
 extension UpstreamDescription.Kind {

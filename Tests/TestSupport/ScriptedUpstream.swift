@@ -19,14 +19,16 @@ public final class ScriptedUpstream: Sendable {
     public let port: Int
     private let listener: BoundPort
     private let behaviour: Behaviour
+    private let probing: Behaviour?
     private let state = Monitor(State())
     private let stopped = Gate()
 
-    /// Listens, and asks `behaviour` for the steps of each request.
-    public init(_ behaviour: @escaping Behaviour) throws {
+    /// Listens, and asks `behaviour` for the steps of each request, and `probing` for those of the others, if it is given.
+    public init(probing: Behaviour? = nil, _ behaviour: @escaping Behaviour) throws {
         listener = try BoundPort(backlog: 1024)
         port = listener.port
         self.behaviour = behaviour
+        self.probing = probing
         startThread { [listener, stopped, weak self] in
             while waitForAny([(listener.descriptor, Int16(POLLIN)), (stopped.descriptor, Int16(POLLIN))], upTo: 3600)
                 == 0
@@ -119,7 +121,7 @@ public final class ScriptedUpstream: Sendable {
                 if isProbe { state.probes.append(request) } else { state.requests.append(request) }
                 return request
             }
-            let goesOn = play(isProbe ? probeAnswer(request) : behaviour(request), on: connection)
+            let goesOn = play(isProbe ? (probing ?? probeAnswer)(request) : behaviour(request), on: connection)
             if !isProbe { _ = state.withLock { $0.finished.insert(request.number) } }
             guard goesOn else { break }
         }

@@ -51,12 +51,18 @@ public final class Application: Sendable {
             let lease = ProcessLease(id: ReplyID(using: &random))
             let turns = TurnBoard(limits: RelayLimits(configuration))
             let directory = ReplyDirectory()
+            let estimates = TokenEstimates { choice, receipt in
+                log.event(
+                    .warning, "model server cut the prompt", .upstream(choice.upstream.description.name),
+                    .model(choice.model), .count(receipt.promptTokens ?? 0))
+            }
             var services: [ShardServices] = []
             for shard in shards {
                 services.append(
                     ShardServices(
                         shard: shard, configuration: configuration, target: target, turns: turns,
-                        directory: directory, lease: lease, slots: services.first?.slots, log: log))
+                        directory: directory, lease: lease, slots: services.first?.slots, estimates: estimates,
+                        log: log))
             }
             let journal = Journal(
                 services: services.map(\.chat), tick: RelayLimits(configuration).journalTick)

@@ -19,7 +19,7 @@ final class ShardServices: Sendable {
     /// - Parameter slots: the queues of the process; nothing on its first shard, which makes them.
     init(
         shard: Shard, configuration: Configuration, target: ConnectionTarget, turns: TurnBoard,
-        directory: ReplyDirectory, lease: ProcessLease, slots: SlotQueue?, log: Log
+        directory: ReplyDirectory, lease: ProcessLease, slots: SlotQueue?, estimates: TokenEstimates, log: Log
     ) {
         self.shard = shard
         var store = PostgresConfiguration(target: target)
@@ -45,8 +45,8 @@ final class ShardServices: Sendable {
             store: PostgresConversationStore(
                 pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit,
                 keyLifetime: configuration.relay.keyLifetime),
-            upstreams: upstreams.directory, slots: self.slots, limits: RelayLimits(configuration), board: turns,
-            directory: directory, scheduler: scheduler,
+            upstreams: upstreams.directory, slots: self.slots, estimates: estimates,
+            limits: RelayLimits(configuration), board: turns, directory: directory, scheduler: scheduler,
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(using: &generator)

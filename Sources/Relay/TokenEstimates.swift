@@ -32,9 +32,13 @@ public final class TokenEstimates: Sendable {
     }
 
     private let models = Lock<[Model: Knowledge]>([:])
+    private let onCut: @Sendable (UpstreamChoice, ReplyReceipt) -> Void
 
-    /// Makes estimates that know nothing.
-    public init() {}
+    /// Makes estimates that know nothing; `onCut` is told, on any shard, of each answer to a prompt that a server seems to have
+    /// cut by itself.
+    public init(onCut: @escaping @Sendable (UpstreamChoice, ReplyReceipt) -> Void = { _, _ in }) {
+        self.onCut = onCut
+    }
 
     /// The room that a model has: what the client's `options.num_ctx` asks for, what its operator says of it, or what its server
     /// has said.
@@ -70,7 +74,10 @@ public final class TokenEstimates: Sendable {
         receipt.estimatedTokens = receipt.size.tokens(bytesPerToken: known.bytesPerToken)
         receipt.isCutByServer = Self.isCut(
             promptTokens, receipt, known, isWholeCounted: choice.upstream.description.kind != .ollama)
-        guard !receipt.isCutByServer else { return }
+        guard !receipt.isCutByServer else {
+            onCut(choice, receipt)
+            return
+        }
         let measured = receipt.size.bytesPerToken(ofTokens: promptTokens)
         update(choice) { $0.learn(measured) }
     }

@@ -206,7 +206,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     /// What is to be journalled now, if anything.
     func journalEntry(at now: UInt64) -> JournalEntry? {
-        guard case .making = phase, !isBeingJournalled, !isBeginningAgain, content.unjournalled > 0,
+        // What the last line carries belongs to the ending.
+        guard case .making = phase, !isBeingJournalled, !isBeginningAgain, content.visible == content.end,
+            content.unjournalled > 0,
             isUrgent || .nanoseconds(Int64(clamping: now &- begunAt)) >= service.limits.journalAge
         else { return nil }
         isBeingJournalled = true

@@ -113,6 +113,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     func attach(_ subscription: ReplySubscription) {
         audience.insert(subscription)
+        guard audience.queuePlace != nil else { return }
+        // Soon: who subscribes hears nothing before it has its subscription.
+        service.scheduler.run { [self] in audience.tellPlace(to: subscription) }
     }
 
     func detach(_ subscription: ReplySubscription) {
@@ -388,11 +391,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
         return try await service.readWhole(record).text
     }
 
-    /// Waits for a slot of a model server.
-    func waits(at place: QueuePlace) {
-        for subscription in audience.members {
-            subscription.receive(place: place)
-        }
+    /// Waits for a slot of a model server; nothing when it does no longer.
+    func waits(at place: QueuePlace?) {
+        audience.tell(place)
     }
 
     /// Gathers a line's text and hands the line on.

@@ -265,6 +265,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         guard let slots = service.slots, let count = description.slots else { return }
         let ticket = SlotTicket(upstream: description.name, slots: count, reply: reply.id, appID: reply.turn.appID)
         self.ticket = ticket
+        defer { reply.waits(at: nil) }
         do throws(RelayError) {
             try await slots.take(ticket, on: service.scheduler) { [weak self] place in self?.reply.waits(at: place) }
         } catch {

@@ -15,13 +15,15 @@ struct ChatRoute: Sendable {
             let service = services[request].chat
             var chat = try decode(request, responder)
             chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
+            let form = ReplyForm(
+                stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
             let key = try request.idempotencyKey()
             // From the return of accept on the prompt is committed.
             switch try await service.accept(chat, key: key) {
             case .started(let reply):
-                await sender.run(reply, isWhole: !chat.stream, to: responder)
+                await sender.run(reply, as: form, to: responder)
             case .known(let reply):
-                await sender.send(reply, isWhole: !chat.stream, by: service, to: responder)
+                await sender.send(reply, as: form, by: service, to: responder)
             }
         } catch {
             responder.refuse(error)

@@ -11,14 +11,17 @@ final class EventStreamReader: ReplyReader {
     private let stream: ResponseStream
     private let responder: Responder
     private let model: String
+    /// Whether places in a queue are told as events, too.
+    private let tellsQueue: Bool
     private let unsentLimit: Int
     private var isFull = false
     private var subscription: ReplySubscription?
 
-    init(_ stream: ResponseStream, responder: Responder, model: String, unsentLimit: Int) {
+    init(_ stream: ResponseStream, responder: Responder, model: String, tellsQueue: Bool, unsentLimit: Int) {
         self.stream = stream
         self.responder = responder
         self.model = model
+        self.tellsQueue = tellsQueue
         self.unsentLimit = unsentLimit
     }
 
@@ -56,7 +59,16 @@ final class EventStreamReader: ReplyReader {
     }
 
     func wait(at place: QueuePlace) {
-        stream.write { EventEncoder.append(comment: "queued", to: &$0) }
+        // Somebody who takes nothing need not know.
+        guard !isFull else { return }
+        let comment = "queued, position \(place.position) of \(place.length)"
+        stream.write { EventEncoder.append(comment: comment, to: &$0) }
+        guard tellsQueue else { return }
+        var data = ByteBuffer()
+        OllamaAnswer(model: model).appendPlace(
+            place.position, of: place.length, at: WallClock.nanoseconds(), upstream: place.upstream, to: &data)
+        // Without an id: a client that comes back is told anew.
+        stream.write { EventEncoder.append(name: .queue, data: data.bytes, to: &$0) }
     }
 
     func reset(to position: ReplyPosition) {

@@ -14,6 +14,7 @@ struct ReplyRoute: Sendable {
         do throws(RelayError) {
             let service = services[request].chat
             let position = try request.lastPosition()
+            let tellsQueue = try request.queueEvents(unless: nil)
             let reply = try await find(request, responder)
             guard !request.wantsJSON else {
                 let page = try await service.readWhole(reply)
@@ -33,7 +34,9 @@ struct ReplyRoute: Sendable {
             guard responder.isWaiting else { return }
             var start = position ?? ReplyPosition(attempt: reply.attempt)
             start.isEnd = false
-            sender.resume(reply, to: responder) { service.subscribe($0, to: reply, from: start) }
+            sender.resume(reply, tellsQueue: tellsQueue, to: responder) {
+                service.subscribe($0, to: reply, from: start)
+            }
         } catch {
             responder.refuse(error)
         }
@@ -54,10 +57,12 @@ struct ReplyRoute: Sendable {
         do throws(RelayError) {
             let wish = try decode(request)
             let policy = try request.disconnectPolicy(unless: wish.onDisconnect)
+            let form = ReplyForm(
+                stream: wish.stream, tellsQueue: try request.queueEvents(unless: wish.queueEvents))
             let old = try await find(request, responder)
             let reply = try await services[request].chat.regenerate(
                 old, model: wish.model, onDisconnect: policy, onInterrupt: wish.onInterrupt)
-            await sender.run(reply, isWhole: !wish.stream, to: responder)
+            await sender.run(reply, as: form, to: responder)
         } catch {
             responder.refuse(error)
         }

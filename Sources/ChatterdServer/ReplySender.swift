@@ -2,6 +2,18 @@ import HTTP
 import HTTPServer
 import Relay
 
+/// What a client is sent of a reply.
+enum ReplyForm: Sendable {
+    /// One object, when it is complete.
+    case whole
+    /// Events, with its places in the queue of a model server among them if the client wants that.
+    case events(tellsQueue: Bool)
+
+    init(stream: Bool, tellsQueue: Bool) {
+        self = stream ? .events(tellsQueue: tellsQueue) : .whole
+    }
+}
+
 /// How replies go out: as a stream of events, or whole.
 struct ReplySender: Sendable {
     private let keepAlive: Duration
@@ -13,29 +25,27 @@ struct ReplySender: Sendable {
     }
 
     /// Runs a reply, and answers with it.
-    ///
-    /// - Parameter isWhole: whether it is sent as one object when it is complete.
-    func run(_ reply: Reply, isWhole: Bool, to responder: Responder) async {
-        let whole = begin(reply.id, model: reply.model, isWhole: isWhole, to: responder) { reply.subscribe($0) }
+    func run(_ reply: Reply, as form: ReplyForm, to responder: Responder) async {
+        let whole = begin(reply.id, model: reply.model, as: form, to: responder) { reply.subscribe($0) }
         await reply.run()
         await whole?.ended()
     }
 
     /// Answers with a reply that is made elsewhere, or is over.
-    func send(_ reply: ReplyRecord, isWhole: Bool, by service: ChatService, to responder: Responder) async {
-        let whole = begin(reply.id, model: reply.model, isWhole: isWhole, to: responder) {
+    func send(_ reply: ReplyRecord, as form: ReplyForm, by service: ChatService, to responder: Responder) async {
+        let whole = begin(reply.id, model: reply.model, as: form, to: responder) {
             service.subscribe($0, to: reply, from: ReplyPosition(attempt: reply.attempt))
         }
         await whole?.ended()
     }
 
     private func begin(
-        _ id: ReplyID, model: String, isWhole: Bool, to responder: Responder,
+        _ id: ReplyID, model: String, as form: ReplyForm, to responder: Responder,
         subscribe: (any ReplyReader) -> ReplySubscription
     ) -> WholeAnswerReader? {
-        guard isWhole else {
+        if case .events(let tellsQueue) = form {
             let stream = responder.stream(.ok, fields: Self.streamFields(for: id))
-            follow(stream, model: model, responder: responder, subscribe: subscribe)
+            follow(stream, model: model, tellsQueue: tellsQueue, responder: responder, subscribe: subscribe)
             return nil
         }
         let reader = WholeAnswerReader(responder, model: model, location: Self.location(of: id))
@@ -45,18 +55,20 @@ struct ReplySender: Sendable {
 
     /// Answers with the events of a reply to a reader that may come back for more.
     func resume(
-        _ reply: ReplyRecord, to responder: Responder, subscribe: (any ReplyReader) -> ReplySubscription
+        _ reply: ReplyRecord, tellsQueue: Bool, to responder: Responder,
+        subscribe: (any ReplyReader) -> ReplySubscription
     ) {
         let stream = responder.stream(.ok, fields: Self.streamFields(for: reply.id))
         stream.write { EventEncoder.append(retry: 1000, to: &$0) }
-        follow(stream, model: reply.model, responder: responder, subscribe: subscribe)
+        follow(stream, model: reply.model, tellsQueue: tellsQueue, responder: responder, subscribe: subscribe)
     }
 
     private func follow(
-        _ stream: ResponseStream, model: String, responder: Responder,
+        _ stream: ResponseStream, model: String, tellsQueue: Bool, responder: Responder,
         subscribe: (any ReplyReader) -> ReplySubscription
     ) {
-        let reader = EventStreamReader(stream, responder: responder, model: model, unsentLimit: unsentLimit)
+        let reader = EventStreamReader(
+            stream, responder: responder, model: model, tellsQueue: tellsQueue, unsentLimit: unsentLimit)
         reader.follow(subscribe(reader), keepAlive: keepAlive)
     }
 

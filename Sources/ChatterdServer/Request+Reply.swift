@@ -16,6 +16,16 @@ extension Request {
         return policy
     }
 
+    /// Whether the body says that places in a queue are to be told as events, or else the `Queue-Events` field.
+    func queueEvents(unless said: Bool?) throws(RelayError) -> Bool {
+        if let said { return said }
+        switch fields[.queueEvents] {
+        case nil, "0": return false
+        case "1": return true
+        default: throw RelayError(.invalidRequest, "Queue-Events must be 0 or 1.")
+        }
+    }
+
     /// The client's name for this request, with the digest of its body.
     func idempotencyKey() throws(RelayError) -> IdempotencyKey? {
         let values = fields.values(of: .idempotencyKey)

@@ -15,6 +15,8 @@ public struct EventName: Sendable, Hashable {
 
     /// `error`
     public static let error = EventName(known: "error")
+    /// `queue`
+    public static let queue = EventName(known: "queue")
     /// `reset`
     public static let reset = EventName(known: "reset")
 }

@@ -59,6 +59,8 @@ public struct FieldName: Sendable, Hashable {
     public static let onDisconnect = FieldName(lowercase: "on-disconnect")
     /// `origin`
     public static let origin = FieldName(lowercase: "origin")
+    /// `queue-events`
+    public static let queueEvents = FieldName(lowercase: "queue-events")
     /// `retry-after`
     public static let retryAfter = FieldName(lowercase: "retry-after")
     /// `server`

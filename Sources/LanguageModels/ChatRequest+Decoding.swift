@@ -30,6 +30,9 @@ extension ChatRequest {
         if let range = members.onInterrupt {
             onInterrupt = try ChatRequestField("on_interrupt", body.extracting(range)).interruptPolicy()
         }
+        if let range = members.queueEvents {
+            queueEvents = try ChatRequestField("queue_events", body.extracting(range)).boolean()
+        }
         passThrough = try Self.passThrough(members.others, in: body)
     }
 
@@ -112,6 +115,7 @@ private struct ChatRequestMembers {
     var parent: Range<Int>?
     var onDisconnect: Range<Int>?
     var onInterrupt: Range<Int>?
+    var queueEvents: Range<Int>?
     var others: [(key: JSONString, value: Range<Int>)] = []
 
     init(of body: Span<UInt8>) throws(JSONError) {
@@ -141,6 +145,8 @@ private struct ChatRequestMembers {
                 onDisconnect = value
             } else if reader.matches(key, "on_interrupt") {
                 onInterrupt = value
+            } else if reader.matches(key, "queue_events") {
+                queueEvents = value
             } else if let value, others.count <= ChatRequest.maximumPassThrough {
                 others.append((key, value))
             }

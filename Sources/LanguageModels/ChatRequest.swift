@@ -21,6 +21,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// What becomes of the reply when its process dies.
     public var onInterrupt = InterruptPolicy.close
 
+    /// Whether places in the queue of a model server are told as events, too; nothing if the body does not say.
+    public var queueEvents: Bool?
+
     /// The members that are none of ours, for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 

@@ -124,6 +124,22 @@ public struct OllamaAnswer: Sendable {
         )
     }
 
+    /// Appends the data of a `queue` event: where the answer stands in the queue of a model server.
+    ///
+    /// Clients that do not know the event take it for an empty piece of the answer.
+    public func appendPlace(
+        _ position: Int, of length: Int, at nanoseconds: Int64, upstream: String, to buffer: inout ByteBuffer
+    ) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\"},\"done\":false,\"queue\":{\"upstream\":")
+        buffer.append(jsonString: upstream)
+        buffer.append(",\"position\":")
+        buffer.append(decimal: position)
+        buffer.append(",\"length\":")
+        buffer.append(decimal: length)
+        buffer.append("}}")
+    }
+
     func appendOpening(at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         buffer.append(opening)
         buffer.append(rfc3339: nanoseconds)

@@ -14,6 +14,9 @@ public struct RegenerationRequest: Sendable, Equatable {
     /// What becomes of the reply when its process dies.
     public var onInterrupt = InterruptPolicy.close
 
+    /// Whether places in the queue of a model server are told as events, too; nothing if the body does not say.
+    public var queueEvents: Bool?
+
     /// Makes a request for which nothing was said.
     public init() {}
 
@@ -41,6 +44,7 @@ public struct RegenerationRequest: Sendable, Equatable {
         case stream
         case onDisconnect
         case onInterrupt
+        case queueEvents
     }
 
     private mutating func read(_ member: Member?, _ value: Span<UInt8>) throws(ChatRequestError) {
@@ -55,10 +59,12 @@ public struct RegenerationRequest: Sendable, Equatable {
             onDisconnect = isNull ? nil : try ChatRequestField("on_disconnect", value).disconnectPolicy()
         case .onInterrupt:
             onInterrupt = isNull ? .close : try ChatRequestField("on_interrupt", value).interruptPolicy()
+        case .queueEvents:
+            queueEvents = isNull ? nil : try ChatRequestField("queue_events", value).boolean()
         case nil:
             throw ChatRequestError(
                 problem: .unknownMember, field: nil,
-                message: "The body may have model, stream, on_disconnect and on_interrupt only.")
+                message: "The body may have model, stream, on_disconnect, on_interrupt and queue_events only.")
         }
     }
 
@@ -82,6 +88,8 @@ public struct RegenerationRequest: Sendable, Equatable {
                 member = .onDisconnect
             } else if reader.matches(key, "on_interrupt") {
                 member = .onInterrupt
+            } else if reader.matches(key, "queue_events") {
+                member = .queueEvents
             }
             let value = try reader.skipValue()
             // One foreign member says it all, however many there are.

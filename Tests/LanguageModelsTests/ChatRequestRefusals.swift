@@ -140,4 +140,7 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(
         .request(adding: #","on_interrupt":"again""#), .unknownValue, "on_interrupt",
         #"on_interrupt must be "close" or "regenerate"."#),
+    .init(
+        .request(adding: #","queue_events":"1""#), .wrongType, "queue_events",
+        "queue_events must be true or false, not a string."),
 ]

@@ -51,6 +51,17 @@ struct ChatRequestTests {
 
     @Test(
         arguments: [
+            ("", nil), (#","queue_events":null"#, nil), (#","queue_events":true"#, true),
+            (#","queue_events":false"#, false),
+        ] as [(String, Bool?)])
+    func placesInAQueueAreToldAsEventsToWhoWantsThem(_ member: String, _ expected: Bool?) throws {
+        let request = try ChatRequest(json: .request(adding: member))
+        #expect(request.queueEvents == expected)
+        #expect(request.passThrough.isEmpty)
+    }
+
+    @Test(
+        arguments: [
             ("", nil), (#","parent":null"#, nil), (#","parent":"start""#, "start"),
             (#","parent":"3ba4cc87-d4a4-4eb1-9d35-12b019e508c8""#, "3ba4cc87-d4a4-4eb1-9d35-12b019e508c8"),
         ] as [(String, String?)])

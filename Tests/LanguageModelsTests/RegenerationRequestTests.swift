@@ -8,7 +8,8 @@ struct RegenerationRequestTests {
     }
 
     @Test(arguments: [
-        "", "{}", " {\n} ", #"{"model":null,"stream":null,"on_disconnect":null,"on_interrupt":null}"#,
+        "", "{}", " {\n} ",
+        #"{"model":null,"stream":null,"on_disconnect":null,"on_interrupt":null,"queue_events":null}"#,
         #"{"stream":false,"stream":true}"#,
     ])
     func nothingNeedBeSaid(_ json: String) throws {
@@ -21,7 +22,9 @@ struct RegenerationRequestTests {
         expected.stream = false
         expected.onDisconnect = .cancel(after: .seconds(5))
         expected.onInterrupt = .regenerate
-        let json = #"{"m\u006fdel":"other","stream":false,"on_disconnect":5,"on_interrupt":"regenerate"}"#
+        expected.queueEvents = true
+        let json =
+            #"{"m\u006fdel":"other","stream":false,"on_disconnect":5,"on_interrupt":"regenerate","queue_events":true}"#
         #expect(try decode(json) == expected)
     }
 
@@ -31,6 +34,7 @@ struct RegenerationRequestTests {
             (#"{"model":""}"#, .empty, "model"), (#"{"model":7}"#, .wrongType, "model"),
             (#"{"stream":1}"#, .wrongType, "stream"), (#"{"on_disconnect":"soon"}"#, .unknownValue, "on_disconnect"),
             (#"{"on_interrupt":"soon"}"#, .unknownValue, "on_interrupt"),
+            (#"{"queue_events":1}"#, .wrongType, "queue_events"),
             (#"{"options":{},"appID":"a"}"#, .unknownMember, nil),
             (#"{"model":"m","messages":[]}"#, .unknownMember, nil),
         ] as [(String, ChatRequestError.Problem, String?)])

@@ -23,7 +23,8 @@ class Act:
     window: int = 0  # tokens that fit; a longer prompt is refused
     empty: bool = False  # a body of no bytes
     body_of_error: bool = False  # 200, and the error's JSON as the whole body
-    comments: int = 0  # comments, or empty deltas, before the first word
+    is_bare: bool = False  # nothing comes before the first word, where the dialect has an empty event there
+    comments: int = 0  # comments, or empty lines, before the first word
     pause: float = 0  # seconds between the head and the first word
     is_late: bool = False  # the pause is before the head
     words: int = TOTAL  # that the call says before something happens

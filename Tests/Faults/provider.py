@@ -181,7 +181,8 @@ class Answer:
         if act.empty:
             call.outcome = "empty"
             return await self._close_body()
-        await say(self._dialect.opening(self._model))
+        if not act.is_bare:
+            await say(self._dialect.opening(self._model))
         if not act.is_late:
             await self._rest(act.pause)
         for _ in range(act.comments):
@@ -222,6 +223,10 @@ class Answer:
                 self._writer.transport.abort()
             case "stall":
                 await self._wait_for_leave()
+            case "comments":
+                while not self._has_left():
+                    await self._say(": still thinking\n\n")
+                    await asyncio.sleep(0.1)
             case "garbage":
                 await self._say(dialect.garbage())
                 return True

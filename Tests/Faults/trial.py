@@ -274,10 +274,10 @@ class Run:
         return shown
 
     def _check_model(self, model: str) -> None:
-        """The name that the server gives itself is not hidden."""
-        said = self._fault.act.model or self.trial.name
-        if model != said:
-            raise Broken(f"the model is said to be {model!r}; its server said {said!r}")
+        """The name in the lines: the server's own where they are the server's, and else the one that was asked for."""
+        said = self._fault.act.model if self.trial.kind == "ollama" else ""
+        if model != (said or self.trial.name):
+            raise Broken(f"the model is said to be {model!r}, and not {said or self.trial.name!r}")
 
     def _hold(self, seal: Seal, mine: Answer, row: dict[str, Any]) -> None:
         """A reader has what is stored, and was told the same end."""
@@ -366,7 +366,7 @@ class Run:
         if answer.ledger.is_error or not Text.read(answer.old_text).is_whole:
             raise Broken(f"the turn {words[:20]!r} with a server in good health: {answer.ledger.final}")
         self._told.append(prompt)
-        told = [[message["content"] for message in call.messages] for call in desk.book if call.messages[-1]["content"] == prompt]
+        told = [[message["content"] or "" for message in call.messages] for call in desk.book if call.messages[-1]["content"] == prompt]
         if told != [self._told]:
             raise Broken(f"the next model was told {told}; it should be once {self._told}")
         self._told.append(answer.old_text)

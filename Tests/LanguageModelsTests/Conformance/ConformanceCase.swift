@@ -69,7 +69,7 @@ struct WrittenCase: Sendable, CustomTestStringConvertible {
 
 /// All servers that are written here.
 let allWriters: [any ServerWriter] =
-    [OllamaWriter(dialect: .v0_32), OllamaWriter(dialect: .v0_11)]
+    [OllamaWriter(dialect: .v0_32), OllamaWriter(dialect: .v0_11), LlamaStackWriter()]
     + OpenAIWriter.Server.allCases.map { OpenAIWriter(server: $0) }
 
 /// The kinds of servers that there are adapters for.

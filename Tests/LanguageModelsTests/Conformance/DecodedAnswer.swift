@@ -38,6 +38,7 @@ private func dialect(of kind: UpstreamDescription.Kind) throws -> any Dialect {
     switch kind {
     case .ollama: return OllamaDialect()
     case .openai: return OpenAIDialect(isOpenAI: false)
-    case .llamastack, .echo: throw TestFailure("no dialect of the kind \(kind.rawValue)")
+    case .llamastack: return LlamaStackDialect()
+    case .echo: throw TestFailure("no dialect of the kind \(kind.rawValue)")
     }
 }

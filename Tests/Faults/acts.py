@@ -31,6 +31,7 @@ class Act:
     then: str = "end"  # what happens there, see `Provider._then`
     twice: int | None = None  # place of a word that is sent twice
     model: str = ""  # another name than the one that was asked for
+    thoughts: int = 0  # words that are thought aloud before the first word
     is_tool: bool = False  # a tool call in place of words
     forgets: bool = False  # a text to go on from is passed over: the answer begins from the start
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from acts import GOOD, Act
@@ -36,10 +37,12 @@ class Fault:
     alone: str = "safe"  # the score of one server that does not; nothing: not tried
     alone_plan: str = REPEATED
     other: tuple[Act, ...] = (GOOD,)  # what the second server does
-    recovers: bool = False  # the first server does better at the next call, in all forms
     is_refused: bool = False  # nobody listens there at all
     kinds: tuple[str, ...] = ("openai", "ollama")
+    is_mixed: bool = False  # the second server is of the other kind
     limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
+    later: tuple[Act, ...] = ()  # what the first server does at its further calls, in all forms
+    is_drawn: bool = False  # nothing is expected but that no promise is broken
     turns: int = 0  # long turns before the one that matters
     is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
     has_tool: bool = False  # the answer is a tool call
@@ -98,6 +101,8 @@ CATALOGUE = (
     Fault("error as the first event", Act(words=0, then="error", says="scripted failure"), "upstream_error"),
     # Broken in the middle.
     middle("cut behind words, gone on", "cut", "upstream_incomplete", "prefill"),
+    middle("gone on by another kind", "cut", "upstream_incomplete", "prefill", is_mixed=True),
+    middle("anew by another kind", "cut", "upstream_incomplete", "none", is_mixed=True),
     middle("cut behind words, anew", "cut", "upstream_incomplete", "none"),
     middle("cut in a word, gone on", "cut in a line", "upstream_incomplete", "continue_final_message"),
     middle("reset behind words", "reset", "upstream_incomplete", "prefill"),
@@ -116,10 +121,32 @@ CATALOGUE = (
     Fault("both fail once", Act(status=500, says="scripted failure"), "upstream_error", other=(Act(status=503, says="scripted"), GOOD),
           plan="p1,s1,p2,s2", again="", alone=""),
     middle("goes on from the start", "cut", "upstream_incomplete", "prefill", other=(Act(forgets=True),), again="", alone="",
-           recovers=True, plan="p1,s1,p2"),
+           later=(GOOD,), plan="p1,s1,p2"),
     # Strange, and no fault that anybody could tell.
     Fault("a word sent twice", Act(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("the end sent twice", Act(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("another model's name", Act(model="another-model"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
           alone_plan=NO_MORE),
 )
+
+
+def drawn(seed: int, number: int) -> Fault:
+    """A course of events that nobody thought of: two servers, each with a few acts drawn from all there are."""
+    chance = random.Random(f"{seed}/{number}")
+    refusals = [fault.act for fault in CATALOGUE if fault.act.status != 200 or fault.act.page or fault.act.body_of_error]
+    breaks = ("cut", "cut in a line", "reset", "stall", "garbage", "error", "error, then end", "clean end")
+
+    def act(is_last: bool) -> Act:
+        if is_last and chance.random() < 0.5:
+            return Act(thoughts=chance.choice((0, 0, 5)))
+        if chance.random() < 0.4:
+            return chance.choice(refusals + [Act(hangs_up=True), Act(silent=True), Act(empty=True)])
+        return Act(
+            words=chance.choice((0, 1, 2, 3, 5, 13, 30)), then=chance.choice(breaks), says="scripted failure",
+            thoughts=chance.choice((0, 0, 0, 5)), forgets=chance.random() < 0.2)
+
+    first, second = ([act(False)] * chance.randint(0, 2) + [act(False), act(True)] for _ in range(2))
+    limits = (("first_byte_timeout", "2s"), ("silence_timeout", "2s"))
+    return Fault(
+        f"drawn {number}", first[0], plan=r".*", again="", alone="", later=tuple(first[1:]), other=tuple(second),
+        continuation=chance.choice(("none", "prefill", "prefill")), limits=limits, is_mixed=chance.random() < 0.5, is_drawn=True)

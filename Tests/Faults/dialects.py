@@ -38,6 +38,10 @@ class Ollama:
         """A word."""
         return self._line(model, {"content": text})
 
+    def thought(self, model: str, text: str) -> str:
+        """A word that is thought aloud."""
+        return self._line(model, {"content": "", "thinking": text})
+
     def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
         """The end of a good answer."""
         counts = f'"total_duration":1000,"prompt_eval_count":{prompt},"eval_count":{words}'
@@ -115,6 +119,10 @@ class OpenAI:
     def word(self, model: str, text: str) -> str:
         """A word."""
         return self._event(model, {"content": text})
+
+    def thought(self, model: str, text: str) -> str:
+        """A word that is thought aloud."""
+        return self._event(model, {"reasoning_content": text})
 
     def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
         """The end of a good answer."""

@@ -20,7 +20,7 @@ import traceback
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Chaos"))
 
 from acts import GOOD  # noqa: E402
-from catalogue import CATALOGUE  # noqa: E402
+from catalogue import CATALOGUE, Fault, drawn  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from dialects import DIALECTS  # noqa: E402
 from processes import Server  # noqa: E402
@@ -75,9 +75,12 @@ class Bench:
         self._options, self._scratch = options, scratch
         self._record, self._provider, self._cluster = Record(), Provider(), Cluster(scratch)
         self.trials = [
-            Trial(fault, kind, form) for fault in CATALOGUE for kind in fault.kinds for form in FORMS
+            Trial(fault, kind, form) for fault in self._faults() for kind in fault.kinds for form in FORMS
             if kind in options.kinds and form in options.forms and options.only in fault.name and fault.is_tried(form)]
         self.wrongs: list[str] = []
+
+    def _faults(self) -> list[Fault]:
+        return [*CATALOGUE, *(drawn(self._options.seed, number) for number in range(self._options.drawn))]
 
     async def run(self) -> None:
         """Runs them."""
@@ -177,20 +180,29 @@ class Bench:
     def _sum_up(self, kind: str) -> None:
         faults: dict[str, bool] = {}
         others: collections.Counter[str] = collections.Counter()
+        lots: collections.Counter[str] = collections.Counter()
         well = 0
         for trial in self.trials:
-            if trial.kind != kind:
+            if trial.kind != kind or trial.fault.is_drawn:
                 continue
             if trial.form in ("stream", "whole"):
                 faults[trial.fault.name] = faults.get(trial.fault.name, True) and trial.score == "pass"
             else:
                 others[trial.score] += 1
                 well += trial.is_well
+        for trial in self.trials:
+            if trial.kind == kind and trial.fault.is_drawn:
+                lots[trial.score] += 1
         if faults:
             say(f"kind {kind}: {sum(faults.values())} of {len(faults)} pass")
         if others:
-            scores = ", ".join(f"{others[score]} {score}" for score in reversed(SCORES) if others[score])
-            say(f"kind {kind} with one server alone: {well} of {others.total()} end as they should ({scores})")
+            say(f"kind {kind} with one server alone: {well} of {others.total()} end as they should ({self._told(others)})")
+        if lots:
+            say(f"kind {kind}, drawn from seed {self._options.seed}: {lots.total()} courses of events, {self._told(lots)}")
+
+    @staticmethod
+    def _told(scores: collections.Counter[str]) -> str:
+        return ", ".join(f"{scores[score]} {score}" for score in reversed(SCORES) if scores[score])
 
 
 def main() -> int:
@@ -201,7 +213,11 @@ def main() -> int:
     parser.add_argument("--kind", choices=sorted(DIALECTS))
     parser.add_argument("--form", choices=FORMS)
     parser.add_argument("--only", default="", help="faults whose names hold this")
+    parser.add_argument("--drawn", type=int, help="how many courses of events are drawn at random besides")
+    parser.add_argument("--seed", type=int, default=20261120)
     options = parser.parse_args()
+    if options.drawn is None:
+        options.drawn = 10 if options.short else 100
     options.kinds = [options.kind] if options.kind else ["openai", "ollama"]
     options.forms = [options.form] if options.form else ["stream", "alone"] if options.short else list(FORMS)
     scratch = tempfile.mkdtemp(prefix="faults.")

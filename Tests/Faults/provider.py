@@ -29,6 +29,7 @@ class Call:
     first: int = 0  # place of the first word that it is to say
     lead: str = ""  # said before it
     said_before: Text | None = None  # what it says once more, from the start
+    thoughts: int = 0  # words thought aloud
     outcome: str = "running"
 
     def __str__(self) -> str:
@@ -187,6 +188,9 @@ class Answer:
             await self._rest(act.pause)
         for _ in range(act.comments):
             await say(": still thinking\n\n" if self._dialect.kind == "openai" else self._dialect.word(self._model, ""))
+        for place in range(act.thoughts):
+            await say(self._dialect.thought(self._model, word(place, call.who)))
+            call.thoughts += 1
         if act.is_tool:
             return await self._tool(prompt)
         for place in range(call.first, TOTAL):

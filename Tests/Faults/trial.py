@@ -18,7 +18,7 @@ from provider import Call, Desk, Provider
 from record import Record
 from script import canonical
 from wire import Exchange, Lost
-from words import Text, call_of
+from words import Text, call_of, thoughts_of
 
 FORMS = ("stream", "whole", "again", "alone")
 """Two servers, as a stream and in one piece; one server that does better at the next call, and one that does not."""
@@ -98,7 +98,8 @@ class Trial:
     @property
     def expected(self) -> str:
         """The score that it is to have at least."""
-        return {"again": self.fault.again, "alone": self.fault.alone}.get(self.form, "pass")
+        usual = "safe" if self.fault.is_drawn else "pass"
+        return {"again": self.fault.again, "alone": self.fault.alone}.get(self.form, usual)
 
     @property
     def is_well(self) -> bool:
@@ -109,20 +110,22 @@ class Trial:
         """Its model servers as CHATTERD_UPSTREAMS lists them."""
         fault = self.fault
         good = Act(is_tool=True) if fault.has_tool else GOOD
-        desks = {"p": (fault.act, good) if self.form == "again" or fault.recovers else (fault.act,)}
+        desks = {"p": (fault.act, good) if self.form == "again" else (fault.act, *fault.later)}
         if self.form in ("stream", "whole"):
             desks["s"] = (good,) if fault.has_tool else fault.other
         entries = []
         for priority, (letter, acts) in enumerate(desks.items()):
-            key = f"{CANARY}-{letter}-{self.name}"
+            key, kind = f"{CANARY}-{letter}-{self.name}", self.kind
+            if fault.is_mixed and letter == "s":
+                kind = "ollama" if kind == "openai" else "openai"
             provider.desks[f"{self.name}/{letter}"] = Desk(
-                letter, self.name, DIALECTS[self.kind], acts, fault.continuation, key, self.calls, self.strange)
+                letter, self.name, DIALECTS[kind], acts, fault.continuation, key, self.calls, self.strange)
             port = closed_port if fault.is_refused and letter == "p" else provider.port
             entry: dict[str, object] = {
-                "name": f"{letter}.{self.name}", "kind": self.kind, "key": key, "models": [self.name], "priority": 9 - priority,
-                "url": f"http://127.0.0.1:{port}/{self.name}/{letter}" + ("/v1" if self.kind == "openai" else ""),
+                "name": f"{letter}.{self.name}", "kind": kind, "key": key, "models": [self.name], "priority": 9 - priority,
+                "url": f"http://127.0.0.1:{port}/{self.name}/{letter}" + ("/v1" if kind == "openai" else ""),
                 "continuation": fault.continuation}
-            entries.append(entry | (dict(fault.limits) if letter == "p" else {}))
+            entries.append(entry | (dict(fault.limits) if letter == "p" or fault.is_drawn else {}))
         return entries
 
 
@@ -156,6 +159,7 @@ class Run:
         else:
             score, text, prompt, row = await self._ask_stream()
         self._check_calls()
+        self._check_thoughts(row["thinking"] or "", score == "pass")
         if score == "pass":
             self._told += [prompt, row["message"]]
         elif self._fault.code and not text.startswith(self._fault.code + ":"):
@@ -272,6 +276,14 @@ class Run:
         elif is_whole and not shown.is_whole:
             raise Broken(f"{shown.words} words as a whole answer: …{text[-80:]!r}")
         return shown
+
+    def _check_thoughts(self, text: str, is_whole: bool) -> None:
+        """What was thought aloud was thought by calls that were made, and all of it by the one that made the end."""
+        calls, counts = {call.who: call for call in self.trial.calls}, thoughts_of(text)
+        if counts is None or any(who not in calls or count > calls[who].thoughts for who, count in counts.items()):
+            raise Broken(f"the thoughts are {text!r}")
+        if is_whole and counts.get(self.trial.calls[-1].who, 0) != self.trial.calls[-1].thoughts:
+            raise Broken(f"the last call thought {self.trial.calls[-1].thoughts} words, stored is {text!r}")
 
     def _check_model(self, model: str) -> None:
         """The name in the lines: the server's own where they are the server's, and else the one that was asked for."""

@@ -70,6 +70,22 @@ class Text:
         return not self.fault and self.words == TOTAL
 
 
+def thoughts_of(text: str) -> dict[str, int] | None:
+    """How many words each call has thought aloud, each from its first one on; None when they are not whole or not in order."""
+    counts: dict[str, int] = {}
+    at, last = 0, ""
+    while at < len(text):
+        found = re.compile(r"(\d+)(\D*?)~([a-z]\d+) ").match(text, at)
+        if not found or int(found[1]) != counts.get(found[3], 0) or found[0] != word(int(found[1]), found[3]):
+            return None
+        if last != found[3] and found[3] in counts:
+            return None
+        last = found[3]
+        counts[last] = counts.get(last, 0) + 1
+        at = found.end()
+    return counts
+
+
 def call_of(who: str) -> dict[str, object]:
     """The arguments of the tool call that a call makes."""
     return {"city": CITY, "by": who}

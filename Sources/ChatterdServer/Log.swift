@@ -69,6 +69,11 @@ public final class Log: Sendable {
         self.clock = clock
     }
 
+    /// Blots these texts out of `error` and `detail` fields too from now on.
+    public func conceal(_ secrets: [String]) {
+        encoder.conceal(secrets)
+    }
+
     /// Logs a request that has been answered.
     public func request(_ request: Request) {
         append { buffer, stamp in encoder.append(request, stamp: stamp, to: &buffer) }

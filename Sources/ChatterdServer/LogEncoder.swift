@@ -3,7 +3,8 @@ import Bytes
 /// Turns records into lines of JSON.
 struct LogEncoder: Sendable {
     private let appID: Log.AppID
-    private let secrets: [String]
+    /// Keys may be learned while the process runs.
+    private let secrets: Lock<[String]>
     /// Set per process: appIDs are easily guessed, so a hash that can be computed elsewhere would hide nothing.
     private let salt = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
@@ -13,8 +14,18 @@ struct LogEncoder: Sendable {
 
     init(appID: Log.AppID, secrets: [String]) {
         self.appID = appID
-        // The longest first, as one may be part of another; what is very short would blot out half the log.
-        self.secrets = secrets.filter { $0.utf8.count >= 4 }.sorted { $0.utf8.count > $1.utf8.count }
+        self.secrets = Lock([])
+        conceal(secrets)
+    }
+
+    /// Blots out these texts too from now on.
+    func conceal(_ texts: [String]) {
+        secrets.withLock { secrets in
+            // What is very short would blot out half the log.
+            secrets += Set(texts).filter { $0.utf8.count >= 4 && !secrets.contains($0) }
+            // The longest first, as one may be part of another.
+            secrets.sort { $0.utf8.count > $1.utf8.count }
+        }
     }
 
     func append(_ request: Log.Request, stamp: LogTimestamp, to buffer: inout ByteBuffer) {
@@ -97,7 +108,7 @@ struct LogEncoder: Sendable {
 
     private func withoutSecrets(_ text: String) -> String {
         var text = text
-        for secret in secrets {
+        for secret in secrets.withLock({ $0 }) {
             text.replace(secret, with: "(secret)")
         }
         return text

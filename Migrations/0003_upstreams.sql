@@ -5,13 +5,16 @@ COMMENT ON COLUMN chatts.account IS
     'of a reply: which model server made which part of it, and what it was sent, as JSON text without its braces';
 
 -- The model servers. What comes from a process's environment is written anew at its start; what came through the API stays.
+-- The definition is JSON text, without secrets.
 CREATE TABLE chatterd_upstreams (
     name text PRIMARY KEY,
     definition text NOT NULL,
     origin text NOT NULL CHECK (origin IN ('environment', 'api')),
+    place bigint NOT NULL,
     revision bigint NOT NULL
 );
--- Each change takes the next number: whoever knows the greatest, and how many there are, knows whether something has changed.
+-- Each change takes the next number, one after the other under a lock: whoever knows the greatest, and how many rows there
+-- are, knows whether something has changed.
 CREATE SEQUENCE chatterd_revisions;
 
 -- Replies that wait for a slot of a model server, or hold one. Those with the lowest rank come first: it is as if each

@@ -16,6 +16,7 @@ public final class Application: Sendable {
     private let keeper: Housekeeper
     private let identity: TLSIdentity?
     private let turns: TurnBoard
+    private let registry: UpstreamRegistry
 
     /// The addresses that are listened on: plain HTTP first.
     public var addresses: [SocketAddress] { server.boundAddresses }
@@ -69,26 +70,33 @@ public final class Application: Sendable {
             for service in services {
                 service.chat.journal = journal
             }
+            let registry = UpstreamRegistry(configuration.upstreams, pool: services[0].pool, log: log) {
+                [services] list in
+                for service in services {
+                    service.shard.run { service.upstreams.take(list) }
+                }
+            }
             let state = ServerState()
             var environment = Environment()
             environment.onExchangeEnd = { log.record($0) }
             server = Server(
                 shards: shards, limits: Limits(configuration),
-                router: Router(services, state: state, configuration: configuration), environment: environment)
+                router: Router(services, registry: registry, state: state, configuration: configuration),
+                environment: environment)
             let keeper = Housekeeper(
                 store: PostgresConversationStore(
                     pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
                 turns: turns, retention: configuration.relay.retention,
-                adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() })
-            let upstreams = UpstreamRegistry.prepare(configuration.upstreams, log: log)
+                adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() },
+                // When it fails the pool has logged why; the next round tries again.
+                look: { try? await registry.look() })
             for service in services {
-                service.shard.run {
-                    service.upstreams.take(upstreams)
-                    service.pool.start()
-                }
+                service.shard.run { service.pool.start() }
             }
+            await registry.start()
             shards[0].run { keeper.start() }
             self.services = services
+            self.registry = registry
             self.state = state
             self.keeper = keeper
             self.turns = turns
@@ -116,8 +124,10 @@ public final class Application: Sendable {
         return address
     }
 
-    /// Reads the certificate of HTTPS again; what is wrong with it is logged, and the one before stays.
-    public func reloadCertificate() {
+    /// Reads again what stands in files: the certificate of HTTPS, and keys and authorities of model servers. What is wrong with
+    /// the certificate is logged, and the one before stays.
+    public func reload() {
+        Task { [registry] in await registry.reload() }
         guard let identity else { return }
         do {
             try identity.reload()

@@ -8,12 +8,17 @@ import Relay
 struct ChatRoute: Sendable {
     let services: [ShardServices]
     let sender: ReplySender
+    /// The model of a prompt that names none; without it, a prompt must.
+    let defaultModel: String?
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             let service = services[request].chat
-            var chat = try decode(request, responder)
+            var chat = try decode(request, responder, requiringModel: defaultModel == nil)
+            if let defaultModel, chat.model.isEmpty {
+                chat.model = defaultModel
+            }
             chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
             let form = ReplyForm(
                 stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
@@ -42,7 +47,7 @@ struct ChatRoute: Sendable {
     }
 
     private func decode(
-        _ request: Request, _ responder: Responder, requiringModel: Bool = true
+        _ request: Request, _ responder: Responder, requiringModel: Bool
     ) throws(RelayError) -> ChatRequest {
         do throws(ChatRequestError) {
             let chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)

@@ -14,14 +14,10 @@ extension Configuration.Upstreams {
         adminToken = Self.adminToken(&reader)
         defaultModel = Self.defaultModel(&reader)
         let directory = reader.path(.keyDirectory)
-        list = []
-        keys = UpstreamKeys(environment: environment, named: [], directory: directory, readFile: readFile)
-        list = Self.list(&reader, defaults: defaults, hasRegistry: adminToken != nil, readFile: readFile)
-        let named = list.compactMap { upstream -> String? in
-            guard case .environment(let name) = upstream.key else { return nil }
-            return name
-        }
-        keys = UpstreamKeys(environment: environment, named: named, directory: directory, readFile: readFile)
+        list = Self.list(
+            &reader, defaults: UpstreamReader.Defaults(connectTimeout: connectTimeout, limits: limits),
+            hasRegistry: adminToken != nil, readFile: readFile)
+        keys = UpstreamKeys(environment: environment, own: list, directory: directory, readFile: readFile)
     }
 
     private static func list(

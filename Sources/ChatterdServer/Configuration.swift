@@ -161,7 +161,7 @@ extension Configuration: CustomStringConvertible {
     /// The texts that no log line may show: keys, and the database's conninfo with the password in it.
     public var secrets: [String] {
         // What cannot be found has no text that could be shown.
-        var secrets = upstreams.list.compactMap { $0.key.flatMap { try? upstreams.keys.find($0).value } }
+        var secrets = upstreams.list.compactMap { (try? upstreams.keys.key(of: $0))?.value }
         if let token = upstreams.adminToken {
             secrets.append(token.value)
         }

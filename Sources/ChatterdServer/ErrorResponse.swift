@@ -10,8 +10,9 @@ extension RelayError.Code {
         switch self {
         case .invalidRequest, .historyTooLarge: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
-        case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused: .conflict
-        case .replyNotFound: .notFound
+        case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused, .upstreamExists: .conflict
+        case .replyNotFound, .upstreamNotFound: .notFound
+        case .unauthorized: .unauthorized
         case .replyNotStored, .internal: .internalServerError
         case .model(let code):
             switch code {

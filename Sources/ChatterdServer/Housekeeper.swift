@@ -24,6 +24,7 @@ final class Housekeeper: @unchecked Sendable {
     private let lease: ProcessLease
     private let turns: TurnBoard
     private let adopt: @Sendable () async -> Void
+    private let look: @Sendable () async -> Void
     private let pool: PostgresPool
     private let shard: Shard
     private let retention: Retention?
@@ -31,6 +32,8 @@ final class Housekeeper: @unchecked Sendable {
     private var round: Task<Void, Never>?
     /// The lease does not wait for a round: that may take longer than the lease holds.
     private var renewal: Task<Void, Never>?
+    /// Nor do changes of the list of model servers.
+    private var glance: Task<Void, Never>?
     /// A round that is on its way goes no further than the piece that it is at.
     private var isEnding = false
     private var count = 0
@@ -43,14 +46,16 @@ final class Housekeeper: @unchecked Sendable {
     ///   - store: a store of its own, on the shard.
     ///   - retention: after what time without an addition a conversation is removed; nothing keeps all.
     ///   - adopt: has `adoptAbandoned` called and the replies made; returns when their turns are on the board.
+    ///   - look: looks whether the list of model servers has changed.
     init(
         store: PostgresConversationStore, turns: TurnBoard, retention: Duration?,
-        adopt: @escaping @Sendable () async -> Void
+        adopt: @escaping @Sendable () async -> Void, look: @escaping @Sendable () async -> Void = {}
     ) {
         self.store = store
         slots = PostgresSlotStore(pool: store.pool, lease: store.lease)
         self.turns = turns
         self.adopt = adopt
+        self.look = look
         lease = store.lease
         pool = store.pool
         shard = store.pool.shard
@@ -69,7 +74,7 @@ final class Housekeeper: @unchecked Sendable {
         await Task(executorPreference: shard) { [self] in
             isEnding = true
             timer = nil
-            for task in [round, renewal] {
+            for task in [round, renewal, glance] {
                 await task?.value
             }
             // The process ends anyway: if this fails the lease runs out by itself.
@@ -102,6 +107,12 @@ final class Housekeeper: @unchecked Sendable {
                 // When something fails the pool has logged why; the next round tries again.
                 _ = try? await runRound()
                 round = nil
+            }
+        }
+        if glance == nil {
+            glance = Task(executorPreference: shard) { [self] in
+                await look()
+                glance = nil
             }
         }
         timer?.set(after: .nanoseconds(ProcessLease.renewal))

@@ -21,7 +21,7 @@ struct PreparedUpstream: Sendable {
     ) throws(UpstreamKeys.Problem) {
         self.description = description
         self.health = health
-        key = try description.key.map { key throws(UpstreamKeys.Problem) in try keys.find(key) }
+        key = try keys.key(of: description)
         do throws(HTTPClientError) {
             origin = try description.kind == .echo ? nil : description.origin()
         } catch {

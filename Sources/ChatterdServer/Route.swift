@@ -14,6 +14,10 @@ enum Route: String, CaseIterable {
     case conversation = "/conversations/:appID"
     case postchatt = "/postchatt"
     case getchatts = "/getchatts"
+    case models = "/models"
+    case upstreams = "/upstreams"
+    case upstream = "/upstreams/:name"
+    case testUpstream = "/upstreams/:name/test"
     case healthz = "/healthz"
     case readyz = "/readyz"
     /// What no path of ours was asked for.
@@ -22,10 +26,13 @@ enum Route: String, CaseIterable {
 
 extension Router {
     /// The table of routes.
-    init(_ services: [ShardServices], state: ServerState, configuration: Configuration) {
+    init(
+        _ services: [ShardServices], registry: UpstreamRegistry, state: ServerState, configuration: Configuration
+    ) {
         self.init()
         let sender = ReplySender(configuration)
-        let chat = ChatRoute(services: services, sender: sender)
+        let chat = ChatRoute(
+            services: services, sender: sender, defaultModel: configuration.upstreams.defaultModel)
         let reply = ReplyRoute(services: services, sender: sender)
         let conversation = ConversationRoute(services: services)
         let board = BoardRoute(services: services)
@@ -41,6 +48,18 @@ extension Router {
         on(.delete, Route.conversation.rawValue, conversation.delete)
         on(.post, Route.postchatt.rawValue, board.post)
         on(.get, Route.getchatts.rawValue, board.list)
+        on(.get, Route.models.rawValue, ModelsRoute(services: services, registry: registry).list)
+        if let token = configuration.upstreams.adminToken {
+            let upstream = UpstreamRoute(
+                services: services, registry: registry, token: AdminToken(token), configuration: configuration.upstreams
+            )
+            on(.get, Route.upstreams.rawValue, upstream.list)
+            on(.post, Route.upstreams.rawValue, upstream.add)
+            on(.get, Route.upstream.rawValue, upstream.show)
+            on(.put, Route.upstream.rawValue, upstream.replace)
+            on(.delete, Route.upstream.rawValue, upstream.remove)
+            on(.post, Route.testUpstream.rawValue, upstream.test)
+        }
         on(.get, Route.identity.rawValue, status.identity)
         on(.get, Route.healthz.rawValue, status.health)
         on(.get, Route.readyz.rawValue, status.readiness)

@@ -60,7 +60,7 @@ struct ServeCommand: Sendable {
             if signal == Self.hasStarted {
                 application = try await started(starting.value, configuration)
             } else if signal == SIGHUP {
-                application?.reloadCertificate()
+                application?.reload()
             } else if let application, stop == nil {
                 log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
                 stop = Task.detached {

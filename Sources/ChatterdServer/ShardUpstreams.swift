@@ -5,6 +5,8 @@ import Relay
 final class ShardUpstreams: @unchecked Sendable {
     /// Which of them are asked for which model.
     let directory = UpstreamDirectory()
+    /// What they say of their models.
+    let survey: ModelSurvey
     /// Where `/llmprompt` goes, if any of them can take it.
     private(set) var generator: Generator?
 
@@ -20,6 +22,7 @@ final class ShardUpstreams: @unchecked Sendable {
     /// Makes one that has none.
     init(_ factory: UpstreamFactory) {
         self.factory = factory
+        survey = ModelSurvey(on: factory.shard)
     }
 
     /// Takes other model servers; those that are the same keep their connections, and replies go on as they began.
@@ -32,6 +35,7 @@ final class ShardUpstreams: @unchecked Sendable {
             return Made(prepared: prepared, upstream: upstream, generator: generator)
         }
         directory.update(made.map(\.upstream))
+        survey.forget()
         let first = directory.upstreams.first { upstream in
             made.contains { $0.upstream === upstream && $0.generator != nil }
         }

@@ -47,7 +47,7 @@ struct UpstreamFields {
     /// Reads an object; `null` counts as absent.
     ///
     /// - Throws: when it is not JSON.
-    init(from reader: inout JSONReader) throws(JSONError) {
+    init(from reader: inout JSONReader, ignoring ignored: Set<String>) throws(JSONError) {
         var found: Set<String> = []
         try reader.beginObject()
         while let key = try reader.nextKey() {
@@ -59,7 +59,7 @@ struct UpstreamFields {
             } else if let name = Name(rawValue: text) {
                 guard kind != .null else { continue }
                 values[name] = Value(kind: kind, text: Self.bytes(reader.bytes, range))
-            } else {
+            } else if !ignored.contains(text) {
                 let names = Name.allCases.map(\.rawValue).joined(separator: ", ")
                 report("\"\(SettingReader.excerpt(text))\" is not a field; there are \(names)")
             }

@@ -8,25 +8,41 @@ struct UpstreamKeys: Sendable {
     }
 
     private let variables: [String: ConfigurationSecret]
+    /// The keys that stand in this process's own configuration, with the model servers that they are for.
+    private let given: [(name: String, url: String, key: ConfigurationSecret)]
     private let readFile: ConfigurationFile.Read
     /// The directory below which a request may name files.
     let directory: String?
 
     /// Keeps those variables of an environment that may hold a key.
-    init(environment: [String: String], named: [String], directory: String?, readFile: @escaping ConfigurationFile.Read)
-    {
-        variables = environment.filter {
-            (Self.isVariableOfKeys($0.key) || named.contains($0.key)) && !$0.value.isEmpty
+    ///
+    /// - Parameter own: the model servers of this process's own configuration.
+    init(
+        environment: [String: String], own: [UpstreamDescription], directory: String?,
+        readFile: @escaping ConfigurationFile.Read
+    ) {
+        var named: Set<String> = []
+        var given: [(name: String, url: String, key: ConfigurationSecret)] = []
+        for upstream in own {
+            switch upstream.key {
+            case .environment(let name): named.insert(name)
+            case .given(let key): given.append((upstream.name, upstream.url, ConfigurationSecret(key)))
+            case .file, nil: break
+            }
         }
-        .mapValues(ConfigurationSecret.init)
+        variables = environment.filter { variable in
+            !variable.value.isEmpty && (Self.isVariableOfKeys(variable.key) || named.contains(variable.key))
+        }.mapValues(ConfigurationSecret.init)
+        self.given = given
         self.directory = directory
         self.readFile = readFile
     }
 
-    /// Finds a key.
-    func find(_ key: UpstreamDescription.Key) throws(Problem) -> ConfigurationSecret {
+    /// Finds the key that a model server wants, if it wants one.
+    func key(of upstream: UpstreamDescription) throws(Problem) -> ConfigurationSecret? {
+        guard let reference = upstream.key else { return nil }
         let secret: ConfigurationSecret
-        switch key {
+        switch reference {
         case .environment(let name):
             guard let value = variables[name] else {
                 throw Problem(message: "the variable \(name) with its key is not set")
@@ -39,8 +55,12 @@ struct UpstreamKeys: Sendable {
             case .success(let text):
                 secret = ConfigurationSecret(Self.trimmed(text))
             }
-        case .given(let text):
-            secret = ConfigurationSecret(text)
+        case .given:
+            // Never to another address than the one that it was given for.
+            guard let known = given.first(where: { $0.name == upstream.name && $0.url == upstream.url }) else {
+                throw Problem(message: "its key stands in another process's CHATTERD_UPSTREAMS only")
+            }
+            secret = known.key
         }
         guard Self.isKey(secret.value) else {
             throw Problem(message: "its key is empty, or not visible ASCII characters")

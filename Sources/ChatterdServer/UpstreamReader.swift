@@ -47,11 +47,16 @@ struct UpstreamReader {
 
     /// Reads an object.
     ///
+    /// - Parameter standardName: the name of one that does not say it.
     /// - Throws: when it is not JSON.
-    init(from reader: inout JSONReader, _ source: Source, defaults: Defaults) throws(JSONError) {
-        fields = try UpstreamFields(from: &reader)
+    init(
+        from reader: inout JSONReader, _ source: Source, defaults: Defaults, name standardName: String? = nil
+    ) throws(JSONError) {
+        // What is shown beside a description may come back with it.
+        let ignored: Set<String> = source == .environment ? [] : ["origin", "problem"]
+        fields = try UpstreamFields(from: &reader, ignoring: ignored)
         self.source = source
-        let name = fields.text(.name, isRequired: true)
+        let name = fields.text(.name, isRequired: standardName == nil) ?? standardName
         self.name = name
         if let name, !Self.isName(name) {
             fields.report(.name, "must be 1 to 64 letters, digits, dots, underscores and hyphens")
@@ -70,6 +75,33 @@ struct UpstreamReader {
         readConnection(&description, defaults)
         readModels(&description)
         self.description = fields.problems.isEmpty ? description : nil
+    }
+
+    /// Reads a text that is one object.
+    ///
+    /// - Throws: when it is not JSON, or no object.
+    init(_ text: [UInt8], _ source: Source, defaults: Defaults, name: String? = nil) throws(JSONError) {
+        try JSONReader.validate(text.span)
+        var reader = JSONReader(text.span)
+        try self.init(from: &reader, source, defaults: defaults, name: name)
+    }
+
+    /// Reads the description in a text.
+    ///
+    /// - Throws: all that is wrong with it.
+    static func description(
+        _ text: [UInt8], _ source: Source, defaults: Defaults
+    ) throws(UpstreamKeys.Problem) -> UpstreamDescription {
+        let reader: UpstreamReader
+        do throws(JSONError) {
+            reader = try UpstreamReader(text, source, defaults: defaults)
+        } catch {
+            throw UpstreamKeys.Problem(message: "its description is not JSON: \(error)")
+        }
+        guard let description = reader.description else {
+            throw UpstreamKeys.Problem(message: reader.problems.joined(separator: "; "))
+        }
+        return description
     }
 
     private mutating func readConnection(_ description: inout UpstreamDescription, _ defaults: Defaults) {

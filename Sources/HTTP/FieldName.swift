@@ -77,6 +77,8 @@ public struct FieldName: Sendable, Hashable {
     public static let userAgent = FieldName(lowercase: "user-agent")
     /// `vary`
     public static let vary = FieldName(lowercase: "vary")
+    /// `www-authenticate`
+    public static let wwwAuthenticate = FieldName(lowercase: "www-authenticate")
     /// `x-accel-buffering`
     public static let xAccelBuffering = FieldName(lowercase: "x-accel-buffering")
     /// `x-content-type-options`

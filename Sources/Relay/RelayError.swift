@@ -28,6 +28,12 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case replyNotComplete
         /// The `Idempotency-Key` came with another body before.
         case idempotencyKeyReused
+        /// The admin token is missing or wrong.
+        case unauthorized
+        /// There is no model server of that name.
+        case upstreamNotFound
+        /// There is a model server of that name already.
+        case upstreamExists
         /// A fault of the relay itself.
         case `internal`
         /// What the model server did.
@@ -48,6 +54,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .replyNotFound: "reply_not_found"
             case .replyNotComplete: "reply_not_complete"
             case .idempotencyKeyReused: "idempotency_key_reused"
+            case .unauthorized: "unauthorized"
+            case .upstreamNotFound: "upstream_not_found"
+            case .upstreamExists: "upstream_exists"
             case .internal: "internal"
             case .model(let code): code.rawValue
             }
@@ -57,7 +66,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
-                .idempotencyKeyReused:
+                .idempotencyKeyReused, .unauthorized, .upstreamNotFound, .upstreamExists:
                 false
             case .model(let code): code.isRetryable
             default: true
@@ -69,7 +78,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             [
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
-                .interrupted, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused, .internal,
+                .interrupted, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
+                .unauthorized, .upstreamNotFound, .upstreamExists, .internal,
             ] + ModelError.Code.allCases.map(Code.model)
         }
     }

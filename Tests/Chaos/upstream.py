@@ -24,19 +24,18 @@ class Call:
 
     token: str
     number: int  # of those for this prompt
-    process: str  # which asked: its slot and how often it was started
     began: float
     messages: list[str] = field(default_factory=list)  # digests
     outcome: str = "running"
     sent: int = 0  # lines
 
     def __str__(self) -> str:
-        return (f"call {self.number} at {self.began:.3f} by {self.process}: {self.outcome} after {self.sent} lines, "
+        return (f"call {self.number} at {self.began:.3f}: {self.outcome} after {self.sent} lines, "
                 f"{len(self.messages)} messages")
 
 
 class Upstream:
-    """POST /api/chat under a path for each process, so that a call tells who made it."""
+    """POST /api/chat, the same for all processes."""
 
     def __init__(self, record: Record) -> None:
         self.calls: dict[str, list[Call]] = collections.defaultdict(list)
@@ -76,7 +75,7 @@ class Upstream:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said))
             await writer.drain()
             return True
-        call, script = self._take(path.split("/")[1], body)
+        call, script = self._take(body)
         try:
             goes_on = await self._answer(call, script, reader, writer)
         except OSError:
@@ -86,19 +85,19 @@ class Upstream:
         self._record.note(script.token, f"upstream: call {call.number} {call.outcome} after {call.sent} lines")
         return goes_on
 
-    def _take(self, process: str, body: bytes) -> tuple[Call, Script]:
+    def _take(self, body: bytes) -> tuple[Call, Script]:
         messages = json.loads(body)["messages"]
         script = Script.parse(messages[-1]["content"]) or Script("?", 0, 0, 0, 1, 0, 0, 0, "fail-status")
         if script.token == "?":
-            self.strange.append(f"{process} asked {body[-300:]!r}")
+            self.strange.append(f"asked {body[-300:]!r}")
         calls = self.calls[script.token]
-        call = Call(script.token, len(calls) + 1, process, self._record.now())
+        call = Call(script.token, len(calls) + 1, self._record.now())
         for message in messages:
             said = message.get("tool_calls", [])
             call.messages.append(digest(message["role"], message.get("content", ""), canonical_of(said)))
         calls.append(call)
         self._record.count["upstream calls"] += 1
-        self._record.note(script.token, f"upstream: call {call.number} by {process}, {len(messages)} messages")
+        self._record.note(script.token, f"upstream: call {call.number}, {len(messages)} messages")
         return call, script
 
     async def _answer(

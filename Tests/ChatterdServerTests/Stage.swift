@@ -16,11 +16,11 @@ final class Stage: Sendable {
     /// Starts the program; several stages may share one database.
     init(
         upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
-        database: String? = nil
+        database: String? = nil, variables others: [String: String] = [:]
     ) throws {
         let cluster = try cluster ?? PrivateCluster.shared()
         let conninfo = try database ?? cluster.makeDatabase()
-        let variables = Stage.environment(upstream: upstream, database: conninfo, environment)
+        let variables = Stage.environment(upstream: upstream, database: conninfo, environment).merging(others) { $1 }
         self.cluster = cluster
         self.database = conninfo
         let configuration = try Configuration(environment: variables)

@@ -1,0 +1,47 @@
+import Bytes
+import LanguageModels
+import Postgres
+
+/// A model server of the list, and whether this process can ask it.
+struct UpstreamEntry: Sendable {
+    /// Where it came from.
+    enum Origin: String, Sendable {
+        /// The environment of a process.
+        case environment
+        /// A request.
+        case api
+        /// This process alone: the built-in model.
+        case builtIn = "built-in"
+    }
+
+    let name: String
+    /// The JSON form, without secrets.
+    let document: [UInt8]
+    let origin: Origin
+    let revision: Int
+    /// What it speaks; nothing when its description cannot be read.
+    let kind: UpstreamDescription.Kind?
+    /// What this process asks it with, or why it cannot.
+    let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
+
+    /// What this process asks it with.
+    var prepared: PreparedUpstream? { try? outcome.get() }
+
+    /// Why this process cannot ask it.
+    var problem: String? {
+        guard case .failure(let problem) = outcome else { return nil }
+        return problem.message
+    }
+
+    /// Appends the JSON form with what there is to know beside it.
+    func append(to buffer: inout ByteBuffer) {
+        buffer.append(document.span.extracting(droppingLast: 1))
+        buffer.append(",\"origin\":")
+        buffer.append(jsonString: origin.rawValue)
+        if let problem {
+            buffer.append(",\"problem\":")
+            buffer.append(jsonString: problem)
+        }
+        buffer.append("}")
+    }
+}

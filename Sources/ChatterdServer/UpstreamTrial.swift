@@ -1,0 +1,93 @@
+import Bytes
+import HTTPServer
+import LanguageModels
+import Relay
+import Sockets
+
+/// A trial of a model server: its models, and one token of one of them. Confined to its shard.
+final class UpstreamTrial: @unchecked Sendable {
+    /// What came of it.
+    struct Outcome: Sendable {
+        var models: [ModelDescription] = []
+        /// The model that was asked, and what it said.
+        var model: String?
+        var reply: String?
+        /// What is wrong, in words.
+        var problem: String?
+    }
+
+    /// How long an answer is waited for: the model may have to be loaded.
+    private static let patience = Duration.seconds(60)
+
+    private var text = ByteBuffer()
+    private var generation: (any Generation)?
+    private var ended: CheckedContinuation<ModelError?, Never>?
+
+    /// Tries a model server.
+    ///
+    /// - Parameter model: the model to ask; nothing for the first one that it is asked for, or has.
+    static func run(_ upstream: Upstream, model: String?, on shard: Shard) async -> Outcome {
+        var outcome = Outcome()
+        let listing = await ModelSurvey.ask(upstream)
+        switch listing.models {
+        case .success(let models): outcome.models = models
+        case .failure(let error):
+            outcome.problem = "It does not list its models. \(words(error))"
+            return outcome
+        }
+        let name = model ?? upstream.description.models.first ?? outcome.models.first?.name
+        guard let name else {
+            outcome.problem = "It has no models."
+            return outcome
+        }
+        outcome.model = name
+        let trial = UpstreamTrial()
+        let error = await trial.ask(upstream, upstream.description.aliases[name] ?? name, on: shard)
+        outcome.reply = String(decoding: trial.text.array, as: UTF8.self)
+        outcome.problem = error.map { "The model \(name) does not answer. \(words($0))" }
+        return outcome
+    }
+
+    private static func words(_ error: ModelError) -> String {
+        error.detail.isEmpty ? error.message : "\(error.message) (\(error.detail))"
+    }
+
+    private func ask(_ upstream: Upstream, _ model: String, on shard: Shard) async -> ModelError? {
+        var messages = EncodedMessages()
+        messages.append(ModelMessage(role: "user", content: "Hello"))
+        var request = GenerationRequest(
+            model: model, messages: messages,
+            passThrough: upstream.description.merged(into: [
+                RawMember(key: "options", value: Array("{\"num_predict\":1}".utf8))
+            ]))
+        request.contextLength = nil
+        let timer = DeadlineTimer(on: shard) { [self] in
+            generation?.cancel()
+            end(ModelError(.firstByteTimeout, "It took longer than \(Self.patience)."))
+        }
+        timer.set(after: Self.patience)
+        let error = await withCheckedContinuation { ended in
+            self.ended = ended
+            generation = upstream.model.generate(request, to: self)
+        }
+        timer.cancel()
+        return error
+    }
+
+    private func end(_ error: ModelError?) {
+        generation = nil
+        ended.take()?.resume(returning: error)
+    }
+}
+
+extension UpstreamTrial: GenerationConsumer {
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+        // A server that does not take the limit of one token may say a lot.
+        guard text.count < 1_000, let content = fields.content else { return }
+        text.append(decodingJSON: line.extracting(content.range))
+    }
+
+    func generationEnded(_ generation: any Generation, error: ModelError?) {
+        end(error)
+    }
+}

@@ -57,8 +57,8 @@ class Server:
             env=kept | SETTINGS | {"CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": self._conninfo} | self.settings())
 
     def settings(self) -> dict[str, str]:
-        """The settings that only it has: a path at the model server, so that a call tells who made it."""
-        return {"OLLAMA_URL": f"http://127.0.0.1:{self._upstream}/p{self.slot}.{self.kills}"}
+        """The settings of the model servers: the same for all, for the list is that of the database."""
+        return {"OLLAMA_URL": f"http://127.0.0.1:{self._upstream}"}
 
     async def wait_until_ready(self) -> None:
         """Waits until it takes connections."""

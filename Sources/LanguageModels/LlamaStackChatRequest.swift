@@ -40,7 +40,7 @@ struct LlamaStackChatRequest {
             do throws(JSONError) {
                 try body.append(llamaStackTools: member.value.span)
             } catch {
-                throw .llamaStack("tools", "that cannot be read: \(error)")
+                throw .llamaStack("tools", "but a list of functions")
             }
         case "format":
             try append(format: member.value)

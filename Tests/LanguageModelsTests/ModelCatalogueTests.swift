@@ -102,7 +102,11 @@ import Testing
 
     @Test func whatIsServedCountsMoreThanWhatWasTrained() async throws {
         try await blocking {
-            let list = #"{"data":[{"id":"M.gguf","meta":{"n_ctx_train":32768,"n_ctx":4096}}]}"#
+            let list =
+                #"{"models":[{"name":"M.gguf","model":"M.gguf","size":"","tags":[""],"capabilities":["completion"],"#
+                + #""details":{"format":"gguf","families":[""]}}],"object":"list","data":[{"id":"M.gguf","#
+                + #""aliases":["M.gguf"],"tags":[],"object":"model","created":1795206931,"owned_by":"llamacpp","#
+                + #""architecture":{"input_modalities":["text"]},"meta":{"vocab_type":2,"n_ctx":4096,"n_ctx_train":32768}}]}"#
             let (outcome, upstream) = try Self.ask(.openai, ["/v1/models": .plain(200, list)])
             #expect(try outcome.get() == [ModelDescription(name: "M.gguf", contextLength: 4096)])
             #expect(upstream.probes.count == 1)

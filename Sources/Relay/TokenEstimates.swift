@@ -16,12 +16,22 @@ public final class TokenEstimates: Sendable {
     private struct Knowledge {
         var bytesPerToken = ContextWindow.usualBytesPerToken
         var counts = 0
+        /// How often in a row the server has counted all of a prompt most of which it had been sent before.
+        var wholeCounts = 0
         /// What the server said when it refused a prompt.
         var told: Int?
         /// What the server said of its models.
         var listed: Int?
 
         var isMeasured: Bool { counts >= 3 }
+        /// Whether the server counts what it has in a cache as well.
+        var isWholeCounted: Bool { wholeCounts >= 3 }
+
+        /// The tokens that a prompt must have.
+        func least(_ size: PromptSize) -> Int {
+            // As long as nothing was measured: no tokenizer makes longer tokens of any text.
+            isMeasured ? size.fewestTokens(bytesPerToken: bytesPerToken) * 6 / 10 : size.fewestTokens(bytesPerToken: 8)
+        }
 
         mutating func learn(_ measured: Double?) {
             // Outside of these bounds it is no measure of text: a cache was not counted, or more was than was sent.
@@ -72,14 +82,26 @@ public final class TokenEstimates: Sendable {
         receipt.promptTokens = promptTokens
         let known = knowledge(of: choice)
         receipt.estimatedTokens = receipt.size.tokens(bytesPerToken: known.bytesPerToken)
-        receipt.isCutByServer = Self.isCut(
-            promptTokens, receipt, known, isWholeCounted: choice.upstream.description.kind != .ollama)
+        let countsAll = choice.upstream.description.kind != .ollama || known.isWholeCounted
+        let least = known.least(countsAll ? receipt.size : receipt.newest)
+        // No model has a context of so few: they are what was not in the cache.
+        let isLow = promptTokens >= 256 && promptTokens < least
+        receipt.isCutByServer = isLow || receipt.contextLength.map { promptTokens >= $0 } ?? false
         guard !receipt.isCutByServer else {
             onCut(choice, receipt)
             return
         }
         let measured = receipt.size.bytesPerToken(ofTokens: promptTokens)
-        update(choice) { $0.learn(measured) }
+        let all = known.least(receipt.size)
+        let isMostlyOld = known.least(receipt.newest) < all / 2
+        update(choice) {
+            $0.learn(measured)
+            if promptTokens < all {
+                $0.wholeCounts = 0
+            } else if isMostlyOld {
+                $0.wholeCounts += 1
+            }
+        }
     }
 
     /// Learns from a refusal of a prompt as too long what the server has said with it.
@@ -151,22 +173,5 @@ public final class TokenEstimates: Sendable {
         }.first
         guard let asked, asked > 0 else { return min(tokens / 4, 2_048) }
         return min(asked, tokens / 2)
-    }
-
-    /// Whether a server must have left out some of a prompt, to have counted so few tokens.
-    ///
-    /// - Parameter isWholeCounted: whether it counts what it has in a cache as well; some versions of Ollama do not.
-    private static func isCut(
-        _ count: Int, _ receipt: ReplyReceipt, _ known: Knowledge, isWholeCounted: Bool
-    ) -> Bool {
-        if let context = receipt.contextLength, count >= context { return true }
-        // No model has a context of so few: they are what was not in the cache.
-        guard count >= 256 else { return false }
-        let size = isWholeCounted ? receipt.size : receipt.newest
-        guard known.isMeasured else {
-            // No tokenizer makes longer tokens of any text.
-            return count < size.fewestTokens(bytesPerToken: 8)
-        }
-        return count * 10 < size.fewestTokens(bytesPerToken: known.bytesPerToken) * 6
     }
 }

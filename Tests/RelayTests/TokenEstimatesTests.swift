@@ -246,6 +246,27 @@ struct TokenEstimatesTests {
         #expect(receipt.isCutByServer, "a prompt that nobody has seen is in no cache")
     }
 
+    @Test func anOllamaThatCountsItsCacheIsKnownByThat() throws {
+        let estimates = TokenEstimates()
+        let choice = try choice(.ollama)
+        let note = { (bytes: Int, earlier: Int, count: Int) in
+            var receipt = try receipt(bytes: bytes, behind: earlier)
+            estimates.note(count, in: &receipt, of: choice)
+            return receipt.isCutByServer
+        }
+        // A cache that is not counted, twice, and a prompt that was new as a whole say nothing.
+        #expect(try !note(100, 8_000, 2_020))
+        #expect(try !note(100, 60_000, 400))
+        #expect(try !note(8_000, 0, 2_008))
+        #expect(try !note(100, 60_000, 4_096))
+        for _ in 0..<3 {
+            #expect(try !note(100, 8_000, 2_020))
+        }
+        #expect(try note(100, 60_000, 4_096))
+        #expect(try !note(100, 60_000, 12_000))
+        #expect(try !note(100, 60_000, 30), "no context is so short")
+    }
+
     @Test func namesWithoutEndDoNotFillTheMemory() throws {
         let estimates = TokenEstimates()
         for index in 0..<2_500 {

@@ -16,7 +16,7 @@ final class Stage: Sendable {
     /// Starts the program; several stages may share one database.
     init(
         upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
-        database: String? = nil, variables others: [String: String] = [:]
+        database: String? = nil, variables others: [String: String] = [:], log: Log = Log(descriptor: nowhere)
     ) throws {
         let cluster = try cluster ?? PrivateCluster.shared()
         let conninfo = try database ?? cluster.makeDatabase()
@@ -24,7 +24,7 @@ final class Stage: Sendable {
         self.cluster = cluster
         self.database = conninfo
         let configuration = try Configuration(environment: variables)
-        application = try waitFor { try await Application.start(configuration, log: Log(descriptor: nowhere)) }
+        application = try waitFor { try await Application.start(configuration, log: log) }
         port = application.port
     }
 
@@ -108,10 +108,10 @@ func chatBody(
 /// Runs a test's blocking body with a started program, and stops it afterwards.
 func onStage(
     upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
-    _ body: @escaping @Sendable (Stage) throws -> Void
+    log: Log = Log(descriptor: nowhere), _ body: @escaping @Sendable (Stage) throws -> Void
 ) async throws {
     try await onThread {
-        let stage = try Stage(upstream: upstream, environment: environment, cluster: cluster)
+        let stage = try Stage(upstream: upstream, environment: environment, cluster: cluster, log: log)
         do {
             try body(stage)
         } catch {

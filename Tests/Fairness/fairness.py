@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Fairness of the queue in front of a model server with one slot, with three chatterd processes.
+
+Started by script/fairness, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import shutil
+import sys
+import tempfile
+
+from house import House
+from trials import Findings, crowd, death, equals, tidy
+
+
+async def run(options: argparse.Namespace, scratch: str) -> Findings:
+    """Tries all, one after the other."""
+    findings = Findings()
+    house = House(options.program, scratch, options.service)
+    try:
+        await house.start()
+        if options.short:
+            await crowd(house, findings, "branches", 24, 1, is_parallel=True, is_timed=False)
+            await death(house, findings, apps=4, prompts=12, left=6)
+        else:
+            await crowd(house, findings, "turns", 200, 10, is_parallel=False, is_timed=True)
+            await crowd(house, findings, "branches", 200, 10, is_parallel=True, is_timed=True)
+            await equals(house, findings, apps=20, prompts=12)
+            await death(house, findings, apps=6, prompts=24, left=12)
+        await tidy(house, findings)
+        await house.stop()
+        findings.faults += [f"{fault.kind}: {fault.text}" for fault in house.record.violations]
+    finally:
+        # From here on connections break because of us.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        house.abandon()
+    return findings
+
+
+def main() -> int:
+    """Parses the options, tries, and prints the table."""
+    parser = argparse.ArgumentParser(prog="script/fairness")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--service", type=float, help="seconds that an answer takes")
+    options = parser.parse_args()
+    if options.service is None:
+        options.service = 0.05 if options.short else 0.25
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    scratch = tempfile.mkdtemp(prefix="chatterd-fairness.")
+    findings = Findings(faults=["the run did not come to its end"])
+    try:
+        findings = asyncio.run(run(options, scratch))
+    finally:
+        if findings.faults:
+            print(f"logs: {scratch}", file=sys.stderr)
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+    width = max(len(what) for what, _, _ in findings.figures)
+    for what, found, demanded in findings.figures:
+        print(f"{what:<{width}}  {found:>8}  {demanded}")
+    for fault in findings.faults[:20]:
+        print(f"FAULT {fault}")
+    print("fair" if not findings.faults else f"{len(findings.faults)} faults")
+    return 1 if findings.faults else 0
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.exit(main())

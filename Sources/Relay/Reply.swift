@@ -113,9 +113,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     func attach(_ subscription: ReplySubscription) {
         audience.insert(subscription)
-        guard audience.queuePlace != nil else { return }
-        // Soon: who subscribes hears nothing before it has its subscription.
-        service.scheduler.run { [self] in audience.tellPlace(to: subscription) }
+        if let place = audience.queuePlace {
+            subscription.receiveSoon(place: place)
+        }
     }
 
     func detach(_ subscription: ReplySubscription) {
@@ -188,6 +188,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     func memoryPage(from position: ReplyPosition) -> ReplyPage? {
         var page = content.page(from: position)
         page?.ending = ending
+        page?.queuePlace = audience.queuePlace
         return page
     }
 
@@ -393,7 +394,11 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     /// Waits for a slot of a model server; nothing when it does no longer.
     func waits(at place: QueuePlace?) {
-        audience.tell(place)
+        audience.queuePlace = place
+        for subscription in audience.members {
+            if let place { subscription.receive(place: place) }
+        }
+        poke()
     }
 
     /// Gathers a line's text and hands the line on.

@@ -3,7 +3,7 @@ struct ReplyAudience {
     /// All of them. Whoever goes over them may let some go meanwhile; those are not live any more.
     private(set) var members: [ReplySubscription] = []
     /// Where the reply waits for a slot of a model server, if it does.
-    private(set) var queuePlace: QueuePlace?
+    var queuePlace: QueuePlace?
 
     /// Whether nobody is attached.
     var isEmpty: Bool { members.isEmpty }
@@ -13,21 +13,6 @@ struct ReplyAudience {
         precondition(subscription.place == nil, "a subscription was attached twice")
         subscription.place = members.count
         members.append(subscription)
-    }
-
-    /// Tells all where the reply waits; nothing when it does no longer.
-    mutating func tell(_ place: QueuePlace?) {
-        queuePlace = place
-        for member in members {
-            tellPlace(to: member)
-        }
-    }
-
-    /// Tells one where the reply waits, if it does.
-    func tellPlace(to subscription: ReplySubscription) {
-        if let queuePlace {
-            subscription.receive(place: queuePlace)
-        }
     }
 
     /// Lets a subscription go, if it is there.

@@ -101,6 +101,9 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     func attach(_ subscription: ReplySubscription) {
         let start = audience.isEmpty ? subscription.position : position.common(with: subscription.position)
         audience.insert(subscription)
+        if let place = audience.queuePlace {
+            subscription.receiveSoon(place: place)
+        }
         if start != position {
             position = start
             for member in audience.members {
@@ -210,6 +213,12 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
             }
         }
         position = page.end
+        if page.queuePlace != audience.queuePlace {
+            audience.queuePlace = page.queuePlace
+            for member in audience.members {
+                if let place = page.queuePlace { member.receive(place: place) }
+            }
+        }
         var line = ByteBuffer()
         var cursor = page.start
         while !audience.isEmpty, let end = lines.next(in: page, after: cursor, into: &line) {

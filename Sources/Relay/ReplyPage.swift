@@ -11,6 +11,8 @@ public struct ReplyPage: Sendable {
     public var toolCalls: [UInt8]
     /// How the reply ended, when this page reaches its end.
     public var ending: ReplyEnding?
+    /// Where the reply waits for a slot of a model server, if it does and that is known.
+    public var queuePlace: QueuePlace?
 
     /// Makes a page.
     public init(

@@ -152,6 +152,11 @@ public final class ReplySubscription: @unchecked Sendable {
         reader?.wait(at: place)
     }
 
+    /// The same, soon: who subscribes hears nothing before it has its subscription.
+    func receiveSoon(place: QueuePlace) {
+        scheduler.run { [self] in receive(place: place) }
+    }
+
     /// The reply cannot be read on.
     func receive(error: RelayError) {
         guard state == .live else { return }

@@ -1,0 +1,172 @@
+import ChatterdServer
+import Foundation
+import TestSupport
+import Testing
+
+/// Prompts that wait for a slot of their model server, as their clients see it.
+@Suite struct QueueTests {
+    @Test func whoWaitsIsToldItsPlaceAndAnsweredInTurn() async throws {
+        let gate = Gate()
+        let upstream = try Self.gated(gate)
+        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+            let first = try stage.beginChat("a", "one")
+            try upstream.waitForRequests(1)
+            let (second, _) = try stage.begin("b", "two", adding: ",\"queue_events\":true")
+            #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
+            let told = try #require(second.nextEvent())
+            #expect(told.name == "queue" && told.id == nil)
+            let line = object(told.data ?? "")
+            #expect(line["queue"] as? NSDictionary == ["upstream": "one", "position": 1, "length": 1])
+            #expect(line["model"] as? String == "tiny" && line["done"] as? Bool == false)
+            #expect(line["message"] as? NSDictionary == ["role": "assistant", "content": ""])
+            #expect(line["created_at"] is String)
+
+            // An old client, and one that does not want a stream.
+            let third = try stage.beginChat("c", "three")
+            #expect(third.nextEvent()?.comments == ["queued, position 2 of 2"])
+            let whole = try RawClient(port: stage.port)
+            whole.post("/llmchat", json: chatBody("d", "four", stream: false))
+            #expect(second.nextEvent()?.comments.first?.hasPrefix("queued, position 1 of ") == true)
+            #expect(upstream.requests.count == 1)
+
+            gate.open()
+            for client in [first, second, third] {
+                let events = client.readEvents()
+                #expect(client.bodyEnd == .complete)
+                #expect(events.map(\.text).joined() == "Hello")
+                #expect(events.last?.isLast == true && events.last?.name == nil)
+                #expect(!events.contains { $0.id == nil && $0.data != nil && $0.name != "queue" })
+            }
+            #expect((try whole.readResponse().json["message"] as? [String: Any])?["content"] as? String == "Hello")
+            #expect(upstream.requests.map { $0.messages.last?[1] } == ["one", "two", "three", "four"])
+            try eventually("the queue is empty") { try Self.tickets(stage).isEmpty }
+        }
+    }
+
+    @Test func oldClientsTakeAPlaceForNothing() throws {
+        let stream = """
+            : queued, position 3 of 17
+
+            event: queue
+            data: {"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":false,"queue":{"upstream":"one","position":3,"length":17}}
+
+            id: 5
+            data: {"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"Hello"},"done":true}
+
+
+            """
+        let client = SeedClient(Array(stream.utf8))
+        #expect(client.message == "Hello" && client.errMsg.isEmpty && client.violation == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("", "1", true), (",\"queue_events\":false", "1", false), ("", "0", false),
+            (",\"queue_events\":null", "1", true),
+        ])
+    func eventsComeToWhoWantsThem(_ members: String, _ field: String, _ expected: Bool) async throws {
+        let gate = Gate()
+        let upstream = try Self.gated(gate)
+        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+            _ = try stage.beginChat("a", "one")
+            try upstream.waitForRequests(1)
+            let client = try RawClient(port: stage.port)
+            let body = chatBody("b", "two").dropLast() + members + "}"
+            client.post("/llmchat", json: String(body), fields: [("Queue-Events", field)])
+            #expect(try client.readHead().status == 200)
+            #expect(client.nextEvent()?.comments == ["queued, position 1 of 1"])
+            gate.open()
+            #expect(client.readEvents().contains { $0.name == "queue" } == expected)
+        }
+    }
+
+    @Test(arguments: ["2", "true", "1, 1"])
+    func whatIsNoWishForEventsIsRefused(_ field: String) async throws {
+        try await onStage { stage in
+            let answer = try stage.ask("app", "x", fields: [("Queue-Events", field)])
+            #expect(answer.status == 422 && answer.json["code"] as? String == "invalid_request")
+        }
+    }
+
+    @Test func beyondTheLimitPromptsAreRefusedAndNothingIsStored() async throws {
+        let gate = Gate()
+        let upstream = try Self.gated(gate)
+        try await onStage(environment: Self.oneSlot(upstream, "\"queue_limit\":1")) { stage in
+            let first = try stage.beginChat("a", "one")
+            try upstream.waitForRequests(1)
+            let second = try stage.beginChat("b", "two")
+            #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
+            let refused = try stage.chat("c", "three")
+            #expect(refused.status == 503 && refused.json["code"] as? String == "overloaded")
+            #expect(refused["Retry-After"].flatMap { Int($0) }.map { $0 >= 1 } == true)
+            #expect(
+                try stage.cluster.psql("SELECT count(*) FROM chatts WHERE appid = 'c'", database: stage.database)
+                    == [["0"]])
+            gate.open()
+            _ = (first.readEvents(), second.readEvents())
+            Transcript(try stage.chat("c", "three")).check()
+        }
+    }
+
+    @Test func whoIsStoppedWhileItWaitsLeavesTheQueue() async throws {
+        let gate = Gate()
+        let upstream = try Self.gated(gate)
+        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+            let first = try stage.beginChat("a", "one")
+            try upstream.waitForRequests(1)
+            let (second, location) = try stage.begin("b", "two")
+            #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
+            // Somebody who comes later is told the place, too.
+            let reader = try stage.follow(location)
+            #expect(reader.nextEvent()?.comments == ["queued, position 1 of 1"])
+            #expect(try stage.send("DELETE", location).json["state"] as? String == "cancelled")
+            for client in [second, reader] {
+                #expect(client.readEvents().last?.isLast == true)
+            }
+            try eventually("it is out of the queue") { try Self.tickets(stage) == ["a"] }
+            gate.open()
+            _ = first.readEvents()
+            #expect(upstream.requests.count == 1)
+        }
+    }
+
+    @Test func processesShareTheQueue() async throws {
+        let gate = Gate()
+        let upstream = try Self.gated(gate)
+        let settings = Self.oneSlot(upstream)
+        try await onStage(environment: settings) { stage in
+            try prolongLeases(in: stage.database, of: stage.cluster)
+            let other = try Stage(environment: settings, cluster: stage.cluster, database: stage.database)
+            let first = try stage.beginChat("a", "one")
+            try upstream.waitForRequests(1)
+            let second = try other.beginChat("b", "two")
+            #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
+            let third = try stage.beginChat("c", "three")
+            #expect(third.nextEvent()?.comments == ["queued, position 2 of 2"])
+            gate.open()
+            for client in [first, second, third] {
+                #expect(client.readEvents().map(\.text).joined() == "Hello")
+            }
+            #expect(upstream.requests.map { $0.messages.last?[1] } == ["one", "two", "three"])
+            try other.stop()
+        }
+    }
+
+    /// Answers when the gate is open.
+    private static func gated(_ gate: Gate) throws -> ScriptedUpstream {
+        try ScriptedUpstream([
+            .streamHead, .wait(for: gate), .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks,
+        ])
+    }
+
+    private static func oneSlot(_ upstream: ScriptedUpstream, _ members: String = "") -> [Setting: String] {
+        severalServers(UpstreamOfList("one", upstream, "\"slots\":1" + (members.isEmpty ? "" : "," + members)))
+    }
+
+    /// The conversations that have tickets.
+    private static func tickets(_ stage: Stage) throws -> [String] {
+        try stage.cluster.psql("SELECT appid FROM chatterd_queue ORDER BY appid", database: stage.database).map {
+            $0[0]
+        }
+    }
+}

@@ -52,7 +52,7 @@ class Vocabulary:
 
     def cut(self, text, name):
         """The script as tokens that nothing else has."""
-        pieces = re.findall(rb"(?s).{1,3}" if name in CUT_ANYWHERE else rb"\S+\s*", text)
+        pieces = re.findall(rb"(?s).{1,3}" if name in CUT_ANYWHERE else rb"\s*\S+|\s+", text)
         tokens = []
         for piece in pieces:
             token = piece.decode() if name in GOES_ON else "".join(ALPHABET[byte] for byte in piece)

@@ -43,7 +43,7 @@ SCRIPTS = {
     "think": "<think>\nTwo and two are to be added. That is four.\n</think>\n\nThe answer is 4.",
     "json": '{"city": "Oslo", "temp_c": -3.5, "tags": ["cold", "\\u00e6"]}',
     "empty": "",
-    "forever": "la la la, di dum, and round again; ",
+    "forever": "la la la, di dum, and round again;\n",
     # Chosen by `weather` and `both` when the request has tools, and by the answer of a tool.
     "weather": call('{"city": "Oslo", "unit": "celsius"}'),
     "both": call('{"city": "Bergen"}') + "\n" + call('{"city": "Bodø"}'),
@@ -54,6 +54,6 @@ SCRIPTS = {
 WITH_TOOLS, BY_CONDITION = ("weather", "both"), ("hello", "weather", "both", "result")
 # Cut inside of characters, so that the server has to put them together.
 CUT_ANYWHERE = ("unicode", "garbage")
-# Words that are tokens of a prompt as well: an answer of these goes on behind a beginning that the request brings.
+# Its words are tokens of a prompt too: it goes on behind a beginning that the request brings, as other models do.
 GOES_ON = ("count", "story")
 ENDLESS = ("forever",)

@@ -1,4 +1,4 @@
-"""Writes GGUF, the file format of llama.cpp's models, version 3: metadata, then tensors, each at a multiple of 32 bytes."""
+"""Writes GGUF, the format of llama.cpp's models, version 3: metadata, then tensors, each at a multiple of 32 bytes."""
 
 import struct
 

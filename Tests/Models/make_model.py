@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """make_model.py OUT.gguf [--slow]: a small model with known answers, for a real model server.
 
-Its embeddings are one-hot and all of its layers nought, so that its state is the last token, and the output matrix a table
-of which token follows which. Each word of a script is a token that only this script has, and the chat template puts the
-one that begins a script at the prompt's end.
+Its embeddings are one-hot and its layers nought, so that its state is the last token, and the output matrix a table of
+which token follows which. Each word of a script is a token that only this script has, and the chat template puts the one
+that begins a script at the prompt's end.
 """
 
 import argparse

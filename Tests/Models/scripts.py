@@ -22,9 +22,21 @@ STORY = (
     "Nobody asked again.\n"
 )
 
+CODE = """Here:
+
+```python
+def f(x):
+\treturn {"a": x, 'b': "\\\\n\\u00e9"}
+```
+
+| a | b |
+|---|---|
+| 1 | <b>&amp;</b> |
+"""
+
 HOSTILE = (
-    b"one\r\ntwo\n\ndata: [DONE]\n\nevent: error\ndata: {\"error\": \"not one\"}\n\n{\"done\":true}\n\x00NUL\x1b[31mESC\x7f "
-    b"\"quote\" \\back\xe2\x80\xa8LS\xe2\x80\xa9PS </script> <|im_start|> end"
+    b"one\r\ntwo\n\ndata: [DONE]\n\nevent: error\ndata: {\"error\": \"not one\"}\n\n{\"done\":true}\n"
+    b"\x00NUL\x1b[31mESC\x7f \"quote\" \\back\xe2\x80\xa8LS\xe2\x80\xa9PS </script> <|im_start|> end"
 )
 
 
@@ -36,7 +48,7 @@ SCRIPTS = {
     "hello": "Hello! My answers are known beforehand. What can I do for you?",
     "count": ", ".join(map(str, range(1, 101))) + ".",
     "story": STORY,
-    "code": 'Here:\n\n```python\ndef f(x):\n\treturn {"a": x, \'b\': "\\\\n\\u00e9"}\n```\n\n| a | b |\n|---|---|\n| 1 | <b>&amp;</b> |\n',
+    "code": CODE,
     "unicode": "Crème brûlée: 5 € 🍮🎉 — 日本語のテキスト、Здравствуй, мир! 👩‍👩‍👧‍👦 e\u0301 שלום مرحبا 🇳🇴 fin",
     "garbage": b"bad bytes: \xff\xfe then \xc3\x28 then \xe2\x82 then \xf0\x9f\x92 end",
     "adversarial": HOSTILE,
@@ -51,7 +63,7 @@ SCRIPTS = {
 }
 
 # Not chosen by a word alone.
-WITH_TOOLS, BY_CONDITION = ("weather", "both"), ("hello", "weather", "both", "result")
+BY_CONDITION = ("hello", "weather", "both", "result")
 # Cut inside of characters, so that the server has to put them together.
 CUT_ANYWHERE = ("unicode", "garbage")
 # Its words are tokens of a prompt too: it goes on behind a beginning that the request brings, as other models do.

@@ -1,0 +1,86 @@
+"""Tests of what arrives through chatterd, whatever is behind it: what its provider says when it is asked directly."""
+
+import json
+
+from client import post
+from model_server import known
+from relayed import Relayed
+from scripts import SCRIPTS, TOOL
+
+TEXTS = [name for name in SCRIPTS if name not in ("think", "weather", "both", "result", "forever")]
+
+
+def says(role, text, **more):
+    return {"role": role, "content": text} | more
+
+
+class Answers(Relayed):
+    """The tests; their subclasses have a `provider`."""
+
+    def test_text_is_what_the_model_server_says(self):
+        for name in TEXTS:
+            with self.subTest(name):
+                self.assert_same(self.ask(name, app=f"{self.app}-{name}"), self.provider.ask([says("user", name)]))
+
+    def test_thinking_is_told_apart(self):
+        answer = self.ask("think")
+        self.assert_same(answer, self.provider.ask([says("user", "think")]))
+        self.assertNotEqual(answer.thinking, "")
+
+    def test_tool_calls_come_whole(self):
+        for name, count in (("weather", 1), ("both", 2)):
+            with self.subTest(name):
+                answer = self.ask(name, app=f"{self.app}-{name}", tools=[TOOL])
+                self.assert_same(answer, self.provider.ask([says("user", name)], tools=[TOOL]))
+                self.assertEqual([call["function"].get("index") for call in answer.raw_calls], list(range(count)))
+                self.assertEqual(len({call["id"] for call in answer.raw_calls}), count)
+
+    def test_an_answer_in_one_piece_is_the_same(self):
+        for name in ("unicode", "adversarial", "think", "empty"):
+            with self.subTest(name):
+                status, answer = post(self.url, "/llmchat", self.body(name, app=f"{self.app}-{name}", stream=False))
+                direct = self.provider.ask([says("user", name)])
+                self.assertEqual((status, answer["done"]), (200, True))
+                self.assertEqual(answer["message"]["content"], direct.text.replace("\0", "\ufffd"))
+                self.assertEqual(answer["message"].get("thinking", ""), direct.thinking)
+
+    def test_each_turn_is_asked_with_all_before_it(self):
+        said = [says("system", "Be brief.")]
+        self.assertEqual(post(self.url, "/llmprep", self.body("", messages=said)), (200, {}))
+        for name in ("count", "story", "unicode", "garbage", "adversarial", "think", "empty", "hello"):
+            said.append(says("user", name))
+            answer = self.ask(name)
+            self.assert_same(answer, self.provider.ask(said))
+            said.append(says("assistant", answer.text))
+
+    def test_the_answer_of_a_tool_goes_back_to_the_model(self):
+        calls = self.ask("both", tools=[TOOL]).raw_calls
+        results = [says("tool", f"-{place} °C", tool_call_id=call["id"]) for place, call in enumerate(calls)]
+        answer = self.ask("", messages=results, tools=[TOOL])
+        replayed = [{"id": call["id"], "type": "function", "function": dict(call["function"])} for call in calls]
+        for function in (call["function"] for call in replayed):
+            function["arguments"] = json.dumps(function["arguments"], ensure_ascii=False)
+        said = [says("user", "both"), says("assistant", "", tool_calls=replayed), *results]
+        self.assert_same(answer, self.provider.ask(said, tools=[TOOL]))
+        self.assertEqual(answer.text, known("result"))
+
+    def test_options_and_formats_are_translated(self):
+        members = {"city": {"type": "string"}, "temp_c": {"type": "number"}, "tags": {"type": "array"}}
+        schema = {"type": "object", "properties": members, "required": list(members)}
+        shape = {"type": "json_schema", "json_schema": {"name": "weather", "schema": schema}}
+        wishes = [
+            ("count", {"options": {"num_predict": 7, "temperature": 0, "seed": 5}}, {"max_tokens": 7}),
+            ("count", {"options": {"stop": ["20"], "top_k": 1, "min_p": 0.5}}, {"stop": ["20"]}),
+            ("json", {"format": "json"}, {"response_format": {"type": "json_object"}}),
+            ("json", {"format": schema}, {"response_format": shape}),
+        ]
+        for place, (name, wish, translated) in enumerate(wishes):
+            with self.subTest(wish):
+                answer = self.ask(name, app=f"{self.app}-{place}", **wish)
+                self.assert_same(answer, self.provider.ask([says("user", name)], **translated))
+        self.assertEqual(self.ask("count", options={"num_predict": 7}).finish, "length")
+
+    def test_what_the_model_server_refuses_is_told_in_its_words(self):
+        answer = self.ask("", messages=[says("user", "count", images=["iVBORw0KGgoAAAANSUhEUg=="])])
+        self.assertIn("image input is not supported", answer.last["error"])
+        self.assertEqual((answer.text, answer.kinds), ("", ["error"]))

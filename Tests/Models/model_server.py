@@ -1,0 +1,115 @@
+"""A real model server with known answers, and what it says to one who asks it directly."""
+
+import contextlib
+import json
+import queue
+import re
+import subprocess
+import threading
+import urllib.parse
+
+from client import call, connect
+from scripts import SCRIPTS
+from server import PATIENCE, TOP
+
+MODEL = "scripted"
+
+
+def known(name):
+    """The text of a script as a client gets it: what is no UTF-8 is replaced, as everywhere, and NUL by chatterd."""
+    text = SCRIPTS[name]
+    return text if isinstance(text, str) else text.decode(errors="replace")
+
+
+class Answer:
+    """One answer, put together from its pieces."""
+
+    def __init__(self):
+        self.text, self.thinking, self.calls, self.finish, self.error = "", "", [], None, None
+        self.prompt_tokens = self.answer_tokens = None
+
+    @property
+    def called(self):
+        """Names and arguments; as JSON, so that the order of keys counts."""
+        return [(name, json.dumps(arguments)) for name, arguments in self.calls]
+
+
+class Provider:
+    """What speaks OpenAI's API at an address, asked directly."""
+
+    url, headers = None, {"Content-Type": "application/json"}
+
+    def ask(self, messages, **more):
+        """What it answers to one who asks directly."""
+        body = {"model": MODEL, "messages": messages, "stream": True, "stream_options": {"include_usage": True}} | more
+        answer, calls = Answer(), {}
+        with connect(self.url) as connection:
+            connection.request("POST", "/v1/chat/completions", json.dumps(body), self.headers)
+            stream = connection.getresponse().read().decode()
+        for line in stream.split("\n"):
+            with contextlib.suppress(json.JSONDecodeError):
+                self._take(json.loads(line.removeprefix("data: ")), answer, calls)
+        answer.calls = [(name, json.loads(arguments)) for name, arguments in calls.values()]
+        return answer
+
+    @staticmethod
+    def _take(event, answer, calls):
+        answer.error = event.get("error", answer.error)
+        if usage := event.get("usage"):
+            answer.prompt_tokens, answer.answer_tokens = usage["prompt_tokens"], usage["completion_tokens"]
+        for choice in event.get("choices", []):
+            delta = choice["delta"]
+            answer.text += delta.get("content") or ""
+            answer.thinking += delta.get("reasoning_content") or ""
+            answer.finish = choice.get("finish_reason") or answer.finish
+            for piece in delta.get("tool_calls") or []:
+                name, arguments = calls.get(piece["index"], ("", ""))
+                function = piece["function"]
+                name, arguments = name + (function.get("name") or ""), arguments + (function.get("arguments") or "")
+                calls[piece["index"]] = (name, arguments)
+
+
+def listening(command, environment=None):
+    """Runs a server; returns its process and its address, which it says itself."""
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    addresses = queue.Queue()
+    threading.Thread(target=_read, args=(process.stdout, addresses), daemon=True).start()
+    found = addresses.get(timeout=PATIENCE)
+    if not isinstance(found, re.Match):
+        raise AssertionError(f"{command[0]} does not listen, it says only:\n{found}")
+    return process, found[1]
+
+
+def _read(log, addresses):
+    """Reads a log to its end, so that its writer is never held up."""
+    said = ""
+    with log:
+        for line in log:
+            if found := re.search(r"(?:listening|running) on (http://[^\s/]+)", line.decode(errors="replace")):
+                addresses.put(found)
+            said += line.decode(errors="replace") if addresses.empty() else ""
+    addresses.put(said)
+
+
+class ModelServer(Provider):
+    """`script/model-server` on a port of its own, which it keeps when it is started again."""
+
+    def __init__(self, tests, *options):
+        self.options, self.port = options, 0
+        self.start()
+        tests.addClassCleanup(self.kill)
+
+    def start(self):
+        self.process, self.url = listening([TOP / "script/model-server", "--port", str(self.port), *self.options])
+        self.port = urllib.parse.urlsplit(self.url).port
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    @property
+    def busy(self):
+        """How many requests it works on."""
+        return sum(slot["is_processing"] for slot in call(self.url, "GET", "/slots")[2])

@@ -1,0 +1,105 @@
+"""What the tests of real model servers share: a chatterd in front of one, and short words for what clients do."""
+
+import json
+import time
+import unittest
+
+from client import call, events, prompt, stream
+from model_server import MODEL, Answer
+from server import PATIENCE, Server, make_directory
+
+
+class Relayed(unittest.TestCase):
+    @classmethod
+    def serve(cls, *upstreams, **variables):
+        """Starts chatterd with these upstreams."""
+        cls.server = Server(make_directory(cls), CHATTERD_UPSTREAMS=json.dumps(upstreams), **variables)
+        cls.addClassCleanup(cls.server.stop)
+        cls.url = cls.server.url
+
+    @staticmethod
+    def upstream(name, url, model=MODEL, **more):
+        return {"name": name, "kind": "openai", "url": url, "models": [model]} | more
+
+    def setUp(self):
+        self.app = self.id().rpartition(".")[2]
+
+    def body(self, text, **more):
+        return prompt(text, more.pop("app", self.app), **{"model": MODEL} | more)
+
+    def ask(self, text, **more):
+        """The answer as a client gets it, which must be what is stored afterwards."""
+        with stream(self.url, self.body(text, **more)) as response:
+            answer = self.heard(response.read())
+            answer.path = response.headers["Location"]
+        stored = self.stored(answer.path)
+        self.assertEqual(stored["message"]["content"], answer.text)
+        self.assertEqual(stored["message"].get("thinking", ""), answer.thinking)
+        self.assertEqual(json.dumps(stored["message"].get("tool_calls", [])), json.dumps(answer.raw_calls))
+        answer.state = stored["state"]
+        return answer
+
+    def stored(self, path):
+        return call(self.url, "GET", path, headers={"Accept": "application/json"})[2]
+
+    def heard(self, data):
+        answer = Answer()
+        answer.kinds, answer.raw_calls, answer.last = [], [], None
+        for kind, _, line in events(data):
+            self.assertIsNone(answer.last, "an event after the last one")
+            answer.kinds.append(kind)
+            if kind == "reset":
+                answer.text, answer.thinking, answer.raw_calls = "", "", []
+                continue
+            if kind == "message":
+                answer.text += line["message"]["content"]
+                answer.thinking += line["message"].get("thinking", "")
+                answer.raw_calls += line["message"].get("tool_calls", [])
+            if line["done"]:
+                answer.last = line
+        self.assertIsNotNone(answer.last, "no end")
+        answer.calls = [(call["function"]["name"], call["function"]["arguments"]) for call in answer.raw_calls]
+        answer.error = answer.last.get("code")
+        answer.finish = answer.last.get("done_reason")
+        answer.prompt_tokens = answer.last.get("prompt_eval_count")
+        answer.answer_tokens = answer.last.get("eval_count")
+        return answer
+
+    def assert_same(self, answer, direct):
+        """That the client was given what the model server says, and the model server what the client has said."""
+        self.assertEqual((answer.error, direct.error), (None, None))
+        self.assertEqual(answer.text, direct.text.replace("\0", "\ufffd"))
+        self.assertEqual(answer.thinking, direct.thinking.replace("\0", "\ufffd"))
+        self.assertEqual(answer.called, direct.called)
+        self.assertEqual(answer.finish, {"tool_calls": "stop"}.get(direct.finish, direct.finish))
+        self.assertEqual(answer.prompt_tokens, direct.prompt_tokens)
+        self.assertEqual(answer.answer_tokens, direct.answer_tokens)
+
+    def cut_off(self, body, trouble):
+        """The answer to a prompt that counts, in the middle of which trouble comes to its model server."""
+        with stream(self.url, body) as lines:
+            read = b""
+            while b'" 20,"' not in read:
+                self.assertTrue(line := lines.readline(), "it ended early")
+                read += line
+            trouble()
+            answer = self.heard(read + lines.read())
+        answer.stored = self.stored(lines.headers["Location"])
+        self.assertEqual(answer.stored["message"]["content"], answer.text)
+        return answer
+
+    def assert_whole(self, answer, text, *makers):
+        """That nothing is missing or doubled, and that the account says who made what."""
+        self.assertEqual((answer.error, answer.finish, answer.stored["state"]), (None, "stop", "complete"))
+        self.assertEqual(answer.text, text)
+        parts = answer.stored["parts"]
+        self.assertEqual([part["upstream"] for part in parts], list(makers))
+        ends = [part["to"] for part in parts]
+        self.assertEqual([part["from"] for part in parts], [0, *ends[:-1]])
+        self.assertEqual(ends[-1], len(text.encode()))
+
+    def eventually(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "it never came to that")
+            time.sleep(0.02)

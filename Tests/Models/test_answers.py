@@ -1,0 +1,73 @@
+"""A real llama.cpp server through chatterd: what it answers arrives as it answers it.
+
+Run by script/test-model-servers.
+"""
+
+import unittest
+
+import answers
+from answers import TEXTS, says
+from client import call, stream
+from model_server import ModelServer, known
+from relayed import Relayed
+from scripts import TOOL
+
+
+class AModelServerAskedDirectly(unittest.TestCase):
+    """Without which the comparisons below would compare nothing with nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = ModelServer(cls)
+
+    def test_it_says_what_its_scripts_say(self):
+        for name in TEXTS:
+            with self.subTest(name):
+                answer = self.model.ask([says("user", name)])
+                self.assertEqual((answer.text, answer.finish, answer.error), (known(name), "stop", None))
+
+    def test_it_thinks_and_calls(self):
+        answer = self.model.ask([says("user", "think")])
+        self.assertEqual(answer.text, "The answer is 4.")
+        self.assertIn("That is four.", answer.thinking)
+        answer = self.model.ask([says("user", "both")], tools=[TOOL])
+        self.assertEqual([arguments["city"] for _, arguments in answer.calls], ["Bergen", "Bodø"])
+        self.assertEqual((answer.text, answer.finish), ("", "tool_calls"))
+
+
+class AnAnswerOfAModelServer(answers.Answers):
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = ModelServer(cls)
+        cls.serve(cls.upstream("llama", cls.provider.url))
+
+
+class AnEndlessAnswer(Relayed):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = ModelServer(cls, "--slow")
+        cls.serve(cls.upstream("llama", cls.model.url))
+
+    def begun(self, lines):
+        """Reads to the middle of the answer."""
+        while b"again" not in (line := lines.readline()):
+            self.assertTrue(line, "it has an end")
+        self.assertEqual(self.model.busy, 1)
+
+    def test_it_is_stopped_and_the_model_server_is_free_again(self):
+        with stream(self.url, self.body("forever")) as lines:
+            path = lines.headers["Location"]
+            self.begun(lines)
+            self.assertEqual(call(self.url, "DELETE", path)[2]["state"], "cancelled")
+            last = self.heard(b":" + lines.read()).last
+        self.assertEqual((last["done_reason"], last["state"]), ("stop", "cancelled"))
+        self.eventually(lambda: self.model.busy == 0)
+
+    def test_it_is_given_up_when_its_client_leaves(self):
+        with stream(self.url, self.body("forever", on_disconnect="cancel")) as lines:
+            self.begun(lines)
+        self.eventually(lambda: self.model.busy == 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

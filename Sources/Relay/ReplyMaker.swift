@@ -138,12 +138,19 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         let description = choice.upstream.description
         let members = description.merged(into: passThrough)
         let text = goOn ? try await reply.wholeText() : nil
-        var refused: ReplyReceipt?
+        var refused: (receipt: ReplyReceipt, error: ModelError)?
         var trimmingsLeft = Self.trimmings
         while true {
-            var window = service.estimates.window(for: choice, passThrough: members, refused: refused)
+            var window = service.estimates.window(for: choice, passThrough: members, refused: refused?.receipt)
             window.besides += text?.count ?? 0
-            let fitted = try history.fitted(to: window)
+            let fitted: (messages: EncodedMessages, receipt: ReplyReceipt)
+            do throws(RelayError) {
+                fitted = try history.fitted(to: window)
+            } catch {
+                // What the server has said is worth more than an estimate.
+                if let refused { return .failed(refused.error) }
+                throw error
+            }
             var receipt = fitted.receipt
             var request = GenerationRequest(model: choice.model, messages: fitted.messages, passThrough: members)
             request.contextLength = description.contextLength
@@ -162,7 +169,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             case .failed(let error) where error.code == .contextTooLong && trimmingsLeft > 0:
                 trimmingsLeft -= 1
                 service.estimates.learn(from: error, of: choice, refused: &receipt)
-                refused = receipt
+                refused = (receipt, error)
                 continue
             case .failed: break
             }

@@ -30,6 +30,10 @@ struct SlotStoreStage: Sendable {
                 apart: zip(pools, processes.stores).map { PostgresSlotStore(pool: $0, lease: $1.lease) })
             let outcome: Result<Void, any Error>
             do {
+                for store in processes.stores {
+                    // As a process that makes replies, each is known to be alive.
+                    _ = try await store.open("p", appID: "alive")
+                }
                 outcome = .success(try await body(stage))
             } catch {
                 outcome = .failure(error)

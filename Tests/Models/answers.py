@@ -14,26 +14,13 @@ def says(role, text, **more):
     return {"role": role, "content": text} | more
 
 
-class Answers(Relayed):
-    """The tests; their subclasses have a `provider`."""
+class Texts(Relayed):
+    """What every provider can do. Subclasses have a `provider`."""
 
     def test_text_is_what_the_model_server_says(self):
         for name in TEXTS:
             with self.subTest(name):
                 self.assert_same(self.ask(name, app=f"{self.app}-{name}"), self.provider.ask([says("user", name)]))
-
-    def test_thinking_is_told_apart(self):
-        answer = self.ask("think")
-        self.assert_same(answer, self.provider.ask([says("user", "think")]))
-        self.assertNotEqual(answer.thinking, "")
-
-    def test_tool_calls_come_whole(self):
-        for name, count in (("weather", 1), ("both", 2)):
-            with self.subTest(name):
-                answer = self.ask(name, app=f"{self.app}-{name}", tools=[TOOL])
-                self.assert_same(answer, self.provider.ask([says("user", name)], tools=[TOOL]))
-                self.assertEqual([call["function"].get("index") for call in answer.raw_calls], list(range(count)))
-                self.assertEqual(len({call["id"] for call in answer.raw_calls}), count)
 
     def test_an_answer_in_one_piece_is_the_same(self):
         for name in ("unicode", "adversarial", "think", "empty"):
@@ -53,6 +40,35 @@ class Answers(Relayed):
             self.assert_same(answer, self.provider.ask(said))
             said.append(says("assistant", answer.text))
 
+    def test_options_are_translated(self):
+        wishes = [
+            ("count", {"options": {"num_predict": 7, "temperature": 0, "seed": 5}}, {"max_tokens": 7}),
+            ("count", {"options": {"stop": ["20"], "top_k": 1, "min_p": 0.5}}, {"stop": ["20"]}),
+            ("json", {"format": "json"}, {"response_format": {"type": "json_object"}}),
+        ]
+        for place, (name, wish, translated) in enumerate(wishes):
+            with self.subTest(wish):
+                answer = self.ask(name, app=f"{self.app}-{place}", **wish)
+                self.assert_same(answer, self.provider.ask([says("user", name)], **translated))
+        self.assertEqual(self.ask("count", options={"num_predict": 7}).finish, "length")
+
+
+class Answers(Texts):
+    """What most can do besides."""
+
+    def test_thinking_is_told_apart(self):
+        answer = self.ask("think")
+        self.assert_same(answer, self.provider.ask([says("user", "think")]))
+        self.assertNotEqual(answer.thinking, "")
+
+    def test_tool_calls_come_whole(self):
+        for name, count in (("weather", 1), ("both", 2)):
+            with self.subTest(name):
+                answer = self.ask(name, app=f"{self.app}-{name}", tools=[TOOL])
+                self.assert_same(answer, self.provider.ask([says("user", name)], tools=[TOOL]))
+                self.assertEqual([call["function"].get("index") for call in answer.raw_calls], list(range(count)))
+                self.assertEqual(len({call["id"] for call in answer.raw_calls}), count)
+
     def test_the_answer_of_a_tool_goes_back_to_the_model(self):
         calls = self.ask("both", tools=[TOOL]).raw_calls
         results = [says("tool", f"-{place} °C", tool_call_id=call["id"]) for place, call in enumerate(calls)]
@@ -64,21 +80,12 @@ class Answers(Relayed):
         self.assert_same(answer, self.provider.ask(said, tools=[TOOL]))
         self.assertEqual(answer.text, known("result"))
 
-    def test_options_and_formats_are_translated(self):
+    def test_a_schema_is_kept_to(self):
         members = {"city": {"type": "string"}, "temp_c": {"type": "number"}, "tags": {"type": "array"}}
         schema = {"type": "object", "properties": members, "required": list(members)}
         shape = {"type": "json_schema", "json_schema": {"name": "weather", "schema": schema}}
-        wishes = [
-            ("count", {"options": {"num_predict": 7, "temperature": 0, "seed": 5}}, {"max_tokens": 7}),
-            ("count", {"options": {"stop": ["20"], "top_k": 1, "min_p": 0.5}}, {"stop": ["20"]}),
-            ("json", {"format": "json"}, {"response_format": {"type": "json_object"}}),
-            ("json", {"format": schema}, {"response_format": shape}),
-        ]
-        for place, (name, wish, translated) in enumerate(wishes):
-            with self.subTest(wish):
-                answer = self.ask(name, app=f"{self.app}-{place}", **wish)
-                self.assert_same(answer, self.provider.ask([says("user", name)], **translated))
-        self.assertEqual(self.ask("count", options={"num_predict": 7}).finish, "length")
+        answer = self.ask("json", format=schema)
+        self.assert_same(answer, self.provider.ask([says("user", "json")], response_format=shape))
 
     def test_what_the_model_server_refuses_is_told_in_its_words(self):
         answer = self.ask("", messages=[says("user", "count", images=["iVBORw0KGgoAAAANSUhEUg=="])])

@@ -1,0 +1,85 @@
+"""The server of llama-cpp-python: one request at a time, which the next one interrupts; thoughts and calls are text to it.
+
+Run by script/test-model-servers --llama-cpp-python.
+"""
+
+import concurrent.futures
+import os
+import socket
+import unittest
+
+import answers
+from answers import says
+from client import stream
+from make_model import make
+from model_server import MODEL, Provider, known, listening
+from relayed import Relayed
+from scripts import TOOL
+from server import PATIENCE, make_directory
+
+
+class LlamaCppPython(Provider):
+    def __init__(self, tests, *options):
+        model = os.path.join(make_directory(tests), "model.gguf")
+        make(model)
+        # It cannot be told to pick one itself.
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+        command = [os.path.join(os.environ["LLAMA_CPP_PYTHON"], "bin/python"), "-m", "llama_cpp.server", "--model", model]
+        command += ["--model_alias", MODEL, "--host", "127.0.0.1", "--port", port, "--n_threads", "1", *options]
+        self.process, self.url = listening(command)
+        tests.addClassCleanup(self.process.wait, PATIENCE)
+        tests.addClassCleanup(self.process.kill)
+
+
+class AnAnswerOfLlamaCppPython(answers.Texts):
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
+        # What is interrupted is not asked again.
+        limits = {"CHATTERD_FAILOVER_ATTEMPTS": "0", "CHATTERD_RESCUE_ATTEMPTS": "0"}
+        cls.serve(cls.upstream("python", cls.provider.url, slots=1), **limits)
+
+    def test_what_it_takes_for_text_is_text(self):
+        for name, more in (("think", {}), ("both", {"tools": [TOOL]})):
+            with self.subTest(name):
+                answer = self.ask(name, app=f"{self.app}-{name}", **more)
+                self.assert_same(answer, self.provider.ask([says("user", name)], **more))
+                self.assertEqual((answer.text, answer.thinking, answer.calls), (known(name), "", []))
+
+    def test_with_one_slot_no_request_interrupts_another(self):
+        def ask(number):
+            return self.ask("count", app=f"{self.app}-{number}")
+
+        with concurrent.futures.ThreadPoolExecutor(6) as crowd:
+            for answer in crowd.map(ask, range(6)):
+                self.assertEqual((answer.error, answer.text), (None, known("count")))
+
+
+class LlamaCppPythonInTrouble(Relayed):
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
+        # An answer that was begun is not begun again. One that was not is: behind an empty one it closes connections.
+        cls.serve(cls.upstream("python", cls.provider.url), CHATTERD_RESCUE_ATTEMPTS="0")
+
+    def test_an_answer_that_another_request_interrupts_fails_honestly(self):
+        with stream(self.url, self.body("forever")) as lines:
+            read = b""
+            while b"again" not in read:
+                self.assertTrue(line := lines.readline(), "it has an end")
+                read += line
+            self.assertEqual(self.ask("hello", app="another").text, known("hello"))
+            # It says [DONE] now, without a reason.
+            interrupted = self.heard(read + lines.read())
+        self.assertEqual((interrupted.kinds[-1], interrupted.last["retryable"]), ("error", True))
+
+    def test_a_prompt_that_never_fits_fails_honestly(self):
+        # Status 200, and nothing behind it.
+        answer = self.ask("hello, " * 1000)
+        self.assertEqual((answer.kinds, answer.text, answer.state), (["error"], "", "failed"))
+        self.assertEqual(self.ask("hello", app="another").text, known("hello"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -8,7 +8,7 @@ import unittest
 import answers
 from answers import TEXTS, says
 from client import call, stream
-from model_server import ModelServer, known
+from model_server import MODEL, ModelServer, known
 from relayed import Relayed
 from scripts import TOOL
 
@@ -40,6 +40,11 @@ class AnAnswerOfAModelServer(answers.Answers):
     def setUpClass(cls):
         cls.provider = ModelServer(cls)
         cls.serve(cls.upstream("llama", cls.provider.url))
+
+    def test_models_are_listed_with_their_context(self):
+        status, _, answer = call(self.url, "GET", "/models")
+        listed = {model["name"]: model for model in answer["models"]}
+        self.assertEqual((status, listed[MODEL]["upstream"], listed[MODEL].get("context")), (200, "llama", 4096))
 
 
 class AnEndlessAnswer(Relayed):

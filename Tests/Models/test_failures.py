@@ -4,6 +4,7 @@ Run by script/test-model-servers.
 """
 
 import concurrent.futures
+import signal
 import unittest
 
 from answers import says
@@ -26,6 +27,8 @@ class AModelServerInTrouble(Relayed):
         for way in ("prefill", "continue_final_message", "none"):
             upstreams.append(cls.upstream(f"{way}-1", cls.slow.url, way, priority=2))
             upstreams.append(cls.upstream(f"{way}-2", cls.quick.url, way, priority=1, continuation=way))
+        upstreams.append(cls.upstream("stall-1", cls.slow.url, "stall", priority=2, silence_timeout=4))
+        upstreams.append(cls.upstream("stall-2", cls.quick.url, "stall", priority=1, continuation="prefill"))
         cls.serve(*upstreams, CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="1")
 
     def setUp(self):
@@ -57,6 +60,13 @@ class AModelServerInTrouble(Relayed):
         answer = self.ask_and_kill("continue_final_message")
         self.assertNotIn("reset", answer.kinds)
         self.assert_whole(answer, COUNT, "continue_final_message-1", "continue_final_message-2")
+
+    def test_another_server_goes_on_when_one_falls_silent(self):
+        process = self.slow.process
+        self.addCleanup(process.send_signal, signal.SIGCONT)
+        answer = self.cut_off(self.body("count", model="stall"), lambda: process.send_signal(signal.SIGSTOP))
+        self.assertNotIn("reset", answer.kinds)
+        self.assert_whole(answer, COUNT, "stall-1", "stall-2")
 
     def test_another_server_begins_anew_if_it_cannot_go_on(self):
         answer = self.ask_and_kill("none")

@@ -61,7 +61,8 @@ class LlamaCppPythonInTrouble(Relayed):
     def setUpClass(cls):
         cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
         # An answer that was begun is not begun again. One that was not is: behind an empty one it closes connections.
-        cls.serve(cls.upstream("python", cls.provider.url), CHATTERD_RESCUE_ATTEMPTS="0")
+        told = cls.upstream("told", cls.provider.url, "told", context=4096)
+        cls.serve(cls.upstream("python", cls.provider.url), told, CHATTERD_RESCUE_ATTEMPTS="0")
 
     def test_an_answer_that_another_request_interrupts_fails_honestly(self):
         with stream(self.url, self.body("forever")) as lines:
@@ -79,6 +80,10 @@ class LlamaCppPythonInTrouble(Relayed):
         answer = self.ask("hello, " * 1000)
         self.assertEqual((answer.kinds, answer.text, answer.state), (["error"], "", "failed"))
         self.assertEqual(self.ask("hello", app="another").text, known("hello"))
+
+    def test_a_prompt_that_never_fits_is_refused_if_its_context_is_known(self):
+        answer = self.ask("hello, " * 3000, model="told")
+        self.assertEqual((answer.kinds, answer.error), (["error"], "context_too_long"))
 
 
 if __name__ == "__main__":

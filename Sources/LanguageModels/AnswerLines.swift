@@ -10,14 +10,11 @@ final class AnswerLines {
     /// The time of the lines of this read; nothing until one is written.
     private var time: Int64?
 
-    /// The line that was written last for text alone, and where the text begins in it.
-    private var textLine = ByteBuffer()
-    private var textMark: ByteBuffer.Mark?
-    /// Whether it has the time of this read.
-    private var isTextLineOpen = false
-    private var timeRange = 0..<0
+    /// The line for text alone: of this read, once there was one, and its storage between reads.
+    private var textLine: AnswerTextLine?
+    private var storage = ByteBuffer()
     /// What the first line of text said; the others differ from it in time and text.
-    private var textFields: OllamaLine?
+    private var example: OllamaLine?
     /// All other lines, one at a time.
     private var line = ByteBuffer()
 
@@ -30,23 +27,30 @@ final class AnswerLines {
     /// Makes the next line look at the clock: one time serves all lines of a read.
     func beginRead() {
         time = nil
-        isTextLineOpen = false
+        if let line = textLine.take() { storage = line.close() }
+    }
+
+    /// The line for text alone, for a while in which nobody else writes one: to be given back; nothing before the first text.
+    func openTextLine() -> AnswerTextLine? {
+        if let line = textLine.take() { return line }
+        guard let example else { return nil }
+        var buffer = ByteBuffer()
+        swap(&buffer, &storage)
+        return AnswerTextLine(answer, at: currentTime(), like: example, in: buffer)
+    }
+
+    /// Takes the line for text back.
+    func giveBack(_ line: consuming AnswerTextLine) {
+        textLine = line
     }
 
     /// A line with text.
     func take(text: Span<UInt8>, hasEscapes: Bool, _ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
-        guard let fields = textFields else { return takeFirst(text: text, take) }
-        if !isTextLineOpen { openTextLine(fields) }
-        guard let textMark else { return true }
-        textLine.truncate(to: textMark)
-        let start = textLine.count
-        textLine.append(text)
-        textLine.append(Self.textEnding)
-        let content = JSONString(range: start..<(start + text.count), hasEscapes: hasEscapes)
-        let line = textLine
-        return take(
-            line.bytes,
-            OllamaLine(fields, createdAt: JSONString(range: timeRange, hasEscapes: false), content: content))
+        guard var line = openTextLine() else { return takeFirst(text: text, take) }
+        let fields = line.set(text, hasEscapes: hasEscapes)
+        let goesOn = take(line.bytes, fields)
+        giveBack(line)
+        return goesOn
     }
 
     /// A line with text, reasoning, tool calls (an array) and the probabilities of its tokens, or some of these.
@@ -85,8 +89,6 @@ final class AnswerLines {
         return takeLine(take)
     }
 
-    private static var textEnding: StaticString { "\"},\"done\":false}" }
-
     private func currentTime() -> Int64 {
         if let time { return time }
         let time = now()
@@ -94,21 +96,10 @@ final class AnswerLines {
         return time
     }
 
-    private func openTextLine(_ fields: OllamaLine) {
-        guard let time = fields.createdAt?.range, let content = fields.content?.range else { return }
-        textLine.removeAll()
-        answer.appendOpening(at: currentTime(), to: &textLine)
-        textLine.append("\"content\":\"")
-        textMark = textLine.endMark
-        isTextLineOpen = true
-        // Times are not all equally long; what stands between the time and the text is.
-        timeRange = time.lowerBound..<(textLine.count - (content.lowerBound - time.upperBound))
-    }
-
     private func takeFirst(text: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
         self.take(text: text, thinking: Span(), toolCalls: Span(), logprobs: Span()) { line, fields in
             if fields.isPlainToken {
-                textFields = fields
+                example = fields
             }
             return take(line, fields)
         }

@@ -4,12 +4,12 @@ import Bytes
 ///
 /// Learned from an event that was read in full, with `data: ` before it and a blank line behind it, as all servers write
 /// their events. An event with the same bytes around another plain string says the same but for that string.
-final class OpenAIChunkTemplate {
+struct OpenAIChunkTemplate {
     private var opening: [UInt8] = []
     private var ending: [UInt8] = []
 
     /// Takes the data of an event that was read in full as the example, if it is a token event.
-    func learn(_ data: Span<UInt8>, _ chunk: OpenAIChunk) {
+    mutating func learn(_ data: Span<UInt8>, _ chunk: OpenAIChunk) {
         guard chunk.isPlainToken, let content = chunk.content?.range else { return }
         data.withUnsafeBufferPointer { data in
             opening.removeAll(keepingCapacity: true)
@@ -21,14 +21,24 @@ final class OpenAIChunkTemplate {
         }
     }
 
-    /// Reads an event of the learned shape that begins at `index`, and moves `index` behind it; nothing if there is none.
-    func next(_ bytes: Span<UInt8>, from index: inout Int) -> JSONString? {
-        let (before, after) = (opening, ending)
-        guard !before.isEmpty, bytes.holds(before.span, at: index),
-            let text = bytes.plainJSONString(from: index + before.count),
-            bytes.holds(after.span, at: text.range.upperBound)
-        else { return nil }
-        index = text.range.upperBound + after.count
-        return text
+    /// Hands the texts of events of the learned shape to `line` and `take`, and moves `index` behind them; up to the first event
+    /// that is of another shape, or not whole.
+    ///
+    /// - Returns: whether another line is wanted.
+    func read(
+        _ bytes: Span<UInt8>, from index: inout Int, writing line: inout AnswerTextLine,
+        _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) -> Bool {
+        guard !opening.isEmpty else { return true }
+        let (before, after) = (opening.span, ending.span)
+        while bytes.holds(before, at: index), let text = bytes.plainJSONString(from: index &+ before.count),
+            bytes.holds(after, at: text.range.upperBound)
+        {
+            index = text.range.upperBound &+ after.count
+            if text.range.isEmpty { continue }
+            let fields = line.set(bytes.extracting(text.range), hasEscapes: text.hasEscapes)
+            guard take(line.bytes, fields) else { return false }
+        }
+        return true
     }
 }

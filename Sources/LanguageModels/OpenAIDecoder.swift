@@ -6,7 +6,7 @@ import HTTP
 final class OpenAIDecoder: AnswerDecoder {
     private let limits: GenerationLimits
     private let lines: AnswerLines
-    private let template = OpenAIChunkTemplate()
+    private var template = OpenAIChunkTemplate()
     private var events: EventDecoder
     /// A body that is one JSON object: from servers that do not stream, or that complain.
     private var whole: ByteBuffer?
@@ -41,13 +41,10 @@ final class OpenAIDecoder: AnswerDecoder {
         var index = 0
         var hasProgressed = false
         while index < bytes.count {
-            if events.isBetweenEvents, let text = template.next(bytes, from: &index) {
-                hasProgressed = true
-                if text.range.isEmpty { continue }
-                guard lines.take(text: bytes.extracting(text.range), hasEscapes: text.hasEscapes, take) else {
-                    return true
-                }
-            } else if try nextEvent(bytes, from: &index) {
+            let start = index
+            guard readTokens(bytes, from: &index, take) else { return true }
+            hasProgressed = hasProgressed || index > start
+            if try nextEvent(bytes, from: &index) {
                 hasProgressed = true
                 guard try read(event: events.data, take) else { return true }
             }
@@ -55,6 +52,17 @@ final class OpenAIDecoder: AnswerDecoder {
         hasProgressed = hasProgressed || events.isInsideEvent
         hasBegun = hasBegun || hasProgressed
         return hasProgressed
+    }
+
+    /// Reads the events that differ from those before in their text alone; whether another line is wanted.
+    private func readTokens(
+        _ bytes: Span<UInt8>, from index: inout Int, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) -> Bool {
+        guard events.isBetweenEvents, var line = lines.openTextLine() else { return true }
+        let template = template
+        let goesOn = template.read(bytes, from: &index, writing: &line, take)
+        lines.giveBack(line)
+        return goesOn
     }
 
     func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {

@@ -30,8 +30,7 @@ struct OpenAIRequestMembers {
     /// - Throws: `unsupported` for what no server of this kind can be told.
     mutating func translate(_ members: [RawMember]) throws(ModelError) {
         for member in members where !["options", "format", "think"].contains(member.key) {
-            // Other choices than the first would be thrown away.
-            if member.key == "n", member.value != [UInt8(ascii: "1")] { throw .unsupported("n") }
+            try check(member)
             set(member.key, to: member.value)
         }
         for member in members {
@@ -46,10 +45,16 @@ struct OpenAIRequestMembers {
         set("stream_options", to: "{\"include_usage\":true}")
     }
 
+    private func check(_ member: RawMember) throws(ModelError) {
+        // Other choices than the first would be thrown away.
+        if member.key == "n", member.value != [UInt8(ascii: "1")] { throw .unsupported("n") }
+    }
+
     private mutating func translate(options: [UInt8]) throws(ModelError) {
         guard let options = try? RawMember.members(of: options) else { throw .unsupported("options") }
         for option in options where option.value != [UInt8]("null".utf8) {
             guard !Self.reserved.contains(option.key) else { throw .unsupported("options.\(option.key)") }
+            try check(option)
             switch option.key {
             case "num_predict":
                 // Below zero it says that there is no limit, as its absence does here.

@@ -140,7 +140,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""n":2"#, "n"), (#""options":{"model":"x"}"#, "options.model"), (#""options":[]"#, "options"),
+        (#""n":2"#, "n"), (#""options":{"n":2}"#, "n"), (#""options":{"model":"x"}"#, "options.model"),
+        (#""options":[]"#, "options"),
         (#""format":"xml""#, "format"), (#""think":1"#, "think"),
     ])
     func whatCannotBeSaidIsRefusedByName(members: String, name: String) {

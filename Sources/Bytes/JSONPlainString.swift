@@ -14,8 +14,8 @@ extension Span<UInt8> {
         return true
     }
 
-    /// Reads the inside of a JSON string that begins at `start`, if it is plain: UTF-8, with no escapes but those of two
-    /// characters; its closing quote follows it. Nothing for any other, good or bad: a `JSONReader` says which.
+    /// Reads the inside of a JSON string that begins at `start`, if it is plain: UTF-8, with no escapes of what cannot be
+    /// stored; its closing quote follows it. Nothing for any other, good or bad: a `JSONReader` says which.
     public func plainJSONString(from start: Int) -> JSONString? {
         var index = start
         var hasEscapes = false
@@ -33,6 +33,11 @@ extension Span<UInt8> {
                     UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"):
                     hasEscapes = true
                     index += 2
+                case UInt8(ascii: "u"):
+                    let escape = JSONEscape(in: self, at: index)
+                    guard !escape.isUnstorable else { return nil }
+                    hasEscapes = true
+                    index += escape.length
                 default: return nil
                 }
             default: return nil

@@ -24,7 +24,10 @@ import Testing
         return template.read(bytes.span)
     }
 
-    @Test(arguments: ["", "a", "Hello, world", #"a \"quoted\" word\n"#, "žluťoučký 😀", #"\\ and \/ and \t"#])
+    @Test(arguments: [
+        "", "a", "Hello, world", #"a \"quoted\" word\n"#, "žluťoučký 😀", #"\\ and \/ and \t"#, #"\u003cb\u003e"#,
+        #"\ud83d\ude00"#,
+    ])
     func aLineOfTheSameShapeIsReadAsInFull(content: String) throws {
         let text = line(content: content)
         let bytes = Array(text.utf8)
@@ -32,7 +35,8 @@ import Testing
     }
 
     @Test(arguments: [
-        #"\u0000"#, #"\u003c"#, #"\ud800"#, #"\x"#, "\u{1}", #"a","thinking":"b"#, #"open\"#,
+        #"\u0000"#, #"\ud800"#, #"\ud800\u0041"#, #"\udc00"#, #"\u00g0"#, #"\u12"#, #"\x"#, "\u{1}",
+        #"a","thinking":"b"#, #"open\"#,
     ])
     func aStringThatIsNotPlainIsLeftToTheFullReader(content: String) throws {
         #expect(read(line(content: content), by: try template()) == nil || content.contains("thinking"))

@@ -2,10 +2,11 @@ import Bytes
 import HTTPClient
 import LanguageModels
 import Relay
+import Sockets
 
 extension Doctor {
     /// Checks that a model server answers, and has the models that it is asked for.
-    static func upstream(_ upstream: UpstreamDescription, keys: UpstreamKeys) -> [Check] {
+    static func upstream(_ upstream: UpstreamDescription, keys: UpstreamKeys) async -> [Check] {
         let subject = "model server \(upstream.name)"
         guard upstream.kind != .echo else {
             return [.fine(subject, "built in")]
@@ -19,15 +20,46 @@ extension Doctor {
         // One that is in the list has passed this.
         guard let given = try? UpstreamURL(parsing: upstream.url), let origin = prepared.origin else { return [] }
         let url = UpstreamURL(isSecure: given.isSecure, address: given.address, path: origin.basePath)
+        // Of a plain Ollama more can be told than that it lists its models.
         guard upstream.kind == .ollama, !url.isSecure else {
-            switch CommandProbe.connect(to: url.address) {
-            case .success:
-                return [.fine(subject, "\(url) takes connections; what it speaks and its models were not looked at")]
-            case .failure(let failure):
-                return [unreachable(subject, url, failure)]
-            }
+            return [await survey(subject, url, prepared)]
         }
         return ollama(subject, url, upstream, key: prepared.key)
+    }
+
+    /// Asks for the models just as the server would: name, address, TLS, key and path are all tried.
+    private static func survey(_ subject: String, _ url: UpstreamURL, _ prepared: PreparedUpstream) async -> Check {
+        let shard: Shard
+        do throws(SocketError) {
+            shard = try Shard(index: 0)
+        } catch {
+            return .wrong(subject, "cannot be asked: \(error)", advice: "raise the limit on open files")
+        }
+        // Made, used and let go of on the shard.
+        let models = await Task(executorPreference: shard) {
+            await ModelSurvey.ask(UpstreamFactory(shard: shard, idleConnections: 0).make(prepared).upstream).models
+        }.value
+        switch models {
+        case .failure(let error):
+            return .wrong(
+                subject, "\(url) does not list its models: \(error.message) (\(error.description))",
+                advice: "check host, port, path and key")
+        case .success(let models):
+            let missing = prepared.description.models.filter { name in !models.contains { $0.name == name } }
+            guard missing.isEmpty || models.isEmpty else {
+                return .wrong(
+                    subject, "it lacks \(missing.joined(separator: ", "))",
+                    advice: "correct its models in CHATTERD_UPSTREAMS, or have it serve them")
+            }
+            return .fine(subject, "\(url) has \(shown(models.map(\.name)))")
+        }
+    }
+
+    /// The first of some models.
+    private static func shown(_ models: [String]) -> String {
+        guard !models.isEmpty else { return "no models" }
+        let first = models.prefix(8).map(SettingReader.excerpt).joined(separator: ", ")
+        return "models: \(first)\(models.count > 8 ? " and \(models.count - 8) more" : "")"
     }
 
     private static func ollama(
@@ -76,8 +108,7 @@ extension Doctor {
                 subject, "it lacks \(missing.joined(separator: ", "))",
                 advice: "fetch there: ollama pull \(missing.joined(separator: ", "))")
         }
-        let shown = present.prefix(8).map(SettingReader.excerpt).joined(separator: ", ")
-        return .fine(subject, "models: \(shown)\(present.count > 8 ? " and \(present.count - 8) more" : "")")
+        return .fine(subject, shown(present))
     }
 
     private static func unreachable(_ subject: String, _ url: UpstreamURL, _ failure: CommandProbe.Failure) -> Check {

@@ -70,7 +70,9 @@ public struct Doctor: Sendable {
             note(await checkDatabase(configuration))
         }
         let upstreams = configuration.upstreams
-        note(upstreams.list.flatMap { Self.upstream($0, keys: upstreams.keys) })
+        for upstream in upstreams.list {
+            note(await Self.upstream(upstream, keys: upstreams.keys))
+        }
         return isHealthy
     }
 

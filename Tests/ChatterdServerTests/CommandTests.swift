@@ -232,4 +232,28 @@ private final class TinyServer: Sendable {
             lines.contains { $0.hasPrefix("FAIL  CHATTERD_LISTEN: 127.0.0.1:\(server.port) cannot be listened on") })
         #expect(!lines.joined().contains("sesame"))
     }
+
+    @Test func serversOfOtherKindsAreAskedForTheirModels() async throws {
+        let server = try TinyServer { line in
+            line == "GET /v1/models HTTP/1.1"
+                ? TinyServer.ok(#"{"object":"list","data":[{"id":"qwen3"},{"id":"llama3"}]}"#)
+                : "HTTP/1.1 404 Not Found\r\n\r\n"
+        }
+        let (_, lines) = await lines([
+            "CHATTERD_UPSTREAMS": """
+            [{"name":"a","kind":"openai","url":"http://127.0.0.1:\(server.port)","key":"sesame"},
+             {"name":"b","kind":"openai","url":"http://127.0.0.1:\(server.port)","models":["qwen3","gone"]},
+             {"name":"c","kind":"openai","url":"http://127.0.0.1:\(server.port)/elsewhere"},
+             {"name":"d","kind":"openai","url":"http://127.0.0.1:\(server.port)","key_env":"ABSENT_KEY"}]
+            """
+        ])
+        #expect(
+            lines.contains("ok    model server a: http://127.0.0.1:\(server.port)/v1 has models: qwen3, llama3"),
+            "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("FAIL  model server b: it lacks gone;") })
+        #expect(lines.contains { $0.contains("model server c") && $0.contains("does not list its models") })
+        #expect(
+            lines.contains { $0.hasPrefix("FAIL  model server d: the variable ABSENT_KEY with its key is not set;") })
+        #expect(!lines.joined().contains("sesame"))
+    }
 }

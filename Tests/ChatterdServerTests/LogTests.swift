@@ -118,6 +118,13 @@ private enum Outcome: String, CaseIterable {
         #expect(text.contains("a pity"))
     }
 
+    @Test func aSecretThatIsLearnedLaterIsBlottedOutToo() {
+        let captured = Captured(secrets: ["hunter2"])
+        captured.log.conceal(["sesame", "sesame-open", "a"])
+        captured.log.event(.error, "store away", .error("a sesame-open, a sesame, a hunter2"))
+        #expect(captured.text().contains("a (secret), a (secret), a (secret)"))
+    }
+
     @Test func aHashedAppIDIsTheSameInOneLogOnly() {
         func app(_ captured: Captured, _ appID: String) -> String {
             captured.log.request(record(appID: appID))

@@ -1,0 +1,89 @@
+import LanguageModels
+import Relay
+import Testing
+
+@testable import ChatterdServer
+
+/// Which names `/models` lists.
+@Suite struct ModelsRouteTests {
+    private func upstream(
+        _ name: String, _ kind: UpstreamDescription.Kind = .openai, models: [String] = [],
+        aliases: [String: String] = [:], priority: Int = 0, context: Int? = nil
+    ) -> Upstream {
+        var description = UpstreamDescription(name: name, kind: kind)
+        description.models = models
+        description.aliases = aliases
+        description.priority = priority
+        description.contextLength = context
+        return Upstream(description, model: SilentModel(), health: UpstreamHealth())
+    }
+
+    private func models(_ said: [(Upstream, [ModelDescription]?)]) -> [ModelsRoute.Model] {
+        ModelsRoute.models(
+            said.map { upstream, models in
+                ModelSurvey.Listing(
+                    upstream: upstream,
+                    models: models.map { .success($0) } ?? .failure(ModelError(.unavailable, "away")))
+            }, in: UpstreamDirectory(said.map(\.0)))
+    }
+
+    @Test func aModelOfSeveralServersStandsThereOnceWithTheFirstFirst() {
+        let (one, two) = (upstream("one"), upstream("two", priority: 1))
+        let listed = models([
+            (one, [ModelDescription(name: "m", contextLength: 10)]),
+            (two, [ModelDescription(name: "m"), ModelDescription(name: "n", contextLength: 20)]),
+        ])
+        #expect(
+            listed == [
+                ModelsRoute.Model(name: "m", upstreams: ["two", "one"], context: 10),
+                ModelsRoute.Model(name: "n", upstreams: ["two"], context: 20),
+            ])
+    }
+
+    @Test func aServerThatIsNotReachableHasNoModels() {
+        let listed = models([
+            (upstream("away", models: ["m"]), nil), (upstream("here", models: ["m"]), [ModelDescription(name: "m")]),
+        ])
+        #expect(listed.map(\.upstreams) == [["here"]])
+        #expect(models([(upstream("away", models: ["m"]), nil)]) == [])
+    }
+
+    @Test func aServerWithAListIsAskedForThatOnly() {
+        let listed = models([
+            (upstream("a", models: ["m", "gone"]), [ModelDescription(name: "m"), ModelDescription(name: "other")])
+        ])
+        #expect(listed.map(\.name) == ["m"])
+    }
+
+    @Test func whatOneServerClaimsIsNotAskedOfThoseForAnyModel() {
+        let listed = models([
+            (upstream("any"), [ModelDescription(name: "m"), ModelDescription(name: "n")]),
+            (upstream("owner", models: ["m"]), [ModelDescription(name: "m")]),
+        ])
+        #expect(listed.map(\.upstreams) == [["owner"], ["any"]])
+    }
+
+    @Test func aliasesLeadToTheModelThatTheyStandFor() {
+        let server = upstream("a", .ollama, models: ["m"], aliases: ["fast": "m", "lost": "gone"], context: 7)
+        let listed = models([(server, [ModelDescription(name: "m:latest", contextLength: 9)])])
+        #expect(
+            listed == [
+                ModelsRoute.Model(name: "m", upstreams: ["a"], context: 7),
+                ModelsRoute.Model(name: "fast", upstreams: ["a"], context: 7),
+            ])
+    }
+
+    @Test func aServerThatDoesNotTellIsTakenAtItsWord() {
+        #expect(models([(upstream("a", models: ["m"]), [])]).map(\.name) == ["m"])
+        #expect(models([(upstream("a"), [])]) == [])
+    }
+}
+
+/// A model that is never asked.
+private final class SilentModel: LanguageModel {
+    func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
+        fatalError("nobody asks it")
+    }
+
+    func listModels() async throws(ModelError) -> [ModelDescription] { [] }
+}

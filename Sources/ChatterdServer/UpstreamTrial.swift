@@ -4,7 +4,7 @@ import LanguageModels
 import Relay
 import Sockets
 
-/// A trial of a model server: its models, and one token of one of them. Confined to its shard.
+/// A trial of a model server: its models, and the first words of one of them. Confined to its shard.
 final class UpstreamTrial: @unchecked Sendable {
     /// What came of it.
     struct Outcome: Sendable {
@@ -19,6 +19,7 @@ final class UpstreamTrial: @unchecked Sendable {
     /// How long an answer is waited for: the model may have to be loaded.
     private static let patience = Duration.seconds(60)
 
+    /// What the model said first, aloud or in thought.
     private var text = ByteBuffer()
     private var generation: (any Generation)?
     private var ended: CheckedContinuation<ModelError?, Never>?
@@ -55,12 +56,12 @@ final class UpstreamTrial: @unchecked Sendable {
     private func ask(_ upstream: Upstream, _ model: String, on shard: Shard) async -> ModelError? {
         var messages = EncodedMessages()
         messages.append(ModelMessage(role: "user", content: "Hello"))
-        var request = GenerationRequest(
+        let request = GenerationRequest(
             model: model, messages: messages,
             passThrough: upstream.description.merged(into: [
-                RawMember(key: "options", value: Array("{\"num_predict\":1}".utf8))
+                // Models that think refuse to stop at one; the first one is enough here.
+                RawMember(key: "options", value: Array("{\"num_predict\":16}".utf8))
             ]))
-        request.contextLength = nil
         let timer = DeadlineTimer(on: shard) { [self] in
             generation?.cancel()
             end(ModelError(.firstByteTimeout, "It took longer than \(Self.patience)."))
@@ -82,9 +83,13 @@ final class UpstreamTrial: @unchecked Sendable {
 
 extension UpstreamTrial: GenerationConsumer {
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
-        // A server that does not take the limit of one token may say a lot.
-        guard text.count < 1_000, let content = fields.content else { return }
-        text.append(decodingJSON: line.extracting(content.range))
+        for part in [fields.content, fields.thinking] {
+            guard let part, text.isEmpty else { continue }
+            text.append(decodingJSON: line.extracting(part.range))
+        }
+        guard !text.isEmpty else { return }
+        generation.cancel()
+        end(nil)
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {

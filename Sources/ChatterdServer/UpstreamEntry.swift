@@ -35,7 +35,14 @@ struct UpstreamEntry: Sendable {
 
     /// Appends the JSON form with what there is to know beside it.
     func append(to buffer: inout ByteBuffer) {
-        buffer.append(document.span.extracting(droppingLast: 1))
+        if kind == nil {
+            // Nobody knows what somebody has written there.
+            buffer.append("{\"name\":")
+            buffer.append(jsonString: name)
+        } else {
+            // White space may follow the brace in what was written by hand.
+            buffer.append(document.span.extracting(..<(document.lastIndex(of: UInt8(ascii: "}")) ?? 0)))
+        }
         buffer.append(",\"origin\":")
         buffer.append(jsonString: origin.rawValue)
         if let problem {

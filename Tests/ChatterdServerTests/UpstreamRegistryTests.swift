@@ -220,6 +220,42 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
+    @Test func rowsThatNobodyShouldHaveWrittenAreLeftOut() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url, environment: admin) { stage in
+            let rows = [
+                ("broken", "{"), ("strange", #"{"name":"strange","kind":"smoke","url":"http://h"}"#),
+                ("path", #"{"name":"path","kind":"ollama","url":"http://h","key_env":"PATH"}"#),
+                ("passwd", #"{"name":"passwd","kind":"ollama","url":"http://h","key_file":"/etc/passwd"}"#),
+            ]
+            let values = rows.map { "('\($0.0)', '\($0.1)', 'api', 1, nextval('chatterd_revisions'))" }
+            try stage.cluster.psql(
+                "INSERT INTO chatterd_upstreams VALUES \(values.joined(separator: ", "))", database: stage.database)
+            try eventually("the rows are seen") { try stage.upstreams().count == 5 }
+            for (name, _) in rows {
+                let entry = try stage.manage("GET", "/upstreams/\(name)")
+                #expect(entry.json["problem"] is String, "\(entry.text)")
+            }
+            #expect(try stage.answer("tiny") == "ok")
+        }
+    }
+
+    @Test func aChangeOfOneModelServerLeavesTheConnectionsOfTheOthersAlone() async throws {
+        let (one, two) = (try ScriptedUpstream.answering(["one"]), try ScriptedUpstream.answering(["two"]))
+        try await onStage(upstream: one.url, environment: admin.merging([.shards: "1"]) { $1 }) { stage in
+            #expect(try stage.answer("tiny") == "one")
+            let added = try stage.manage("POST", "/upstreams", definition("gpu", two))
+            #expect(added.status == 201)
+            #expect(try stage.answer("tiny") == "one")
+            #expect(one.requests.map(\.connection) == [0, 0])
+            let changed = #"{"kind":"ollama","url":"\#(one.url)","headers":{"x-team":"blue"}}"#
+            #expect(try stage.manage("PUT", "/upstreams/ollama", changed).status == 200)
+            #expect(try stage.answer("tiny") == "one")
+            #expect(one.requests.last?.connection == 1)
+            #expect(one.requests.last?["X-Team"] == "blue")
+        }
+    }
+
     @Test func aPromptThatNamesNoModelGetsTheDefault() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         let body = #"{"appID":"me","messages":[{"role":"user","content":"hi"}]}"#

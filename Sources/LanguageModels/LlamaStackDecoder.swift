@@ -56,6 +56,8 @@ final class LlamaStackDecoder: AnswerDecoder {
     private func read(
         event data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
     ) throws(ModelError) -> Bool {
+        // An event with a field `data` that has no value.
+        guard !data.isEmpty else { return true }
         let event = try Self.event(data)
         guard event.needsRepair else { return try handOn(event, data, take) }
         var repaired = ByteBuffer()

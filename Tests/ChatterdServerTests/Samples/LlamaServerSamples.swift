@@ -27,7 +27,11 @@ let llamaServerSamples = SampleServer(
             "[DONE]",
             events: [
                 .text("5", "dum, "),
-                .done("5-end", "length", counts: #","prompt_eval_duration":8500000,"eval_duration":19250000"#),
+                .done(
+                    "5-end", "length",
+                    counts:
+                        #","prompt_eval_count":18,"prompt_eval_duration":8500000,"eval_count":13,"eval_duration":19250000"#
+                ),
             ],
             text: "dum, "),
         Sample(
@@ -50,10 +54,10 @@ let llamaServerSamples = SampleServer(
             "[DONE]",
             events: [
                 .calls(
-                    "0.0.199",
+                    "0.0.202",
                     #"[{"id":"vdSF7k2m","function":{"index":0,"name":"get_weather","arguments":{"city": "Oslo", "unit": "celsius"}}},{"id":"qW81xz9c","function":{"index":1,"name":"get_weather","arguments":{"city": "Bergen"}}}]"#
                 ),
-                .done("0.0.199-end"),
+                .done("0.0.202-end"),
             ],
             extras:
                 #""tool_calls":[{"id":"vdSF7k2m","function":{"index":0,"name":"get_weather","arguments":{"city": "Oslo", "unit": "celsius"}}},{"id":"qW81xz9c","function":{"index":1,"name":"get_weather","arguments":{"city": "Bergen"}}}]"#
@@ -73,10 +77,7 @@ let llamaServerSamples = SampleServer(
         Sample(
             status: 400,
             #"{"error":{"code":400,"message":"request (28015 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":28015,"n_ctx":4096}}"#,
-            .error(
-                "context_too_long",
-                "request (28015 tokens) exceeds the available context size (4096 tokens), try increasing it",
-                retryable: false)),
+            .tooLong(about: 28015, takes: 4096)),
         Sample(
             status: 400,
             #"{"error":{"code":400,"message":"'messages' is required","type":"invalid_request_error"}}"#,

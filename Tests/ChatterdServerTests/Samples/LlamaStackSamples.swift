@@ -81,13 +81,13 @@ let oldLlamaStackSamples = SampleServer(
         Sample(
             stream: "an unknown model, after a 200",
             #"{"error": {"message": "400: Invalid value: Model 'nope' not found"}}"#,
-            end: .error("model_not_found", "400: Invalid value: Model 'nope' not found", retryable: false)),
+            end: .error("model_not_found", "Invalid value: Model 'nope' not found", retryable: false)),
         Sample(
             stream: "an error in the middle",
             #"{"metrics":null,"event":{"event_type":"start","delta":{"type":"text","text":""},"logprobs":null,"stop_reason":null}}"#,
             #"{"metrics":null,"event":{"event_type":"progress","delta":{"type":"text","text":"Hello! "},"logprobs":null,"stop_reason":null}}"#,
             #"{"error": {"message": "500: Internal server error: An unexpected error occurred."}}"#,
             events: [.text("7", "Hello! ")],
-            end: .error("upstream_error", "500: Internal server error: An unexpected error occurred."),
+            end: .error("upstream_error", "Internal server error: An unexpected error occurred."),
             text: "Hello! "),
     ])

@@ -18,19 +18,16 @@ let llamaCppPythonSamples = SampleServer(
             "[DONE]",
             events: [
                 .line(
-                    "56",
+                    "55",
                     #"{"model":"tiny","created_at":"TIME","message":{"role":"assistant","content":"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"},"done":false}"#
-                ), .done("56-end"),
+                ), .done("55-end"),
             ],
             text: "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"),
         Sample(stream: "a prompt too long: 200, and nothing", end: .empty),
         Sample(
             status: 400,
             #"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 28015 tokens (28015 in the messages, None in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
-            .error(
-                "context_too_long",
-                "This model's maximum context length is 4096 tokens. However, you requested 28015 tokens (28015 in the messages, None in the completion). Please reduce the length of the messages or completion.",
-                retryable: false)),
+            .tooLong(about: 28015, takes: 4096)),
         Sample(
             status: 500, "Internal Server Error", type: "text/plain; charset=utf-8",
             .error("upstream_error", "The model server failed with status 500.")),

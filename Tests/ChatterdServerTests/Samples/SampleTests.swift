@@ -4,7 +4,10 @@ import Testing
 
 /// What real model servers sent, from their bytes to the client's bytes and the rows.
 @Suite struct SampleTests {
-    static let servers = [ollamaSamples, oldOllamaSamples]
+    static let servers = [
+        ollamaSamples, oldOllamaSamples, ollamaOpenAISamples, oldOllamaOpenAISamples, llamaServerSamples, vLLMSamples,
+        llamaStackSamples, oldLlamaStackSamples, llamaCppPythonSamples, liteLLMSamples,
+    ]
 
     @Test(arguments: servers)
     func theClientSeesAndTheStoreKeepsWhatWasSaid(_ server: SampleServer) async throws {

@@ -32,10 +32,10 @@ let vLLMSamples = SampleServer(
             "[DONE]",
             events: [
                 .calls(
-                    "0.0.199",
+                    "0.0.202",
                     #"[{"id":"chatcmpl-tool-5f1","function":{"index":0,"name":"get_weather","arguments":{"city": "Bergen"}}},{"id":"chatcmpl-tool-9c4","function":{"index":1,"name":"get_weather","arguments":{"city": "Bodø"}}}]"#
                 ),
-                .done("0.0.199-end"),
+                .done("0.0.202-end"),
             ],
             extras:
                 #""tool_calls":[{"id":"chatcmpl-tool-5f1","function":{"index":0,"name":"get_weather","arguments":{"city": "Bergen"}}},{"id":"chatcmpl-tool-9c4","function":{"index":1,"name":"get_weather","arguments":{"city": "Bodø"}}}]"#
@@ -57,10 +57,7 @@ let vLLMSamples = SampleServer(
         Sample(
             status: 400,
             #"{"error":{"message":"This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.","type":"BadRequestError","param":"input_tokens","code":400}}"#,
-            .error(
-                "context_too_long",
-                "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
-                retryable: false)),
+            .tooLong(about: 4096, takes: 4096)),
         Sample(
             status: 400,
             #"{"error":{"message":"1 validation error:\n  {'type': 'missing', 'loc': 'body.messages', 'msg': 'Field required', 'input': {'model': 'tiny'}}","type":"Bad Request","param":"body.messages","code":400}}"#,

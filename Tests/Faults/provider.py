@@ -14,7 +14,7 @@ from acts import Act
 from dialects import Dialect
 from words import TOTAL, Text, word
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 """Seconds after which a server that says nothing gives up."""
 
 
@@ -30,6 +30,7 @@ class Call:
     lead: str = ""  # said before it
     said_before: Text | None = None  # what it says once more, from the start
     thoughts: int = 0  # words thought aloud
+    retry_after: int = 0  # seconds for which it asks to be left alone
     outcome: str = "running"
 
     def __str__(self) -> str:
@@ -167,6 +168,7 @@ class Answer:
     async def _refuse(self) -> bool:
         act = self._act
         self._call.outcome = f"status {act.status}"
+        self._call.retry_after = act.retry_after or 0
         fields = "" if act.retry_after is None else f"Retry-After: {act.retry_after}\r\n"
         if act.location:
             fields += f"Location: http://127.0.0.1:{self._provider.elsewhere_port}/taken\r\n"
@@ -202,7 +204,8 @@ class Answer:
             await asyncio.sleep(0.002)
         end = self._dialect.end(self._model, TOTAL - call.first, prompt)
         await say(end * (2 if act.then == "end twice" else 1))
-        call.outcome = "complete"
+        if call.outcome in ("running", "end twice"):
+            call.outcome = "complete" if call.said_before is None else "said again"
         return await self._close_body()
 
     def _voice(self, place: int) -> str:

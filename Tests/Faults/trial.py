@@ -24,7 +24,7 @@ FORMS = ("stream", "whole", "again", "alone")
 """Two servers, as a stream and in one piece; one server that does better at the next call, and one that does not."""
 SCORES = ("fail", "safe", "partial", "pass")
 """From the worst to the best."""
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds after which a reply counts as hanging."""
 CANARY = "canary"
 """What every key begins with."""
@@ -364,10 +364,10 @@ class Run:
             raise Broken(f"{len(calls)} calls, and the budget is {self._stage.budget} more than one")
         if any(call.outcome == "complete" for call in calls[:-1]):
             raise Broken("asked again behind a complete answer: " + "; ".join(map(str, calls)))
-        wait = self._fault.act.retry_after
-        for one, next in zip(calls, calls[1:]):
-            if wait and one.outcome.startswith("status") and one.who[0] == next.who[0] and next.began - one.began < wait:
-                raise Broken(f"asked again after {next.began - one.began:.2f} s; Retry-After was {wait} s")
+        for place, call in enumerate(calls):
+            again = next((later for later in calls[place + 1:] if later.who[0] == call.who[0]), None)
+            if again and again.began - call.began < call.retry_after:
+                raise Broken(f"{again.who} came after {again.began - call.began:.2f} s; Retry-After was {call.retry_after} s")
         if self.trial.strange:
             raise Broken("; ".join(self.trial.strange))
 

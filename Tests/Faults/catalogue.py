@@ -1,4 +1,7 @@
-"""The faults: what the first server does, and what becomes of the answer."""
+"""The faults: what the first server does, and what becomes of the answer.
+
+After the published Failover Bench in kind; names, rules and scores are written down here, and are this project's own.
+"""
 
 from __future__ import annotations
 

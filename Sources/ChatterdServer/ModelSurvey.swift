@@ -14,6 +14,7 @@ final class ModelSurvey: @unchecked Sendable {
     private static let lifetime = Duration.seconds(5)
 
     private let shard: Shard
+    private let estimates: TokenEstimates
     private var listings: [Listing]?
     private var expires: UInt64 = 0
     /// Counts what made all that was known before void.
@@ -21,8 +22,10 @@ final class ModelSurvey: @unchecked Sendable {
     private var isAsking = false
     private var waiting: [CheckedContinuation<[Listing], Never>] = []
 
-    init(on shard: Shard) {
+    /// - Parameter estimates: learn how much the models take.
+    init(on shard: Shard, estimates: TokenEstimates) {
         self.shard = shard
+        self.estimates = estimates
     }
 
     /// Forgets what was said: there are other model servers.
@@ -50,6 +53,10 @@ final class ModelSurvey: @unchecked Sendable {
             let found = await Self.ask(directory.upstreams)
             isAsking = false
             guard asked == generation else { return ask(directory) }
+            for listing in found {
+                guard case .success(let models) = listing.models else { continue }
+                estimates.learn(models, of: listing.upstream.description)
+            }
             listings = found
             expires = shard.now &+ UInt64(Self.lifetime / .nanoseconds(1))
             for answer in waiting {

@@ -31,7 +31,8 @@ final class ShardServices: Sendable {
         pool = PostgresPool(store, on: shard)
 
         upstreams = ShardUpstreams(
-            UpstreamFactory(shard: shard, idleConnections: configuration.upstreams.connections))
+            UpstreamFactory(shard: shard, idleConnections: configuration.upstreams.connections),
+            estimates: estimates)
         let scheduler = Scheduler(
             makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
             spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },

@@ -20,9 +20,9 @@ final class ShardUpstreams: @unchecked Sendable {
     }
 
     /// Makes one that has none.
-    init(_ factory: UpstreamFactory) {
+    init(_ factory: UpstreamFactory, estimates: TokenEstimates) {
         self.factory = factory
-        survey = ModelSurvey(on: factory.shard)
+        survey = ModelSurvey(on: factory.shard, estimates: estimates)
     }
 
     /// Takes other model servers; those that are the same keep their connections, and replies go on as they began.

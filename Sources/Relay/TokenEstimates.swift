@@ -121,16 +121,16 @@ public final class TokenEstimates: Sendable {
 
     /// Learns what a server says of its models.
     ///
-    /// Ollama's is left out: it says what a model could take, and gives it less as long as nobody asks for more.
+    /// Ollama's is left out: it says what a model was loaded with for whoever asked last.
     public func learn(_ descriptions: [ModelDescription], of upstream: UpstreamDescription) {
         guard upstream.kind != .ollama else { return }
         for description in descriptions where (description.contextLength ?? 0) > 0 {
             update(Model(upstream: upstream.name, name: description.name)) {
-                if $0.listed != description.contextLength {
-                    $0.listed = description.contextLength
+                if let listed = $0.listed, listed != description.contextLength {
                     // It is another model, or the server was started anew.
                     $0.told = nil
                 }
+                $0.listed = description.contextLength
             }
         }
     }

@@ -192,6 +192,30 @@ import Testing
         }
     }
 
+    @Test func ofAPromptAloneThatTheServerRefusesItsOwnWordsAreToldAtOnce() async throws {
+        let upstream = try ScriptedUpstream(
+            .plain(400, #"{"error":{"message":"This model's maximum context length is 64 tokens.","code":400}}"#))
+        try await onStage(environment: server(upstream, "openai")) { stage in
+            let transcript = Transcript(try stage.chat("app", String(repeating: "word ", count: 100)))
+            transcript.check()
+            #expect(transcript.outcome == .error("context_too_long") && upstream.requests.count == 1)
+            #expect(transcript.words == "This model's maximum context length is 64 tokens.")
+        }
+    }
+
+    @Test func whatAServerListsOfItsModelsIsKnownFromThenOn() async throws {
+        let list = #"{"object":"list","data":[{"id":"tiny","object":"model","max_model_len":600}]}"#
+        let upstream = try ScriptedUpstream(probing: { _ in .plain(200, list) }) { _ in Self.events(counting: 340) }
+        try await onStage(environment: server(upstream, "openai")) { stage in
+            try seed(stage, exchanges: 10, of: 400)
+            #expect(try stage.send("GET", "/models").status == 200)
+            let answer = try stage.chat("app", "the prompt")
+            #expect(Transcript(answer).outcome == .done)
+            #expect(try receipt(answer, stage)["context"] as? Int == 600)
+            #expect(upstream.requests.last?.messages.count == 8)
+        }
+    }
+
     @Test func aPromptThatTheServerHasCutByItselfIsNoticedAndLoggedOnce() async throws {
         let upstream = try ScriptedUpstream(Self.answer(counting: 2_048), Self.answer(counting: 2_048))
         let lines = try LoggedLines()

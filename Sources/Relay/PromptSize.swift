@@ -56,6 +56,9 @@ struct PromptSize: Sendable, Equatable {
         Int(Double(text) / bytesPerToken) + Self.messageTokens * messages + Self.imageTokens * images
     }
 
+    /// How much of an estimate is for pictures, which may take far less.
+    var tokensOfImages: Int { Self.imageTokens * images }
+
     /// The tokens that this has at the least, if that is the rate of its text.
     func fewestTokens(bytesPerToken: Double) -> Int {
         Int(Double(text) / bytesPerToken) + 2 * messages

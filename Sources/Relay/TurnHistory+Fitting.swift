@@ -39,7 +39,9 @@ extension TurnHistory {
         var size = self.size(of: 0..<head, in: window)
         size.add(self.size(of: start..<count))
         let least = size.tokens(bytesPerToken: window.bytesPerToken)
-        if let limit = window.limit, least > limit { throw Self.tooLong(least, for: window) }
+        // What was refused is not sent again, pictures or not.
+        let doubt = window.refused == nil ? size.tokensOfImages : 0
+        if let limit = window.limit, least - doubt > limit { throw Self.tooLong(least, for: window) }
         while start > head {
             let next = startOfTurn(endingAt: start, head: head)
             size.add(self.size(of: next..<start))

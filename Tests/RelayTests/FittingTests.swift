@@ -128,6 +128,11 @@ struct FittingTests {
         let history = TurnHistory(messages: messages, unfinished: [])
         let receipt = try history.fitted(to: ContextWindow(tokens: 4096, reserve: 512)).receipt
         #expect(receipt.estimatedTokens.map { 2_048...2_100 ~= $0 } == true)
+        // There are models that take a picture for much less.
+        var small = ContextWindow(tokens: 1024, reserve: 256)
+        #expect(try history.fitted(to: small).messages.count == 1)
+        small.refused = receipt.estimatedTokens
+        #expect(throws: RelayError.self) { try history.fitted(to: small) }
     }
 
     @Test func whatGoesBesideTheMessagesTakesRoom() throws {

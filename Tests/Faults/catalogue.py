@@ -45,6 +45,7 @@ class Fault:
     is_mixed: bool = False  # the second server is of the other kind
     limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
     later: tuple[Act, ...] = ()  # what the first server does at its further calls, in all forms
+    slots: int | None = None  # of each server
     is_drawn: bool = False  # nothing is expected but that no promise is broken
     turns: int = 0  # long turns before the one that matters
     is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
@@ -152,4 +153,5 @@ def drawn(seed: int, number: int) -> Fault:
     limits = (("first_byte_timeout", "2s"), ("silence_timeout", "2s"))
     return Fault(
         f"drawn {number}", first[0], plan=r".*", again="", alone="", later=tuple(first[1:]), other=tuple(second),
-        continuation=chance.choice(("none", "prefill", "prefill")), limits=limits, is_mixed=chance.random() < 0.5, is_drawn=True)
+        continuation=chance.choice(("none", "prefill", "prefill")), limits=limits, is_mixed=chance.random() < 0.5,
+        slots=chance.choice((None, 1)), is_drawn=True)

@@ -41,6 +41,7 @@ SETTINGS = {
 }
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
+    (SELECT count(*) FROM chatterd_queue) AS "places in queues left",
     (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left"
 """
 KEYS = f"""

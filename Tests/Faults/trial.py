@@ -125,6 +125,8 @@ class Trial:
                 "name": f"{letter}.{self.name}", "kind": kind, "key": key, "models": [self.name], "priority": 9 - priority,
                 "url": f"http://127.0.0.1:{port}/{self.name}/{letter}" + ("/v1" if kind == "openai" else ""),
                 "continuation": fault.continuation}
+            if fault.slots is not None:
+                entry["slots"] = fault.slots
             entries.append(entry | (dict(fault.limits) if letter == "p" or fault.is_drawn else {}))
         return entries
 

@@ -11,13 +11,17 @@ import subprocess
 
 from record import Record
 
+FAILOVERS, RESCUES = 2, 1
+"""Further requests for an answer that fails, before its first word and behind it."""
 SETTINGS = {
+    "CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS),
+    "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES),
     "CHATTERD_SHARDS": "2",
     "CHATTERD_DISCONNECT_GRACE": "5s",
     "CHATTERD_KEEPALIVE": "1s",
     "CHATTERD_WRITE_TIMEOUT": "5s",
     "CHATTERD_UNSENT_LIMIT": "64KiB",
-    "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "3s",
+    "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "5s",
     "CHATTERD_LOG_APPID": "plain",
 }
 """Short limits, so that all of them are met in a run."""

@@ -30,7 +30,7 @@ CREATE TABLE chatterd_queue (
     PRIMARY KEY (upstream, reply)
 );
 CREATE INDEX chatterd_queue_waiting ON chatterd_queue (upstream, rank, place) WHERE granted IS NULL;
-CREATE INDEX chatterd_queue_granted ON chatterd_queue (holder, upstream) WHERE granted IS NOT NULL;
+CREATE INDEX chatterd_queue_granted ON chatterd_queue (upstream, holder) WHERE granted IS NOT NULL;
 -- The rank of the last ticket that each conversation was given. It is of use while it is beyond the queue's own.
 CREATE TABLE chatterd_queue_ranks (
     upstream text NOT NULL,

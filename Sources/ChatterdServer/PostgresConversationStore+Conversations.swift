@@ -71,6 +71,9 @@ extension PostgresConversationStore {
         // What was told of a reply lies on for a while after its end.
         _ = try await run([Query(JournalStatements.deleteSignals, .text(appID))])
         try await repeatBatch(Query(ConversationStatements.deleteKeys, .text(appID), .int8(Self.removalLimit)))
+        // One after the other: together they could stand in the way of who changes the queue.
+        _ = try await run([Query(SlotStatements.removeGone, .text(appID))])
+        _ = try await run([Query(SlotStatements.removeRanks, .text(appID))])
     }
 
     /// Runs a query that removes so many rows until there are no more; each time in a transaction of its own.

@@ -23,6 +23,9 @@ final class PostgresSlotStore: SlotStore {
             grantQuery(ticket.upstream, slots: ticket.slots),
             Query(SlotStatements.place, .text(ticket.upstream), ticket.reply.parameter),
         ])
+        guard results[3].bool(0, 2) == true else {
+            throw results[3].bool(0, 3) == true ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
+        }
         var place: QueuePlace?
         if let position = results[3].int(0, 0), let length = results[3].int(0, 1), length > 0 {
             place = QueuePlace(upstream: ticket.upstream, position: position, length: length)
@@ -78,7 +81,7 @@ final class PostgresSlotStore: SlotStore {
             hold: found.int(0, 2).map { .microseconds($0) })
     }
 
-    /// Removes what dead processes have left in the queues and nobody will come for, a bounded piece of it.
+    /// Removes what is in the queues for nothing, a bounded piece of it.
     func sweep() async throws(RelayError) {
         let queues = try await run([Query(SlotStatements.queues)])[0]
         for row in 0..<queues.rowCount {

@@ -9,8 +9,8 @@ enum SlotStatements {
     static let lock = Statement(
         "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
 
-    /// Puts the ticket of a reply, $2, into the queue; one that is there already becomes process $4's, and waits again if it was
-    /// another's.
+    /// Puts the ticket of a reply, $2, into the queue if the reply is still to be made; one that is there already becomes process
+    /// $4's, and waits again if it was another's.
     static let enter = Statement(
         "queue_enter", .text, .uuid, .text, .uuid,
         sql: """
@@ -23,7 +23,7 @@ enum SlotStatements {
             ), ranked AS (
                 INSERT INTO chatterd_queue_ranks AS r (upstream, appid, rank)
                 SELECT $1, $3, coalesce((SELECT rank FROM chatterd_queues WHERE upstream = $1), 0)
-                WHERE NOT EXISTS (SELECT FROM known)
+                WHERE NOT EXISTS (SELECT FROM known) AND \(isBeingMade("$2"))
                 ON CONFLICT (upstream, appid) DO UPDATE SET rank = greatest(r.rank + 1, excluded.rank)
                 RETURNING rank
             )
@@ -40,8 +40,9 @@ enum SlotStatements {
                 DELETE FROM chatterd_queue WHERE upstream = $1 AND reply = $2 AND holder = $3
                 RETURNING appid, rank, granted
             ), moved AS (
-                UPDATE chatterd_queue q SET rank = q.rank - 1 FROM gone g
-                WHERE g.granted IS NULL AND q.upstream = $1 AND q.granted IS NULL AND q.appid = g.appid AND q.rank > g.rank
+                UPDATE chatterd_queue SET rank = rank - 1
+                WHERE upstream = $1 AND granted IS NULL AND appid = (SELECT appid FROM gone WHERE granted IS NULL)
+                    AND rank > (SELECT rank FROM gone WHERE granted IS NULL)
             ), counted AS (
                 UPDATE chatterd_queue_ranks r SET rank = r.rank - 1 FROM gone g
                 WHERE g.granted IS NULL AND r.upstream = $1 AND r.appid = g.appid AND r.rank >= g.rank
@@ -58,7 +59,7 @@ enum SlotStatements {
         sql: """
             WITH next AS MATERIALIZED (
                 SELECT reply, rank FROM chatterd_queue q
-                WHERE upstream = $1 AND granted IS NULL AND NOT \(LeaseStatements.isDead("q.holder"))
+                WHERE upstream = $1 AND granted IS NULL AND \(isAlive("q.holder"))
                 ORDER BY rank, place LIMIT greatest(0, $2 - (\(running("$1"))))
             ), passed AS (
                 UPDATE chatterd_queues u SET rank = greatest(u.rank, n.rank) FROM (SELECT max(rank) AS rank FROM next) AS n
@@ -69,14 +70,15 @@ enum SlotStatements {
             RETURNING q.reply, q.holder = $3
             """)
 
-    /// The place of a reply, $2, if it waits, and the length of the queue.
+    /// The place of a reply, $2, if it waits, and the length of the queue; whether it has a ticket, and whether it is to be made.
     static let place = Statement(
         "queue_place", .text, .uuid, returnsBinary: true,
         sql: """
-            SELECT count(*) FILTER (WHERE (q.rank, q.place) <= (t.rank, t.place)), count(*)
-            FROM (SELECT rank, place FROM chatterd_queue WHERE upstream = $1 AND reply = $2 AND granted IS NULL) AS t
-            JOIN chatterd_queue q ON q.upstream = $1 AND q.granted IS NULL
-                AND (q.reply = $2 OR NOT \(LeaseStatements.isDead("q.holder")))
+            WITH ticket AS MATERIALIZED (SELECT * FROM chatterd_queue WHERE upstream = $1 AND reply = $2)
+            SELECT count(*) FILTER (WHERE (q.rank, q.place) <= (t.rank, t.place)), count(*),
+                EXISTS (SELECT FROM ticket), EXISTS (SELECT FROM chatts WHERE id = $2 AND turn = seq)
+            FROM ticket t JOIN chatterd_queue q ON t.granted IS NULL AND q.upstream = $1 AND q.granted IS NULL
+                AND (q.reply = $2 OR \(isAlive("q.holder")))
             """)
 
     /// The tickets of process $1 that have slots.
@@ -91,7 +93,7 @@ enum SlotStatements {
             SELECT upstream, reply, position, length FROM (
                 SELECT upstream, reply, holder, row_number() OVER (PARTITION BY upstream ORDER BY rank, place) AS position,
                     count(*) OVER (PARTITION BY upstream) AS length
-                FROM chatterd_queue q WHERE granted IS NULL AND (holder = $1 OR NOT \(LeaseStatements.isDead("q.holder")))
+                FROM chatterd_queue q WHERE granted IS NULL AND (holder = $1 OR \(isAlive("q.holder")))
             ) AS q WHERE holder = $1
             """)
 
@@ -111,14 +113,14 @@ enum SlotStatements {
     /// The queues that there are.
     static let queues = Statement("queues", sql: "SELECT upstream FROM chatterd_queues")
 
-    /// Removes tickets of dead processes whose replies are over, at most $2: no one will come for them.
+    /// Removes tickets whose replies are over or gone, at most $2: no one will come for those of dead processes, and those that
+    /// wait here learn of it. What a living process has a slot for is left to it.
     static let sweep = Statement(
         "queue_sweep", .text, .int8,
         sql: """
             DELETE FROM chatterd_queue WHERE upstream = $1 AND reply IN (
                 SELECT q.reply FROM chatterd_queue q
-                WHERE q.upstream = $1 AND \(LeaseStatements.isDead("q.holder")) AND NOT EXISTS (
-                    SELECT FROM chatts c WHERE c.id = q.reply AND c.turn = c.seq AND c.state = 'streaming')
+                WHERE q.upstream = $1 AND (q.granted IS NULL OR NOT \(isAlive("q.holder"))) AND NOT \(isBeingMade("q.reply"))
                 LIMIT $2)
             """)
 
@@ -128,15 +130,46 @@ enum SlotStatements {
         sql: """
             DELETE FROM chatterd_queue_ranks WHERE upstream = $1 AND appid IN (
                 SELECT r.appid FROM chatterd_queue_ranks r JOIN chatterd_queues u ON u.upstream = r.upstream
-                WHERE r.upstream = $1 AND r.rank <> u.rank AND NOT EXISTS (
-                    SELECT FROM chatterd_queue q WHERE q.upstream = $1 AND q.appid = r.appid)
+                WHERE r.upstream = $1 AND r.rank <> u.rank
+                    AND r.appid NOT IN (SELECT q.appid FROM chatterd_queue q WHERE q.upstream = $1)
                 LIMIT $2)
             """)
+
+    /// Removes the tickets of replies of a conversation that are gone, unless they have slots. Without the lock, and so without
+    /// waiting for anybody: what is left out is swept later.
+    static let removeGone = Statement(
+        "queue_remove_gone", .text,
+        sql: """
+            DELETE FROM chatterd_queue WHERE (upstream, reply) IN (
+                SELECT q.upstream, q.reply FROM chatterd_queue q
+                WHERE q.appid = $1 AND q.granted IS NULL AND NOT \(isBeingMade("q.reply"))
+                FOR UPDATE SKIP LOCKED)
+            """)
+
+    /// Removes the ranks of a conversation that is gone.
+    static let removeRanks = Statement(
+        "queue_remove_ranks", .text,
+        sql: """
+            DELETE FROM chatterd_queue_ranks
+            WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
+            """)
+
+    private static func isBeingMade(_ reply: String) -> String {
+        "EXISTS (SELECT FROM chatts c WHERE c.id = \(reply) AND c.turn = c.seq AND c.state = 'streaming')"
+    }
 
     private static func running(_ upstream: String) -> String {
         """
         SELECT count(*) FROM chatterd_queue s
-        WHERE s.upstream = \(upstream) AND s.granted IS NOT NULL AND NOT \(LeaseStatements.isDead("s.holder"))
+        WHERE s.upstream = \(upstream) AND s.granted IS NOT NULL AND \(isAlive("s.holder"))
+        """
+    }
+
+    /// Whether a process lives, as `LeaseStatements.isDead` has it; the processes are read once for all tickets.
+    private static func isAlive(_ holder: String) -> String {
+        """
+        (pg_postmaster_start_time() >= now() - interval '\(ProcessLease.lifetime) s'
+            OR \(holder) IN (SELECT l.id FROM chatterd_processes l WHERE l.expires_at > now()))
         """
     }
 

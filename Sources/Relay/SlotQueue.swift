@@ -71,7 +71,8 @@ public final class SlotQueue: @unchecked Sendable {
     /// - Parameters:
     ///   - home: the shard of the reply; `onMove` is called there, at first and whenever the place has changed, once a second at
     ///     most.
-    /// - Throws: `cancelled` after `giveBack`; `storeUnavailable` when the store is away for longer than its patience.
+    /// - Throws: `cancelled` after `giveBack`; `storeUnavailable` when the store is away for longer than its patience;
+    ///   `conversationReplaced` or `interrupted` when the reply is not to be made any more.
     public func take(
         _ ticket: SlotTicket, on home: Scheduler, onMove: @escaping @Sendable (QueuePlace) -> Void
     ) async throws(RelayError) {
@@ -291,7 +292,7 @@ public final class SlotQueue: @unchecked Sendable {
             }
         }
         for passage in waiting where passage.isWaiting && survey.places[passage.ticket.key] == nil {
-            // Somebody has removed it: it begins anew, at the end.
+            // Somebody has removed it: its reply is gone, or it begins anew.
             passage.isEntered = false
             drive(passage)
         }

@@ -6,6 +6,7 @@ public protocol SlotStore: AnyObject, Sendable {
     /// Puts a ticket at its place in the queue; one that is there already becomes this process's, and keeps its place.
     ///
     /// One that another process left with a slot waits again, in front of those that came later.
+    /// - Throws: `conversationReplaced` when the reply is gone, `interrupted` when somebody else has closed it.
     func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry
 
     /// Takes a ticket of this process out, with a slot or without; one that is not there is fine.

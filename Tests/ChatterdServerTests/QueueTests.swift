@@ -130,6 +130,23 @@ import Testing
         }
     }
 
+    @Test func whoseConversationIsRemovedWaitsNoLonger() async throws {
+        let gate = Gate()
+        let upstream = try Self.gated(gate)
+        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+            let first = try stage.beginChat("a", "one")
+            try upstream.waitForRequests(1)
+            let second = try stage.beginChat("b", "two")
+            #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
+            #expect(try stage.send("DELETE", "/conversations/b").status == 200)
+            let end = try second.nextDataEvent()
+            #expect(end.name == "error" && object(end.data ?? "")["code"] as? String == "conversation_replaced")
+            gate.open()
+            _ = first.readEvents()
+            #expect(upstream.requests.count == 1)
+        }
+    }
+
     @Test func processesShareTheQueue() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)

@@ -14,7 +14,8 @@ import Testing
             #expect(try await first.enter(running).granted == [running.key])
             var tickets: [SlotTicket] = []
             for appID in ["a", "a", "b"] {
-                tickets.append(try await stage.ticket(appID))
+                // A process that makes nothing is not alive.
+                tickets.append(try await stage.ticket(appID, by: 1))
             }
             for (index, ticket) in tickets.enumerated() {
                 let entry = try await second.enter(ticket)
@@ -178,6 +179,41 @@ import Testing
             try await stage.processes.second.closeTurn(opened.turn, with: opened.closing("done"))
             try await heir.sweep()
             #expect(try await stage.waiting() == ["c"])
+        }
+    }
+
+    @Test func nothingIsLeftOfAConversationThatIsRemoved() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            let (running, waiting) = (try await stage.ticket("a"), try await stage.ticket("app"))
+            _ = try await store.enter(running)
+            _ = try await store.enter(waiting)
+            try await stage.processes.first.deleteConversation(appID: "app")
+            #expect(try await stage.processes.rowCounts().isEmpty)
+            #expect(try await store.survey(["u"]).places.isEmpty)
+            #expect(await relayCode { _ = try await store.enter(waiting) } == .conversationReplaced)
+            #expect(try await stage.processes.rowCounts().isEmpty)
+            #expect(try await store.leave(running).isEmpty)
+        }
+    }
+
+    @Test func whoWaitsForAReplyThatIsOverIsToldSo() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            let running = try await stage.ticket("a")
+            let opened = try await stage.processes.first.open("p", appID: "b")
+            let waiting = SlotTicket(upstream: "u", slots: 1, reply: opened.id, appID: "b")
+            _ = try await store.enter(running)
+            _ = try await store.enter(waiting)
+            // Somebody has taken the process for dead.
+            #expect(try await stage.processes.first.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            try await store.sweep()
+            #expect(try await stage.waiting() == ["a"])
+            #expect(await relayCode { _ = try await store.enter(waiting) } == .interrupted)
+            // A slot is left to who has it.
+            try await stage.processes.first.deleteConversation(appID: "a")
+            try await store.sweep()
+            #expect(try await store.granted() == [running.key])
         }
     }
 

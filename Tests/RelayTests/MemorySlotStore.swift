@@ -13,6 +13,8 @@ final class MemorySlots: @unchecked Sendable {
     var rows: [SlotKey: Row] = [:]
     /// The processes whose lease has run out.
     var dead: Set<Int> = []
+    /// The replies whose conversations are gone.
+    var gone: Set<ReplyID> = []
     var hold: Duration?
     private var ranks: [String: [String: Int]] = [:]
     private var reached: [String: Int] = [:]
@@ -99,6 +101,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
 
     func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry {
         let fault = try await begin(.enter)
+        guard !slots.gone.contains(ticket.reply) else { throw RelayError(.conversationReplaced, "gone") }
         slots.enter(ticket, holder: process)
         let granted = slots.grant(at: ticket.upstream, slots: ticket.slots, to: process)
         try end(fault)

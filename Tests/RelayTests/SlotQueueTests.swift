@@ -191,6 +191,18 @@ import Testing
         #expect(hall.slots.rows[adopted.ticket.key]?.isGranted == true)
     }
 
+    @Test func aReplyWhoseConversationIsGoneWaitsNoLonger() throws {
+        let hall = Hall()
+        hall.process.take("a")
+        let waiting = hall.process.take("b")
+        let late = hall.process.take("c")
+        hall.slots.gone = [waiting.ticket.reply]
+        hall.slots.rows[waiting.ticket.key] = nil
+        hall.clock.advance(by: .seconds(2))
+        #expect(waiting.outcome == .conversationReplaced && late.isWaiting)
+        #expect(late.places.map(\.position) == [2, 1] && hall.slots.rows.count == 2)
+    }
+
     @Test func aTicketThatSomebodyRemovedIsEnteredAgain() throws {
         let hall = Hall()
         let running = hall.process.take("a")

@@ -99,7 +99,10 @@ let ollamaSamples = SampleServer(
         Sample(
             ollama: 400,
             #"{"error":"{\"error\":{\"code\":400,\"message\":\"request (28015 tokens) exceeds the available context size (4096 tokens), try increasing it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":28015,\"n_ctx\":4096}}"}"#,
-            .tooLong(about: 28015, takes: 4096)),
+            .error(
+                "context_too_long",
+                "request (28015 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                retryable: false)),
         Sample(
             ollama: 503, #"{"error":"server busy, please try again.  maximum pending requests exceeded"}"#,
             .error("upstream_busy", "server busy, please try again.  maximum pending requests exceeded")),

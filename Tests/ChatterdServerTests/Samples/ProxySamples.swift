@@ -27,7 +27,10 @@ let llamaCppPythonSamples = SampleServer(
         Sample(
             status: 400,
             #"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 28015 tokens (28015 in the messages, None in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
-            .tooLong(about: 28015, takes: 4096)),
+            .error(
+                "context_too_long",
+                "This model's maximum context length is 4096 tokens. However, you requested 28015 tokens (28015 in the messages, None in the completion). Please reduce the length of the messages or completion.",
+                retryable: false)),
         Sample(
             status: 500, "Internal Server Error", type: "text/plain; charset=utf-8",
             .error("upstream_error", "The model server failed with status 500.")),

@@ -28,14 +28,6 @@ struct Sample: Sendable {
         /// With a connection that breaks.
         static let broken = error(
             "upstream_incomplete", "The connection to the model server broke in the middle of its answer.")
-        /// With a prompt that is too long by itself: so many tokens, as far as can be told.
-        static func tooLong(about tokens: Int, takes context: Int) -> End {
-            .error(
-                "context_too_long",
-                "The prompt is too long for the model: about \(tokens) tokens with the system prompt."
-                    + " It takes \(context) tokens, its answer included. Shorten it, or ask a model with a longer context.",
-                retryable: false)
-        }
         /// With a key that is not the right one.
         static let refused = error("upstream_auth", "The model server refused access: its key must be corrected.")
     }

@@ -57,7 +57,10 @@ let vLLMSamples = SampleServer(
         Sample(
             status: 400,
             #"{"error":{"message":"This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.","type":"BadRequestError","param":"input_tokens","code":400}}"#,
-            .tooLong(about: 4096, takes: 4096)),
+            .error(
+                "context_too_long",
+                "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
+                retryable: false)),
         Sample(
             status: 400,
             #"{"error":{"message":"1 validation error:\n  {'type': 'missing', 'loc': 'body.messages', 'msg': 'Field required', 'input': {'model': 'tiny'}}","type":"Bad Request","param":"body.messages","code":400}}"#,

@@ -55,7 +55,8 @@ import Testing
             .answer("a")),
         odd(
             "nothing but what is needed",
-            ["{\"message\":{\"content\":\"a\"},\"done\":false}\n", "{\"done\":true,\"done_reason\":\"stop\"}\n"], .answer("a")),
+            ["{\"message\":{\"content\":\"a\"},\"done\":false}\n", "{\"done\":true,\"done_reason\":\"stop\"}\n"],
+            .answer("a")),
         odd(
             "error null or empty",
             [

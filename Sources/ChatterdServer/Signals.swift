@@ -10,20 +10,25 @@ final class Signals: @unchecked Sendable {
     private let continuation: AsyncStream<Int32>.Continuation
     private let sources: [any DispatchSourceSignal]
 
-    /// Begins to take signals, whose default effects are off from then on.
+    /// Begins to take signals, whose default effects are off from then on; each that comes after this has returned is seen.
     init(_ numbers: [Int32]) {
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         self.stream = stream
         self.continuation = continuation
         let queue = DispatchQueue(label: "chatterd.signals")
+        let registered = DispatchGroup()
         sources = numbers.map { number in
             // Dispatch sees a signal only when its default is off.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { continuation.yield(number) }
+            registered.enter()
+            source.setRegistrationHandler { registered.leave() }
             source.activate()
             return source
         }
+        // Until then a signal would be lost: it is ignored, and nobody looks for it.
+        registered.wait()
     }
 
     /// Puts a number into the sequence that is no signal's.

@@ -19,6 +19,8 @@ final class SlotPassage: @unchecked Sendable {
     var isWanted = false
     /// Whether the ticket is in the store, as far as is known here.
     var isEntered = false
+    /// The number of the statement that entered it last, among all of the process.
+    var entry = 0
     /// Whether it may be there, and is to be taken out before anything else.
     var isToLeave = false
     /// Whether a task is at it.

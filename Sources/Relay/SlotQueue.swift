@@ -23,6 +23,8 @@ public final class SlotQueue: @unchecked Sendable {
     /// Until when the prompts count that were let in.
     private let admitted = Lock<[String: [UInt64]]>([:])
 
+    /// How many tickets have been sent to the store.
+    private var entries = 0
     private var alarm: (any Alarm)?
     private var nextLook: UInt64?
     private var isLooking = false
@@ -154,6 +156,8 @@ public final class SlotQueue: @unchecked Sendable {
 
     private func enter(_ passage: SlotPassage) async {
         let key = passage.ticket.key
+        entries += 1
+        passage.entry = entries
         do throws(RelayError) {
             let entry = try await store.enter(passage.ticket)
             passage.patience = StorePatience()
@@ -201,13 +205,15 @@ public final class SlotQueue: @unchecked Sendable {
     }
 
     /// Tickets of this process have slots.
-    private func give(_ keys: [SlotKey]) {
+    ///
+    /// - Parameter known: how many had been sent when the store was asked: what it says is not about later ones.
+    private func give(_ keys: [SlotKey], asOf known: Int = .max) {
         for key in keys {
             guard let passage = passages[key] else {
                 giveUp(key)
                 continue
             }
-            guard passage.isWanted, !passage.isToLeave, passage.waiter != nil else { continue }
+            guard passage.isWanted, !passage.isToLeave, passage.waiter != nil, passage.entry <= known else { continue }
             passage.isEntered = true
             passage.end(nil)
             passage.pause.end()
@@ -262,7 +268,8 @@ public final class SlotQueue: @unchecked Sendable {
                 surveyedAt = scheduler.now()
                 try await survey()
             } else {
-                give(try await store.granted())
+                let known = entries
+                give(try await store.granted(), asOf: known)
             }
             patience = StorePatience()
         } catch {
@@ -281,9 +288,10 @@ public final class SlotQueue: @unchecked Sendable {
     private func survey() async throws(RelayError) {
         let waiting = passages.values.filter(\.isWaiting)
         let upstreams = Set(waiting.map(\.ticket.upstream)).sorted()
+        let known = entries
         let survey = try await store.survey(upstreams)
         let now = scheduler.now()
-        give(survey.granted)
+        give(survey.granted, asOf: known)
         for (key, place) in survey.places {
             if let passage = passages[key] {
                 passage.move(to: place, at: now, interval: limits.slotSurvey)

@@ -124,8 +124,9 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
     }
 
     func granted() async throws(RelayError) -> [SlotKey] {
+        let found = ownGranted
         _ = try await begin(.granted)
-        return ownGranted
+        return found
     }
 
     func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSurvey {

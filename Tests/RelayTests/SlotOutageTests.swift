@@ -106,6 +106,28 @@ import Testing
         #expect(again.hasSlot && hall.process.store.calls == [.enter, .leave, .enter])
     }
 
+    @Test func whatTheStoreSaidOfAnEarlierTicketIsNotTakenForTheNextOne() throws {
+        let hall = Hall()
+        let other = hall.open()
+        let first = hall.process.take("a")
+        hall.process.take("b").giveBack()
+        let waiting = hall.process.take("c")
+        // A look is under way that has seen the first one's slot.
+        hall.clock.advance(by: .milliseconds(200))
+        hall.process.store.faults[.granted] = [.hang]
+        hall.clock.advance(by: .milliseconds(50))
+        let next = other.take("d")
+        first.giveBack()
+        #expect(waiting.hasSlot)
+        let again = hall.process.take("a", reply: first.ticket.reply)
+        hall.process.store.release(.granted)
+        hall.clock.settle()
+        #expect(again.isWaiting && next.isWaiting)
+        waiting.giveBack()
+        hall.clock.advance(by: .seconds(1))
+        #expect(next.hasSlot && again.isWaiting)
+    }
+
     @Test func aTicketThatWasEnteredAfterItHadBeenGivenUpIsTakenOut() throws {
         let hall = Hall()
         hall.process.store.faults[.enter] = [.away]

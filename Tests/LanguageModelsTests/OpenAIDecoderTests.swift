@@ -140,4 +140,26 @@ import Testing
         #expect(decoded.lines.allSatisfy { $0.contains("\"created_at\":\"2025-11-20T10:39:26.491288961Z\"") })
         #expect(decoded.last.contains("\"total_duration\":0,"))
     }
+
+    @Test(arguments: 0..<200)
+    func whatIsBrokenIsBrokenHoweverItComes(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let call = Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]"#)
+        var bytes = Array((Stream.token("a") + call + Self.plain).utf8)
+        for _ in 0...Int.random(in: 0..<3, using: &random) {
+            let place = Int.random(in: 0..<bytes.count, using: &random)
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+            case 1: bytes[place] = Array("\"\\{}[]:,\n\r 0n".utf8).randomElement(using: &random) ?? 0
+            default: bytes.remove(at: place)
+            }
+        }
+        let whole = [UInt8].decode([bytes])
+        for size in [1, 50, 400] {
+            let cut = [UInt8].decode(random.pieces(of: bytes, upTo: size))
+            #expect(cut.lines == whole.lines)
+            #expect(cut.error?.code == whole.error?.code)
+        }
+        #expect(whole.isComplete || whole.error != nil)
+    }
 }

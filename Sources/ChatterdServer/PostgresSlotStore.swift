@@ -83,12 +83,19 @@ final class PostgresSlotStore: SlotStore {
 
     /// Removes what is in the queues for nothing, a bounded piece of it.
     func sweep() async throws(RelayError) {
+        let stale = try await run([Query(SlotStatements.stale, .int8(Self.sweepLimit))])[0]
+        for (upstream, keys) in Dictionary(grouping: Self.keys(stale), by: \.upstream) {
+            _ = try await run([
+                Query(SlotStatements.lock, .text(upstream)),
+                Query(
+                    SlotStatements.remove, .text(upstream), .uuidArray(keys.map { ($0.reply.high, $0.reply.low) })),
+            ])
+        }
         let queues = try await run([Query(SlotStatements.queues)])[0]
         for row in 0..<queues.rowCount {
             guard let upstream = queues.string(row, 0) else { continue }
             _ = try await run([
                 Query(SlotStatements.lock, .text(upstream)),
-                Query(SlotStatements.sweep, .text(upstream), .int8(Self.sweepLimit)),
                 Query(SlotStatements.forgetRanks, .text(upstream), .int8(Self.sweepLimit)),
             ])
         }

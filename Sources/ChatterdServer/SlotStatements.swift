@@ -23,7 +23,8 @@ enum SlotStatements {
             ), ranked AS (
                 INSERT INTO chatterd_queue_ranks AS r (upstream, appid, rank)
                 SELECT $1, $3, coalesce((SELECT rank FROM chatterd_queues WHERE upstream = $1), 0)
-                WHERE NOT EXISTS (SELECT FROM known) AND \(isBeingMade("$2"))
+                WHERE NOT EXISTS (SELECT FROM known) AND EXISTS (
+                    SELECT FROM chatts c WHERE c.id = $2 AND c.turn = c.seq AND c.state = 'streaming')
                 ON CONFLICT (upstream, appid) DO UPDATE SET rank = greatest(r.rank + 1, excluded.rank)
                 RETURNING rank
             )
@@ -113,15 +114,21 @@ enum SlotStatements {
     /// The queues that there are.
     static let queues = Statement("queues", sql: "SELECT upstream FROM chatterd_queues")
 
-    /// Removes tickets whose replies are over or gone, at most $2: no one will come for those of dead processes, and those that
-    /// wait here learn of it. What a living process has a slot for is left to it.
-    static let sweep = Statement(
-        "queue_sweep", .text, .int8,
+    /// Tickets whose replies are over or gone, at most $1: no one will come for those of dead processes, and those that wait
+    /// learn of it when they are removed. What a living process has a slot for is left to it.
+    static let stale = Statement(
+        "queue_stale", .int8, returnsBinary: true,
         sql: """
-            DELETE FROM chatterd_queue WHERE upstream = $1 AND reply IN (
-                SELECT q.reply FROM chatterd_queue q
-                WHERE q.upstream = $1 AND (q.granted IS NULL OR NOT \(isAlive("q.holder"))) AND NOT \(isBeingMade("q.reply"))
-                LIMIT $2)
+            SELECT q.upstream, q.reply FROM chatterd_queue q \(unmade)
+            WHERE c.id IS NULL AND (q.granted IS NULL OR NOT \(isAlive("q.holder"))) ORDER BY q.upstream LIMIT $1
+            """)
+
+    /// Removes tickets, $2, that were stale.
+    static let remove = Statement(
+        "queue_remove", .text, .uuidArray,
+        sql: """
+            DELETE FROM chatterd_queue q
+            WHERE q.upstream = $1 AND q.reply = ANY ($2) AND (q.granted IS NULL OR NOT \(isAlive("q.holder")))
             """)
 
     /// Removes ranks of conversations without tickets that the queue has passed, or that were swept away; at most $2.
@@ -141,9 +148,9 @@ enum SlotStatements {
         "queue_remove_gone", .text,
         sql: """
             DELETE FROM chatterd_queue WHERE (upstream, reply) IN (
-                SELECT q.upstream, q.reply FROM chatterd_queue q
-                WHERE q.appid = $1 AND q.granted IS NULL AND NOT \(isBeingMade("q.reply"))
-                FOR UPDATE SKIP LOCKED)
+                SELECT q.upstream, q.reply FROM chatterd_queue q \(unmade)
+                WHERE q.appid = $1 AND q.granted IS NULL AND c.id IS NULL
+                FOR UPDATE OF q SKIP LOCKED)
             """)
 
     /// Removes the ranks of a conversation that is gone.
@@ -154,9 +161,12 @@ enum SlotStatements {
             WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
             """)
 
-    private static func isBeingMade(_ reply: String) -> String {
-        "EXISTS (SELECT FROM chatts c WHERE c.id = \(reply) AND c.turn = c.seq AND c.state = 'streaming')"
-    }
+    /// The reply of a ticket, `q`, as `c`; null when it is not to be made any more. Each is looked up by itself: all of `chatts`
+    /// would be read for a few of them if the planner thought that there were many.
+    private static let unmade = """
+        LEFT JOIN LATERAL (
+            SELECT id FROM chatts WHERE id = q.reply AND turn = seq AND state = 'streaming' LIMIT 1) AS c ON true
+        """
 
     private static func running(_ upstream: String) -> String {
         """

@@ -17,9 +17,9 @@ struct RescuePlan {
     enum Progress: Equatable {
         /// There is nothing of it yet.
         case none
-        /// There is text, and nothing else: another server may go on behind it.
+        /// There is text, perhaps behind thoughts: another server may go on behind it.
         case text
-        /// There are thoughts or tool calls too, or too little to go on with.
+        /// There are tool calls, or too little text to go on with.
         case other
     }
 

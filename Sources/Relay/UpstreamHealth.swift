@@ -31,6 +31,8 @@ public final class UpstreamHealth: Sendable {
     /// How long it is left alone, at first and at most.
     private static let shortest = Duration.seconds(5)
     private static let longest = Duration.seconds(60)
+    /// How long it is left alone at its own wish, at most.
+    private static let longestWish = Duration.seconds(600)
 
     private let record = Lock(Record())
 
@@ -89,7 +91,7 @@ public final class UpstreamHealth: Sendable {
             let wasProbed = record.isProbed
             record.isProbed = false
             if let retryAfter = error.retryAfter {
-                record.cool(for: retryAfter, from: now)
+                record.cool(for: min(retryAfter, Self.longestWish), from: now)
             } else if wasProbed || record.failures >= Self.patience || error.code.saysAllInOne {
                 record.cooling = min(max(record.cooling * 2, Self.shortest), Self.longest)
                 record.cool(for: record.cooling, from: now)

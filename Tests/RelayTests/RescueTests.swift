@@ -266,6 +266,22 @@ struct RescueTests {
         #expect(models.map(\.generations.count) == [5, 5])
     }
 
+    @Test func whoAsksToBeLeftAloneForADayIsTriedBefore() throws {
+        let (relay, models) = relay("a", "b")
+        relay.post("Hi")
+        var error = ModelError(.busy, "busy")
+        error.retryAfter = .seconds(86_400)
+        try models[0].last.end(error)
+        relay.clock.settle()
+        try models[1].last.complete("Hello")
+        relay.clock.advance(by: .seconds(599))
+        relay.post("Hi", appID: "soon")
+        #expect(models.map(\.generations.count) == [1, 2])
+        relay.clock.advance(by: .seconds(1))
+        relay.post("Hi", appID: "later")
+        #expect(models.map(\.generations.count) == [2, 2])
+    }
+
     @Test func whatHasNoModelServerSaysSo() {
         let relay = TestRelay()
         relay.service.upstreams.update([])

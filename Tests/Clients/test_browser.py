@@ -35,12 +35,14 @@ class ABrowser(unittest.TestCase):
         return call(self.url, "GET", path, headers={"Accept": "application/json"})[2]
 
     def assert_whole(self, seen, path):
-        """Each event came once and said where it ends, and the text is the stored one."""
+        """Each event came once and said where it ends, and the text since the last reset is the stored one."""
         text = ""
         for kind, id, data in seen["events"]:
-            if kind == "message":
+            if kind == "reset":
+                text = ""
+            elif kind == "message":
                 text += json.loads(data)["message"]["content"]
-                self.assertEqual(int(id.removesuffix("-end")), len(text.encode()))
+                self.assertEqual(int(id.removesuffix("-end").rpartition("~")[2]), len(text.encode()))
         self.assertEqual(text, self.stored(path)["message"]["content"])
 
     def assert_closed_by_204(self, seen):
@@ -94,7 +96,7 @@ class ABrowser(unittest.TestCase):
         self.assert_closed_by_204(seen)
         self.assertEqual(seen["lost"], 3)
 
-    def test_a_browser_is_told_of_a_failure_and_stops(self):
+    def test_a_browser_is_told_of_a_failure_that_nothing_mends_and_stops(self):
         def script(exchange):
             exchange.say(*speech(5))
             return Model.BREAK_OFF

@@ -27,6 +27,7 @@ final class ShardUpstreams: @unchecked Sendable {
 
     /// Takes other model servers; those that are the same keep their connections, and replies go on as they began.
     func take(_ list: [PreparedUpstream]) {
+        let old = made.map { ObjectIdentifier($0.upstream) }
         made = list.map { prepared in
             if let same = made.first(where: { $0.prepared.isSame(as: prepared) }) {
                 return same
@@ -34,6 +35,9 @@ final class ShardUpstreams: @unchecked Sendable {
             let (upstream, generator) = factory.make(prepared)
             return Made(prepared: prepared, upstream: upstream, generator: generator)
         }
+        // While the registry has one that it cannot use it looks every two seconds, which is as long as a survey may take:
+        // what was said must not be void each time.
+        guard made.map({ ObjectIdentifier($0.upstream) }) != old else { return }
         directory.update(made.map(\.upstream))
         survey.forget()
         let first = directory.upstreams.first { upstream in

@@ -38,9 +38,11 @@ CREATE TABLE chatterd_queue_ranks (
     rank bigint NOT NULL,
     PRIMARY KEY (upstream, appid)
 );
--- How far each queue has got: the greatest rank that was given a slot, and how long slots were held of late, in seconds.
+-- How far each queue has got: the greatest rank that was given a slot, or one more after many slots; how many it has given
+-- since that rose; and how long slots were held of late, in seconds.
 CREATE TABLE chatterd_queues (
     upstream text PRIMARY KEY,
     rank bigint NOT NULL,
+    given integer NOT NULL DEFAULT 0,
     hold double precision
 );

@@ -3,8 +3,12 @@ import Postgres
 /// The SQL of the queues for slots of model servers. What changes a queue comes in a transaction behind `lock`.
 ///
 /// A conversation's tickets have ranks one after the other, the first of them that of the queue: start-time fair queueing
-/// (Goyal, Vin, Cheng, 1996) with slots for packets.
+/// (Goyal, Vin, Cheng, 1996) with slots for packets. But the queue's rank rises with time as well: otherwise conversations that
+/// come for the first time, one after the other, would keep one that comes back waiting for ever.
 enum SlotStatements {
+    /// The slots after which the queue's rank rises in any case.
+    static let round = 64
+
     /// Waits for others that change the queue, and keeps them waiting. A statement of its own: the next one sees what they did.
     static let lock = Statement(
         "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
@@ -63,8 +67,11 @@ enum SlotStatements {
                 WHERE upstream = $1 AND granted IS NULL AND \(isAlive("q.holder"))
                 ORDER BY rank, place LIMIT greatest(0, $2 - (\(running("$1"))))
             ), passed AS (
-                UPDATE chatterd_queues u SET rank = greatest(u.rank, n.rank) FROM (SELECT max(rank) AS rank FROM next) AS n
-                WHERE u.upstream = $1 AND n.rank > u.rank
+                UPDATE chatterd_queues u SET
+                    rank = CASE WHEN n.rank > u.rank THEN n.rank ELSE u.rank + (u.given + n.given) / \(round) END,
+                    given = CASE WHEN n.rank > u.rank THEN 0 ELSE (u.given + n.given) % \(round) END
+                FROM (SELECT max(rank) AS rank, count(*)::integer AS given FROM next) AS n
+                WHERE u.upstream = $1 AND n.given > 0
             )
             UPDATE chatterd_queue q SET granted = clock_timestamp() FROM next n
             WHERE q.upstream = $1 AND q.reply = n.reply

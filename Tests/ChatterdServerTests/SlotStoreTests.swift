@@ -233,6 +233,31 @@ import Testing
         }
     }
 
+    @Test func whoComesBackIsServedHoweverManyComeForTheFirstTime() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            var running = try await stage.ticket("a")
+            _ = try await store.enter(running)
+            let again = try await stage.ticket("a")
+            _ = try await store.enter(again)
+            for number in 0..<SlotStatements.round {
+                let fresh = try await stage.ticket("new\(number)")
+                _ = try await store.enter(fresh)
+                let next = try await store.leave(running)
+                guard next == [fresh.key] else {
+                    #expect(next == [again.key])
+                    // The queue has moved on: of those that were served once nothing is kept.
+                    try await store.sweep()
+                    let ranks = try await stage.processes.sql("SELECT appid FROM chatterd_queue_ranks ORDER BY appid")
+                    #expect(ranks == [["a"], [fresh.appID]])
+                    return
+                }
+                running = fresh
+            }
+            Issue.record("it was overtaken \(SlotStatements.round) times")
+        }
+    }
+
     @Test func theHousekeeperSweeps() async throws {
         try await SlotStoreStage.run { stage in
             let closed = try await stage.processes.first.open("p")

@@ -18,6 +18,7 @@ final class MemorySlots: @unchecked Sendable {
     var hold: Duration?
     private var ranks: [String: [String: Int]] = [:]
     private var reached: [String: Int] = [:]
+    private var given: [String: Int] = [:]
     private var places = 0
 
     func enter(_ ticket: SlotTicket, holder: Int) {
@@ -51,7 +52,12 @@ final class MemorySlots: @unchecked Sendable {
         for key in waiting(at: upstream).prefix(max(0, slots - running(at: upstream))) {
             guard let row = rows[key] else { continue }
             rows[key]?.isGranted = true
-            reached[upstream] = max(reached[upstream, default: 0], row.rank)
+            given[upstream, default: 0] += 1
+            if row.rank > reached[upstream, default: 0] {
+                (reached[upstream], given[upstream]) = (row.rank, 0)
+            } else if given[upstream] == 64 {
+                (reached[upstream], given[upstream]) = (reached[upstream, default: 0] + 1, 0)
+            }
             if row.holder == process {
                 granted.append(key)
             }

@@ -72,6 +72,10 @@ public final class Application: Sendable {
             }
             let registry = UpstreamRegistry(configuration.upstreams, pool: services[0].pool, log: log) {
                 [services] list in
+                let slots = list.compactMap { upstream in
+                    upstream.description.slots.map { (upstream.description.name, $0) }
+                }
+                services[0].slots.update(slots: Dictionary(slots) { first, _ in first })
                 for service in services {
                     service.shard.run { service.upstreams.take(list) }
                 }

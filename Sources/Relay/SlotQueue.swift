@@ -18,8 +18,9 @@ public final class SlotQueue: @unchecked Sendable {
     private let limits: RelayLimits
     private let scheduler: Scheduler
     private var passages: [SlotKey: SlotPassage] = [:]
-    /// The slots of each model server, as the last ticket said.
+    /// The slots of each model server, as the last ticket said, and as they are now where that is known.
     private var slots: [String: Int] = [:]
+    private var current: [String: Int] = [:]
     /// Until when the prompts count that were let in.
     private let admitted = Lock<[String: [UInt64]]>([:])
 
@@ -68,6 +69,29 @@ public final class SlotQueue: @unchecked Sendable {
         throw error
     }
 
+    /// A prompt that was let in will not come. From any shard.
+    public func giveRoomBack(at upstream: UpstreamDescription) {
+        noteOneLess(of: upstream.name)
+    }
+
+    private func noteOneLess(of upstream: String) {
+        admitted.withLock { admitted in
+            guard admitted[upstream] != nil else { return }
+            admitted[upstream]?.removeFirst()
+            if admitted[upstream]?.isEmpty == true {
+                admitted[upstream] = nil
+            }
+        }
+    }
+
+    /// Takes the slots of model servers as they are now: tickets that wait go by these, not by those of their time. From any
+    /// shard.
+    public func update(slots current: [String: Int]) {
+        scheduler.run { [self] in
+            self.current = current
+        }
+    }
+
     /// Waits for a slot; from any shard.
     ///
     /// - Parameters:
@@ -104,6 +128,14 @@ public final class SlotQueue: @unchecked Sendable {
                 passage.pause.end()
             }
         }
+    }
+
+    private func slotCount(of upstream: String) -> Int? { current[upstream] ?? slots[upstream] }
+
+    private func asItIsNow(_ ticket: SlotTicket) -> SlotTicket {
+        var ticket = ticket
+        ticket.slots = slotCount(of: ticket.upstream) ?? ticket.slots
+        return ticket
     }
 
     // MARK: - The way of a ticket
@@ -159,15 +191,9 @@ public final class SlotQueue: @unchecked Sendable {
         entries += 1
         passage.entry = entries
         do throws(RelayError) {
-            let entry = try await store.enter(passage.ticket)
+            let entry = try await store.enter(asItIsNow(passage.ticket))
             passage.patience = StorePatience()
-            admitted.withLock { admitted in
-                guard admitted[key.upstream] != nil else { return }
-                admitted[key.upstream]?.removeFirst()
-                if admitted[key.upstream]?.isEmpty == true {
-                    admitted[key.upstream] = nil
-                }
-            }
+            noteOneLess(of: key.upstream)
             give(entry.granted)
             guard passage.isWanted, !passage.isToLeave else { return }
             passage.isEntered = true
@@ -192,7 +218,7 @@ public final class SlotQueue: @unchecked Sendable {
         var pause = Duration.milliseconds(50)
         while passage.isToLeave {
             do throws(RelayError) {
-                give(try await store.leave(passage.ticket))
+                give(try await store.leave(asItIsNow(passage.ticket)))
                 passage.isToLeave = false
             } catch {
                 mayBeDone()
@@ -222,7 +248,8 @@ public final class SlotQueue: @unchecked Sendable {
 
     /// Takes out a ticket that nobody here knows of: it was entered after it had been given up.
     private func giveUp(_ key: SlotKey) {
-        let ticket = SlotTicket(upstream: key.upstream, slots: slots[key.upstream] ?? 0, reply: key.reply, appID: "")
+        let ticket = SlotTicket(
+            upstream: key.upstream, slots: slotCount(of: key.upstream) ?? 0, reply: key.reply, appID: "")
         let passage = SlotPassage(ticket, on: scheduler)
         passage.isToLeave = true
         passages[key] = passage
@@ -305,7 +332,7 @@ public final class SlotQueue: @unchecked Sendable {
             drive(passage)
         }
         for upstream in upstreams {
-            guard let slots = slots[upstream], survey.running[upstream, default: 0] < slots else { continue }
+            guard let slots = slotCount(of: upstream), survey.running[upstream, default: 0] < slots else { continue }
             give(try await store.grant(at: upstream, slots: slots))
         }
     }

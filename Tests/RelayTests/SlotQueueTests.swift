@@ -140,6 +140,22 @@ import Testing
         #expect(waiting.hasSlot && late.hasSlot)
     }
 
+    @Test func fewerSlotsThanBeforeCountForThoseThatWaitAlready() throws {
+        let hall = Hall(slots: 2)
+        let replies = (0..<6).map { hall.process.take("a\($0)") }
+        hall.process.queue.update(slots: ["u": 1])
+        replies[0].giveBack()
+        #expect(hall.slots.running(at: "u") == 1 && !replies[2].hasSlot)
+        replies[1].giveBack()
+        #expect(hall.slots.running(at: "u") == 1 && replies[2].hasSlot)
+        // A reply that began before the change knows only what was then.
+        let late = hall.process.take("b")
+        #expect(hall.slots.running(at: "u") == 1 && late.isWaiting)
+        hall.process.queue.update(slots: ["u": 3])
+        hall.clock.advance(by: .seconds(1))
+        #expect(hall.slots.running(at: "u") == 3)
+    }
+
     @Test func theSlotOfADeadProcessComesBack() throws {
         let hall = Hall()
         let dying = hall.open()

@@ -59,10 +59,12 @@ public final class ChatService: @unchecked Sendable {
             appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
+        var room: UpstreamDescription?
         do throws(RelayError) {
-            try await requireRoom(for: request.model)
+            room = try await requireRoom(for: request.model)
             try board.promise(appID: request.appID, key: key?.text)
         } catch {
+            giveBack(room)
             // There is no room for another turn; but there may be none to open.
             guard let key, let known = try await store.knownReply(appID: request.appID, key: key) else { throw error }
             return .known(try await find(known))
@@ -78,10 +80,12 @@ public final class ChatService: @unchecked Sendable {
             case .known(let id):
                 let record = try await find(id)
                 board.giveUp(appID: request.appID, key: key?.text)
+                giveBack(room)
                 return .known(record)
             }
         } catch {
             board.giveUp(appID: request.appID, key: key?.text)
+            giveBack(room)
             throw error
         }
     }
@@ -89,11 +93,18 @@ public final class ChatService: @unchecked Sendable {
     /// Begins another answer to the prompt of a reply; the old one is kept.
     ///
     /// - Parameter model: the model that is asked; nothing for the same.
+    /// - Throws: as `accept`; nothing is stored then.
     public func regenerate(
         _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
-        try board.promise(appID: reply.turn.appID)
+        let room = try await requireRoom(for: model ?? reply.model)
+        do throws(RelayError) {
+            try board.promise(appID: reply.turn.appID)
+        } catch {
+            giveBack(room)
+            throw error
+        }
         do throws(RelayError) {
             let turn = try await store.openAlternative(
                 to: reply, as: makeID(), model: model, onInterrupt: onInterrupt)
@@ -102,6 +113,7 @@ public final class ChatService: @unchecked Sendable {
             return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
         } catch {
             board.giveUp(appID: reply.turn.appID)
+            giveBack(room)
             throw error
         }
     }
@@ -267,19 +279,26 @@ public final class ChatService: @unchecked Sendable {
 
     static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
 
-    /// Refuses a prompt when the queues of all its model servers are full.
-    private func requireRoom(for model: String) async throws(RelayError) {
-        guard let slots else { return }
+    /// Refuses a prompt when the queues of all its model servers are full; the one where it counts by now, if they have any.
+    private func requireRoom(for model: String) async throws(RelayError) -> UpstreamDescription? {
+        guard let slots else { return nil }
         var refusal: RelayError?
         for choice in upstreams.choices(for: model) {
-            guard choice.upstream.description.slots != nil else { return }
+            let description = choice.upstream.description
+            guard description.slots != nil else { return nil }
             do throws(RelayError) {
-                return try await slots.requireRoom(at: choice.upstream.description)
+                try await slots.requireRoom(at: description)
+                return description
             } catch {
                 refusal = refusal ?? error
             }
         }
         if let refusal { throw refusal }
+        return nil
+    }
+
+    private func giveBack(_ room: UpstreamDescription?) {
+        if let room { slots?.giveRoomBack(at: room) }
     }
 
     private func refuseWhenStopping() throws(RelayError) {

@@ -43,7 +43,8 @@ public final class SlotQueue: @unchecked Sendable {
 
     // MARK: - From any shard
 
-    /// Refuses a prompt for which there is no room in the queue.
+    /// Refuses a prompt for which there is no room in the queue. One that is let in counts for a while, until its ticket does;
+    /// `giveRoomBack` ends that.
     ///
     /// - Throws: `overloaded`, with the time after which there may be room; `storeUnavailable`.
     public func requireRoom(at upstream: UpstreamDescription) async throws(RelayError) {

@@ -108,6 +108,38 @@ import Testing
         }
     }
 
+    @Test func anotherAnswerNeedsRoomTooAndTakesNoneWhenItIsRefused() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream(.answer(["Hello"]), Self.gatedAnswer(gate))
+        try await onStage(environment: Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
+            let (first, location) = try stage.begin("a", "one")
+            _ = first.readEvents()
+            try eventually("its slot is free") { try Self.tickets(stage).isEmpty }
+            let running = try stage.beginChat("b", "two")
+            try upstream.waitForRequests(2)
+            let refused = try RawClient.post(port: stage.port, location + "/regenerate", json: "")
+            #expect(refused.status == 503 && refused.json["code"] as? String == "overloaded")
+            gate.open()
+            _ = running.readEvents()
+            try eventually("the slot is free") { try Self.tickets(stage).isEmpty }
+            Transcript(try RawClient.post(port: stage.port, location + "/regenerate", json: "")).check()
+        }
+    }
+
+    @Test func whatIsAnsweredWithoutTheModelLeavesRoomForOthers() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(environment: Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
+            let key = [("Idempotency-Key", "k")]
+            _ = try stage.ask("a", "one", fields: key)
+            for _ in 0..<3 {
+                try eventually("the slot is free") { try Self.tickets(stage).isEmpty }
+                // Known by its key: it needs no slot.
+                #expect(try stage.ask("a", "one", fields: key).status == 200)
+            }
+            #expect(try stage.chat("b", "two").status == 200)
+        }
+    }
+
     @Test func whoIsStoppedWhileItWaitsLeavesTheQueue() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
@@ -171,9 +203,11 @@ import Testing
 
     /// Answers when the gate is open.
     private static func gated(_ gate: Gate) throws -> ScriptedUpstream {
-        try ScriptedUpstream([
-            .streamHead, .wait(for: gate), .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks,
-        ])
+        try ScriptedUpstream(gatedAnswer(gate))
+    }
+
+    private static func gatedAnswer(_ gate: Gate) -> [UpstreamStep] {
+        [.streamHead, .wait(for: gate), .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks]
     }
 
     private static func oneSlot(_ upstream: ScriptedUpstream, _ members: String = "") -> [Setting: String] {

@@ -91,6 +91,13 @@ final class SlotProcess {
     }
 }
 
+extension SlotProcess {
+    /// A prompt that was let in does not come.
+    func giveRoomBack() {
+        queue.giveRoomBack(at: UpstreamDescription(name: "u", kind: .ollama))
+    }
+}
+
 /// A reply that wants a slot, or has one.
 final class SlotReply: @unchecked Sendable {
     let ticket: SlotTicket

@@ -198,6 +198,16 @@ import Testing
         #expect(hall.process.requireRoom(limit: 2)?.code == .overloaded)
     }
 
+    @Test func aPromptThatDoesNotComeLeavesItsRoomToOthers() throws {
+        let hall = Hall()
+        for _ in 0..<5 {
+            #expect(hall.process.requireRoom(limit: 0) == nil)
+            hall.process.giveRoomBack()
+        }
+        #expect(hall.process.requireRoom(limit: 0) == nil)
+        #expect(hall.process.requireRoom(limit: 0)?.code == .overloaded)
+    }
+
     @Test func whereThereAreNoSlotsThereIsAlwaysRoom() throws {
         let hall = Hall()
         hall.process.store.isAway = true

@@ -178,6 +178,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     }
 
     private func ask(_ choice: UpstreamChoice, _ request: GenerationRequest) async throws(RelayError) -> Outcome {
+        // Who was cancelled while the text was read would wait for a slot that nobody gives back.
+        try checkCancellation()
         try await takeSlot(of: choice.upstream.description)
         defer { giveSlotBack() }
         try checkCancellation()

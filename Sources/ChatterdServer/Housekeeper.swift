@@ -142,11 +142,12 @@ final class Housekeeper: @unchecked Sendable {
         }
         guard !isEnding else { return }
         if count % Self.calm == 0 {
-            try await slots.sweep()
             _ = try await pool.run(Query(RetentionStatements.expireSignals))
             try await repeatPiece(of: Self.keyLimit) { [self] in
                 Int64(try await pool.run(Query(RetentionStatements.expireKeys, .int8(Self.keyLimit))).affectedRows)
             }
+            // It waits for locks: when it fails the rest is done all the same.
+            try? await slots.sweep()
         }
         if count % Self.sweepPause == 0, swept == nil {
             swept = ("", ReplyID(high: 0, low: 0))

@@ -15,12 +15,14 @@ struct UpstreamEntry: Sendable {
     }
 
     let name: String
-    /// The JSON form, without secrets.
+    /// The JSON form, as it stands in the row.
     let document: [UInt8]
     let origin: Origin
     let revision: Int
     /// What it speaks; nothing when its description cannot be read.
     let kind: UpstreamDescription.Kind?
+    /// The JSON form as it was read, without secrets that somebody has written into the row; nothing when it cannot be read.
+    let shown: [UInt8]?
     /// What this process asks it with, or why it cannot.
     let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
 
@@ -35,13 +37,12 @@ struct UpstreamEntry: Sendable {
 
     /// Appends the JSON form with what there is to know beside it.
     func append(to buffer: inout ByteBuffer) {
-        if kind == nil {
+        if let shown {
+            buffer.append(shown.span.extracting(..<(shown.count - 1)))
+        } else {
             // Nobody knows what somebody has written there.
             buffer.append("{\"name\":")
             buffer.append(jsonString: name)
-        } else {
-            // White space may follow the brace in what was written by hand.
-            buffer.append(document.span.extracting(..<(document.lastIndex(of: UInt8(ascii: "}")) ?? 0)))
         }
         buffer.append(",\"origin\":")
         buffer.append(jsonString: origin.rawValue)

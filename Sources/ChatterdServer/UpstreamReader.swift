@@ -32,9 +32,9 @@ struct UpstreamReader {
     private var fields: UpstreamFields
     private let source: Source
 
-    /// Names are 1 to 64 of these.
+    /// Names are 1 to 64 of these, and none that is a step in a path: clients take those out.
     static func isName(_ text: String) -> Bool {
-        1...64 ~= text.utf8.count
+        1...64 ~= text.utf8.count && text != "." && text != ".."
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

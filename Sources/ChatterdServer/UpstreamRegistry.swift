@@ -234,21 +234,24 @@ final class UpstreamRegistry: Sendable {
 
     private func entry(of row: Row, health: UpstreamHealth) -> UpstreamEntry {
         let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
-        var kind: UpstreamDescription.Kind?
+        var read: UpstreamDescription?
         do throws(UpstreamKeys.Problem) {
             // Each process has a say in what may be named through the API.
             let source =
                 row.origin == .api
                 ? UpstreamReader.Source.request(keyDirectory: configuration.keys.directory) : .table
             let description = try UpstreamReader.description(row.document, source, defaults: configuration.defaults)
-            kind = description.kind
+            guard description.name == row.name else {
+                throw UpstreamKeys.Problem(message: "its row and its description have different names")
+            }
+            read = description
             outcome = .success(try PreparedUpstream(description, keys: configuration.keys, health: health))
         } catch {
             outcome = .failure(error)
         }
         return UpstreamEntry(
-            name: row.name, document: row.document, origin: row.origin, revision: row.revision, kind: kind,
-            outcome: outcome)
+            name: row.name, document: row.document, origin: row.origin, revision: row.revision, kind: read?.kind,
+            shown: read?.document(defaults: configuration.defaults), outcome: outcome)
     }
 
     private func builtIn(healths: inout [String: UpstreamHealth], names: Set<String>) -> [UpstreamEntry] {
@@ -259,9 +262,10 @@ final class UpstreamRegistry: Sendable {
             guard
                 let prepared = try? PreparedUpstream(description, keys: configuration.keys, health: health)
             else { return nil }
+            let document = description.document(defaults: configuration.defaults)
             return UpstreamEntry(
-                name: description.name, document: description.document(defaults: configuration.defaults),
-                origin: .builtIn, revision: 0, kind: description.kind, outcome: .success(prepared))
+                name: description.name, document: document, origin: .builtIn, revision: 0, kind: description.kind,
+                shown: document, outcome: .success(prepared))
         }
     }
 }

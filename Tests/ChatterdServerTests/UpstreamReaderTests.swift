@@ -82,6 +82,7 @@ import Testing
     @Test(arguments: [
         (#""name":"a b""#, ["name must be 1 to 64 letters, digits, dots, underscores and hyphens"]),
         (#""name":"ä""#, ["name must be 1 to 64 letters, digits, dots, underscores and hyphens"]),
+        (#""name":"..""#, ["name must be 1 to 64 letters, digits, dots, underscores and hyphens"]),
         (#""url":"h:11434""#, [#"url: "h:11434" is not a URL: put http:// or https:// before it"#]),
         (#""url":"http://u:p@h""#, ["url: a URL must not hold a user or password; give a key in its own field"]),
         (#""key":"sesame""#, ["a key is not sent to the API: name it by key_env or key_file"]),

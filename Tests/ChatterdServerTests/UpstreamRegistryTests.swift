@@ -227,16 +227,33 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
                 ("broken", "{"), ("strange", #"{"name":"strange","kind":"smoke","url":"http://h"}"#),
                 ("path", #"{"name":"path","kind":"ollama","url":"http://h","key_env":"PATH"}"#),
                 ("passwd", #"{"name":"passwd","kind":"ollama","url":"http://h","key_file":"/etc/passwd"}"#),
+                ("renamed", #"{"name":"other","kind":"ollama","url":"http://h"}"#),
             ]
             let values = rows.map { "('\($0.0)', '\($0.1)', 'api', 1, nextval('chatterd_revisions'))" }
             try stage.cluster.psql(
                 "INSERT INTO chatterd_upstreams VALUES \(values.joined(separator: ", "))", database: stage.database)
-            try eventually("the rows are seen") { try stage.upstreams().count == 5 }
+            try eventually("the rows are seen") { try stage.upstreams().count == 6 }
             for (name, _) in rows {
                 let entry = try stage.manage("GET", "/upstreams/\(name)")
                 #expect(entry.json["problem"] is String, "\(entry.text)")
             }
             #expect(try stage.answer("tiny") == "ok")
+        }
+    }
+
+    @Test func aKeyThatSomebodyHasWrittenIntoARowIsNotShown() async throws {
+        try await onStage(environment: admin) { stage in
+            let row = #"{"name":"gpu","kind":"ollama","url":"http://h","key":"sesame", "slots":2 } "#
+            try stage.cluster.psql(
+                """
+                INSERT INTO chatterd_upstreams
+                VALUES ('gpu', '\(row)', 'environment', 1, nextval('chatterd_revisions'))
+                """, database: stage.database)
+            try eventually("the row is seen") { try stage.upstreams().count == 2 }
+            let entry = try stage.manage("GET", "/upstreams/gpu")
+            #expect(entry.json["key"] as? String == "set" && entry.json["slots"] as? Int == 2, "\(entry.text)")
+            #expect(entry.json["problem"] is String)
+            #expect(!"\(entry.text)\(try stage.manage("GET", "/upstreams").text)".contains("sesame"))
         }
     }
 

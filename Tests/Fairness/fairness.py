@@ -17,22 +17,27 @@ from house import House
 from trials import Findings, crowd, death, equals, tidy
 
 
+LIMIT = 1200
+"""Seconds that all of it may take: a queue in which somebody waits for ever is not to be waited for."""
+
+
 async def run(options: argparse.Namespace, scratch: str) -> Findings:
     """Tries all, one after the other."""
     findings = Findings()
     house = House(options.program, scratch, options.service)
     try:
-        await house.start()
-        if options.short:
-            await crowd(house, findings, "branches", 24, 1, is_parallel=True, is_timed=False)
-            await death(house, findings, apps=4, prompts=12, left=6)
-        else:
-            await crowd(house, findings, "turns", 200, 10, is_parallel=False, is_timed=True)
-            await crowd(house, findings, "branches", 200, 10, is_parallel=True, is_timed=True)
-            await equals(house, findings, apps=20, prompts=12)
-            await death(house, findings, apps=6, prompts=24, left=12)
-        await tidy(house, findings)
-        await house.stop()
+        async with asyncio.timeout(LIMIT):
+            await house.start()
+            if options.short:
+                await crowd(house, findings, "branches", 24, 1, is_parallel=True, is_timed=False)
+                await death(house, findings, apps=4, prompts=12, left=6)
+            else:
+                await crowd(house, findings, "turns", 200, 10, is_parallel=False, is_timed=True)
+                await crowd(house, findings, "branches", 200, 10, is_parallel=True, is_timed=True)
+                await equals(house, findings, apps=20, prompts=12)
+                await death(house, findings, apps=6, prompts=24, left=12)
+            await tidy(house, findings)
+            await house.stop()
         findings.faults += [f"{fault.kind}: {fault.text}" for fault in house.record.violations]
     finally:
         # From here on connections break because of us.

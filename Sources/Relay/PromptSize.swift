@@ -15,6 +15,8 @@ struct PromptSize: Sendable, Equatable {
     private static let messageTokens = 8
     /// What models take a picture for: between some hundred and some thousand tokens.
     private static let imageTokens = 1_024
+    /// The least that a token is ever taken for, in bytes.
+    private static let fewestBytes = 0.1
 
     /// The longest message, in bytes, that is not looked through for pictures.
     static let smallImage = 2_048
@@ -67,7 +69,8 @@ struct PromptSize: Sendable, Equatable {
     /// The bytes that a token must have had, if these are so many; nothing where too little text is among them to say.
     func bytesPerToken(ofTokens tokens: Int) -> Double? {
         let textTokens = tokens - Self.messageTokens * messages
-        guard images == 0, tokens >= 128, textTokens >= tokens / 2 else { return nil }
-        return Double(text) / Double(textTokens)
+        guard images == 0, text > 0, tokens >= 128, textTokens >= tokens / 2 else { return nil }
+        // Whatever a server claims to have counted: what is estimated by it stays a number.
+        return max(Double(text) / Double(textTokens), Self.fewestBytes)
     }
 }

@@ -7,6 +7,8 @@ import LanguageModels
 public final class TokenEstimates: Sendable {
     /// The models that are known at once.
     private static let capacity = 1_000
+    /// The longest context that is believed in, in tokens: no sum with it overflows, whatever a client or a server says.
+    private static let longest = 1 << 40
 
     private struct Model: Hashable {
         var upstream: String
@@ -160,7 +162,7 @@ public final class TokenEstimates: Sendable {
         let wish = [passThrough, description.defaults].compactMap { $0.generationOption("num_ctx") }.first { $0 > 0 }
         // Ollama gives a model the context that is asked for; others have theirs from their start.
         let set = description.kind == .ollama ? wish ?? description.contextLength : description.contextLength
-        return [set ?? known.listed, known.told, wish].compactMap { $0 }.min()
+        return [set ?? known.listed, known.told, wish].compactMap { $0 }.min().map { min($0, longest) }
     }
 
     /// What is left for the answer: what was asked for, or a quarter; never more than half.

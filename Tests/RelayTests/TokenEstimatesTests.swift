@@ -173,6 +173,34 @@ struct TokenEstimatesTests {
         #expect(sent * 158 <= 8192 - 2048 && (sent + 1) * 158 > 8192 - 2048)
     }
 
+    @Test(arguments: [nil, 8_000, .max] as [Int?], [nil, .max] as [Int?])
+    func numbersThatNobodyCanMeanDoNoHarm(prompt: Int?, context: Int?) throws {
+        let estimates = TokenEstimates()
+        let choice = try choice()
+        let members = try members(#""options":{"num_ctx":9223372036854775807}"#)
+        estimates.learn([ModelDescription(name: "m", contextLength: .max)], of: choice.upstream.description)
+        var messages = EncodedMessages()
+        for place in Int64(1)...9 {
+            let text = String(repeating: "x", count: 300)
+            messages.append(ModelMessage(role: "user", content: text), place: place, turn: place)
+        }
+        let history = TurnHistory(messages: messages, unfinished: [])
+        var receipt = try history.fitted(to: estimates.window(for: choice, passThrough: members)).receipt
+        #expect(receipt.messages == 9)
+        estimates.learn(from: refusal(context: context, prompt: prompt), of: choice, refused: &receipt)
+        let less = try history.fitted(to: estimates.window(for: choice, passThrough: members, refused: receipt))
+        #expect(1..<9 ~= less.receipt.messages)
+    }
+
+    @Test func aPromptWithoutTextTeachesNothing() throws {
+        let estimates = TokenEstimates()
+        let choice = try choice()
+        var receipt = try receipt(bytes: 0)
+        estimates.learn(from: refusal(prompt: 500), of: choice, refused: &receipt)
+        let window = estimates.window(for: choice, passThrough: [], refused: receipt)
+        #expect(window.bytesPerToken == 3.5 && !window.isMeasured)
+    }
+
     // MARK: - What servers count
 
     @Test func theRateOfAModelIsLearned() throws {

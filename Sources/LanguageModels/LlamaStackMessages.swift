@@ -5,6 +5,9 @@ import Bytes
 /// Its assistants say why they stopped, and its tools answer calls by their ids: ids that are missing are made. What a model has
 /// thought is not sent back.
 struct LlamaStackMessages {
+    /// The calls that are remembered: each result is looked for among them.
+    private static let limit = 1_000
+
     private var isFirst = true
     private var madeIDs = 0
     /// The calls of the assistant's last message that no tool has answered yet.
@@ -77,7 +80,9 @@ struct LlamaStackMessages {
                 madeIDs += 1
                 call.id = "call_\(madeIDs)"
             }
-            openCalls.append(call)
+            if openCalls.count < Self.limit {
+                openCalls.append(call)
+            }
             buffer.append(index == 0 ? ",\"tool_calls\":[{\"call_id\":" : ",{\"call_id\":")
             buffer.append(jsonString: call.id)
             buffer.append(",\"tool_name\":")

@@ -2,6 +2,9 @@
 ///
 /// Ids and names are the insides of JSON strings.
 struct OpenAICallNames {
+    /// The calls that are remembered: each result is looked for among them.
+    private static let limit = 1_000
+
     /// The calls that have no result yet.
     private var open: [(id: [UInt8], name: [UInt8])] = []
     private var made = 0
@@ -9,7 +12,9 @@ struct OpenAICallNames {
     /// The id of a call: its own, or a new one.
     mutating func id(ofCall id: [UInt8], name: [UInt8]) -> [UInt8] {
         let id = id.isEmpty ? newID() : id
-        open.append((id, name))
+        if open.count < Self.limit {
+            open.append((id, name))
+        }
         return id
     }
 

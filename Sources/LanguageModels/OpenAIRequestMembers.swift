@@ -6,6 +6,7 @@ import Bytes
 /// go out under their own names; what a client says in OpenAI's own words counts more than what is translated.
 struct OpenAIRequestMembers {
     private(set) var list: [RawMember] = []
+    private var names: Set<String> = []
     private let isOpenAI: Bool
 
     /// What is said by the request itself.
@@ -21,7 +22,7 @@ struct OpenAIRequestMembers {
     }
 
     private mutating func set(_ key: String, to json: [UInt8]) {
-        guard !list.contains(where: { $0.key == key }) else { return }
+        guard names.insert(key).inserted else { return }
         list.append(RawMember(key: key, value: json))
     }
 

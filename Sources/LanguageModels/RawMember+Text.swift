@@ -37,13 +37,19 @@ extension RawMember {
     static func members(of object: [UInt8]) throws(JSONError) -> [RawMember] {
         let span = object.span
         var members: [RawMember] = []
+        // An object of a client may have very many members.
+        var places: [String: Int] = [:]
         var reader = JSONReader(span)
         try reader.beginObject()
         while let key = try reader.nextKey() {
             let name = String(decodingJSON: span.extracting(key.range))
-            let range = try reader.skipValue()
-            members.removeAll { $0.key == name }
-            members.append(RawMember(key: name, value: [UInt8](object[range])))
+            let member = RawMember(key: name, value: [UInt8](object[try reader.skipValue()]))
+            if let place = places[name] {
+                members[place] = member
+            } else {
+                places[name] = members.count
+                members.append(member)
+            }
         }
         return members
     }

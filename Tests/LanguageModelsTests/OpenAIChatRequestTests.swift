@@ -46,6 +46,17 @@ import Testing
         #expect(try messages([]) == "")
     }
 
+    /// A client may send megabytes of them: what takes a time that grows with the square would hold up everybody.
+    @Test func veryManyOptionsAndCallsAreNoBurden() throws {
+        let options = (0..<100_000).map { "\"o\($0)\":1" }.joined(separator: ",")
+        let said = try members("\"options\":{\(options),\"o7\":2}")
+        #expect(said.hasPrefix(#""o0":1,"o1":1,"#) && said.contains(#","o7":2,"#) && said.contains(#","o99999":1,"#))
+        let calls = (0..<20_000).map { "{\"id\":\"c\($0)\",\"function\":{\"name\":\"f\",\"arguments\":{}}}" }
+        let results = (19_000..<20_000).map { "{\"role\":\"tool\",\"tool_call_id\":\"c\($0)\",\"content\":\"\"}" }
+        let text = try messages(["{\"role\":\"assistant\",\"tool_calls\":[\(calls.joined(separator: ","))]}"] + results)
+        #expect(text.hasSuffix(#"{"role":"tool","content":"","tool_call_id":"c19999"}"#))
+    }
+
     @Test func imagesBecomeParts() throws {
         #expect(
             try messages([#"{"role":"user","content":"What?","images":["iVBORw0KGgoAAA","/9j/4AAQ"]}"#])

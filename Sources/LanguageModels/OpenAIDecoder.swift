@@ -76,7 +76,7 @@ final class OpenAIDecoder: AnswerDecoder {
         }
         guard !isDone else { return }
         guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
-        _ = end(take)
+        _ = try end(take)
     }
 
     // MARK: - Bodies
@@ -124,7 +124,7 @@ final class OpenAIDecoder: AnswerDecoder {
     ) throws(ModelError) -> Bool {
         if data.isDoneMark {
             guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
-            return end(take)
+            return try end(take)
         }
         // An event with a field `data` that has no value.
         guard !data.isEmpty else { return true }
@@ -162,7 +162,7 @@ final class OpenAIDecoder: AnswerDecoder {
             return try finished(text, take)
         }
         // Counts that come by themselves come last.
-        return isWhole && chunk.usage?.hasCounts == true ? end(take) : true
+        return isWhole && chunk.usage?.hasCounts == true ? try end(take) : true
     }
 
     private func takeText(
@@ -186,6 +186,7 @@ final class OpenAIDecoder: AnswerDecoder {
         } catch {
             throw .malformed("a tool call cannot be read", detail: "tool call: \(error)")
         }
+        guard !calls.areTooMany else { throw .malformed("it has more than \(OpenAIToolCalls.limit) tool calls") }
         guard calls.size <= limits.answer else { throw .answerTooLarge(limits) }
     }
 
@@ -198,6 +199,11 @@ final class OpenAIDecoder: AnswerDecoder {
                 .failed, "The model server broke off its answer.", detail: "finish_reason \(reason)")
         }
         finishReason = reason
+        return try tellCalls(take)
+    }
+
+    /// Tells the calls that were gathered; whether another line is wanted.
+    private func tellCalls(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
         guard !calls.isEmpty else { return true }
         var array = ByteBuffer()
         try calls.append(to: &array)
@@ -205,7 +211,9 @@ final class OpenAIDecoder: AnswerDecoder {
         return lines.take(text: Span(), thinking: Span(), toolCalls: array.bytes, logprobs: Span(), take)
     }
 
-    private func end(_ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
+    private func end(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+        // Some servers say why they stopped before they say what they call.
+        guard try tellCalls(take) else { return false }
         isDone = true
         var end = AnswerEnd()
         usage.fill(&end)

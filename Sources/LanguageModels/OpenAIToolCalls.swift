@@ -10,11 +10,22 @@ struct OpenAIToolCalls {
         var name: [UInt8] = []
         /// JSON text: decoded from its pieces, or an object as it came.
         var arguments = ByteBuffer()
+
+        /// Whether it has a name and all of its arguments.
+        var isWhole: Bool {
+            guard !name.isEmpty, !arguments.bytes.isBlank else { return false }
+            return (try? JSONReader.validate(arguments.bytes)) != nil
+        }
     }
 
+    /// The calls that an answer may have: each piece is looked for among them.
+    static let limit = 1_000
+
     private var calls: [Call] = []
-    /// The bytes of all arguments so far.
+    /// The bytes of all calls so far.
     private(set) var size = 0
+    /// Whether there were more than the limit.
+    private(set) var areTooMany = false
 
     /// Whether there is none.
     var isEmpty: Bool { calls.isEmpty }
@@ -90,26 +101,30 @@ struct OpenAIToolCalls {
         // The index may stand behind what it is about.
         let start = reader.position
         var index: Int?
-        var hasID = false
+        var id: [UInt8] = []
+        var beginsCall = false
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "index") {
                 index = try reader.integerOrSkip()
             } else if reader.matches(key, "id") {
-                hasID = try reader.textOrSkip() != nil
+                // Later pieces may say null or nothing.
+                id = reader.bytes.array(try reader.textOrSkip()?.range)
+            } else if reader.matches(key, "function"), try reader.kind() == .object {
+                beginsCall = try reader.beginsCall()
             } else {
                 try reader.skipValue()
             }
         }
-        let place = place(of: index, hasID: hasID)
+        let place = place(of: index, id: id, beginsCall: beginsCall)
+        if calls[place].id.isEmpty {
+            calls[place].id = id
+            size += id.count
+        }
         var again = JSONReader(reader.bytes, at: start)
         try again.beginObject()
         while let key = try again.nextKey() {
-            if again.matches(key, "id") {
-                // Later pieces may say null or nothing.
-                let id = again.bytes.array(try again.textOrSkip()?.range)
-                if calls[place].id.isEmpty { calls[place].id = id }
-            } else if again.matches(key, "function"), try again.kind() == .object {
+            if again.matches(key, "function"), try again.kind() == .object {
                 try readFunction(from: &again, into: place)
             } else {
                 try again.skipValue()
@@ -118,14 +133,26 @@ struct OpenAIToolCalls {
     }
 
     /// The call that a piece belongs to: that of its index; without one, a new id begins a new call.
-    private mutating func place(of index: Int?, hasID: Bool) -> Int {
+    ///
+    /// Some servers give all their calls the same index, but each one whole; others write a new id into each piece of one call.
+    private mutating func place(of index: Int?, id: [UInt8], beginsCall: Bool) -> Int {
         if let index {
-            if let place = calls.firstIndex(where: { $0.index == index }) { return place }
-            calls.append(Call(index: index))
-            return calls.count - 1
+            guard let place = calls.lastIndex(where: { $0.index == index }) else { return begin(index) }
+            let known = calls[place]
+            let isAnother = beginsCall && !id.isEmpty && !known.id.isEmpty && known.id != id && known.isWhole
+            return isAnother ? begin(index) : place
         }
-        if hasID || calls.isEmpty {
-            calls.append(Call(index: (calls.last?.index ?? -1) + 1))
+        if !id.isEmpty || calls.isEmpty {
+            return begin((calls.last?.index ?? -1) &+ 1)
+        }
+        return calls.count - 1
+    }
+
+    /// Adds a call, and returns its place.
+    private mutating func begin(_ index: Int) -> Int {
+        areTooMany = areTooMany || calls.count == Self.limit
+        if !areTooMany {
+            calls.append(Call(index: index))
         }
         return calls.count - 1
     }
@@ -135,7 +162,10 @@ struct OpenAIToolCalls {
         while let key = try reader.nextKey() {
             if reader.matches(key, "name") {
                 let name = reader.bytes.array(try reader.textOrSkip()?.range)
-                if calls[place].name.isEmpty { calls[place].name = name }
+                if calls[place].name.isEmpty {
+                    calls[place].name = name
+                    size += name.count
+                }
             } else if reader.matches(key, "arguments") {
                 try readArguments(from: &reader, into: place)
             } else {
@@ -158,6 +188,26 @@ struct OpenAIToolCalls {
             try reader.skipValue()
         }
         size += calls[place].arguments.count - before
+    }
+}
+
+extension JSONReader {
+    /// Passes the function of a piece, and says whether it has a name and the beginning of an object as arguments.
+    fileprivate mutating func beginsCall() throws(JSONError) -> Bool {
+        var (hasName, hasObject) = (false, false)
+        try beginObject()
+        while let key = try nextKey() {
+            if matches(key, "name") {
+                hasName = try textOrSkip() != nil
+            } else if matches(key, "arguments") {
+                let isString = try kind() == .string
+                let value = try skipValue()
+                hasObject = bytes[isString ? value.lowerBound + 1 : value.lowerBound] == UInt8(ascii: "{")
+            } else {
+                try skipValue()
+            }
+        }
+        return hasName && hasObject
     }
 }
 

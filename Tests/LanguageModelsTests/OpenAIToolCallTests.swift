@@ -80,6 +80,69 @@ import Testing
         )
     }
 
+    @Test func callsOfOneIndexAreToldApartByTheirIDs() {
+        #expect(
+            calls([
+                #""tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":1}"}}]"#,
+                #""tool_calls":[{"index":0,"id":"2","function":{"name":"f","arguments":"{}"}}]"#,
+            ])
+                == #"[{"id":"1","function":{"index":0,"name":"f","arguments":{"a":1}}},{"id":"2","function":{"index":1,"name":"f","arguments":{}}}]"#
+        )
+    }
+
+    @Test func piecesOfOneCallMayHaveANewIDEach() {
+        #expect(
+            calls([
+                #""tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":""}}]"#,
+                #""tool_calls":[{"index":0,"id":"2","function":{"name":"f","arguments":"{\"a\":"}}]"#,
+                #""tool_calls":[{"index":0,"id":"3","function":{"name":"f","arguments":"{}"}}]"#,
+                #""tool_calls":[{"index":0,"id":"4","function":{"name":"f","arguments":"}"}}]"#,
+            ]) == #"[{"id":"1","function":{"index":0,"name":"f","arguments":{"a":{}}}}]"#)
+    }
+
+    @Test func callsBehindTheReasonAreNotLost() {
+        let call = Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]"#)
+        let rest = Stream.chunk(#""tool_calls":[{"index":0,"function":{"arguments":"}"}}]"#)
+        let reason = Stream.chunk("", finish: "\"tool_calls\"")
+        for ending in [Stream.done, Stream.usage, ""] {
+            let whole = [UInt8].decode(reason + call + rest + ending)
+            #expect(whole.isComplete && whole.lines.count == 2 && whole.lines[0].contains(#""tool_calls":[{"id":"a""#))
+            #expect([UInt8].decode(reason + call + ending).error?.code == .malformed)
+        }
+    }
+
+    @Test func anIndexMayBeAnyNumber() {
+        #expect(
+            calls([
+                #""tool_calls":[{"index":9223372036854775807,"id":"1","function":{"name":"f"}}]"#,
+                #""tool_calls":[{"id":"2","function":{"name":"g"}}]"#,
+            ])
+                == #"[{"id":"1","function":{"index":0,"name":"f","arguments":{}}},{"id":"2","function":{"index":1,"name":"g","arguments":{}}}]"#
+        )
+    }
+
+    @Test func callsWithoutEndAreRefused() {
+        let piece = { (index: Int) in
+            Stream.chunk(#""tool_calls":[{"index":\#(index),"function":{"name":"f"}}]"#)
+        }
+        let finish = Stream.chunk("", finish: "\"tool_calls\"")
+        #expect([UInt8].decode((0..<1_000).map(piece).joined() + finish).isComplete)
+        #expect([UInt8].decode((0...1_000).map(piece).joined() + finish).error?.code == .malformed)
+    }
+
+    @Test(arguments: ["\"id\":\"", "\"function\":{\"name\":\""])
+    func namesAreMeasuredToo(opening: String) {
+        var limits = GenerationLimits()
+        limits.answer = 1_000
+        let closing = opening.hasPrefix("\"f") ? "\"}" : "\""
+        let stream = (0..<20).map { index in
+            let name = String(repeating: "x", count: 100)
+            return Stream.chunk("\"tool_calls\":[{\"index\":\(index),\(opening)\(name)\(closing)}]")
+        }
+        let decoded = [UInt8].decode([Array(stream.joined().utf8)], limits: limits)
+        #expect(decoded.error?.code == .answerTooLarge)
+    }
+
     @Test func aFunctionCallIsAToolCall() {
         #expect(
             calls(

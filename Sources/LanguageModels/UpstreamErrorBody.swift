@@ -21,6 +21,8 @@ struct UpstreamErrorBody {
     /// What came if it is not JSON: for the log, as it may be anybody's.
     private(set) var text: String?
 
+    /// The longest message, in Unicode scalars: it is stored and sent with the reply.
+    private static let messageLimit = 2_000
     /// The longest text for the log, and the deepest nesting that is looked into.
     private static let textLimit = 400
     private static let depthLimit = 5
@@ -32,6 +34,7 @@ struct UpstreamErrorBody {
         let numbers = ContextNumbers(in: message)
         contextLength = contextLength ?? numbers.contextLength
         promptTokens = promptTokens ?? numbers.promptTokens
+        self.message = String(message.unicodeScalars.prefix(Self.messageLimit))
     }
 
     private init(_ body: Span<UInt8>, depth: Int) {

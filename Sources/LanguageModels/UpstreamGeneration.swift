@@ -25,6 +25,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private let dialect: any Dialect
     private let decoder: any AnswerDecoder
     private let limits: GenerationLimits
+    /// The server's key, which no error repeats.
+    private let key: String?
     private let now: @Sendable () -> Int64
     private var consumer: (any GenerationConsumer)?
     private var exchange: Exchange?
@@ -44,10 +46,11 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private var errorBody = ByteBuffer()
 
     init(
-        model: String, dialect: any Dialect, limits: GenerationLimits, now: @escaping @Sendable () -> Int64,
-        consumer: any GenerationConsumer
+        model: String, dialect: any Dialect, limits: GenerationLimits, key: String?,
+        now: @escaping @Sendable () -> Int64, consumer: any GenerationConsumer
     ) {
         self.dialect = dialect
+        self.key = key
         decoder = dialect.makeDecoder(model: model, limits: limits, now: now)
         self.limits = limits
         self.now = now
@@ -78,7 +81,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     }
 
     func pause() {
-        guard !isPaused else { return }
+        // What follows the end is read in any case: nobody would go on with it.
+        guard !isPaused, consumer != nil else { return }
         isPaused = true
         exchange?.pause()
         timer?.set(at: totalDeadline)
@@ -112,7 +116,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
             exchange?.cancel()
             release()
         }
-        consumer.generationEnded(self, error: error)
+        consumer.generationEnded(self, error: error?.concealing(key))
     }
 
     private func release() {

@@ -14,6 +14,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     private let kind: UpstreamDescription.Kind
     private let dialect: any Dialect
     private let limits: GenerationLimits
+    private let key: String?
     private let now: @Sendable () -> Int64
 
     /// Makes a model server's stand-in on a shard.
@@ -31,6 +32,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         self.shard = shard
         self.origin = origin
         self.now = now
+        self.key = key
         limits = description.limits
         kind = description.kind
         dialect = description.kind.dialect(at: origin)
@@ -49,7 +51,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     /// Sends the conversation.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
         let generation = UpstreamGeneration(
-            model: request.model, dialect: dialect, limits: limits, now: now, consumer: consumer)
+            model: request.model, dialect: dialect, limits: limits, key: key, now: now, consumer: consumer)
         do throws(ModelError) {
             let outgoing = OutgoingRequest(
                 .post, dialect.path, fields: fields, body: try dialect.body(of: request))
@@ -62,7 +64,12 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
 
     /// Asks for its models, for two seconds at most; must be called on the shard. Cancelling the task ends it at once.
     public func listModels() async throws(ModelError) -> [ModelDescription] {
-        try await ModelCatalogue(kind: kind, origin: origin, fields: fields, client: client, shard: shard).models()
+        let catalogue = ModelCatalogue(kind: kind, origin: origin, fields: fields, client: client, shard: shard)
+        do throws(ModelError) {
+            return try await catalogue.models()
+        } catch {
+            throw error.concealing(key)
+        }
     }
 }
 

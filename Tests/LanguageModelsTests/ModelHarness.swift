@@ -128,9 +128,14 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     var generation: (any Generation)?
     /// Called on the shard with each line.
     private let onLine: (@Sendable (any Generation, Int) -> Void)?
+    /// Called on the shard with the end.
+    private let onEnd: (@Sendable (any Generation) -> Void)?
 
-    init(onLine: (@Sendable (any Generation, Int) -> Void)? = nil) {
+    init(
+        onLine: (@Sendable (any Generation, Int) -> Void)? = nil, onEnd: (@Sendable (any Generation) -> Void)? = nil
+    ) {
         self.onLine = onLine
+        self.onEnd = onEnd
     }
 
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
@@ -150,6 +155,7 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {
+        onEnd?(generation)
         state.withLock { $0.ends.append(error) }
         self.generation = nil
     }

@@ -182,6 +182,16 @@ import Testing
         }
     }
 
+    @Test func aPauseBehindTheEndKeepsNoConnection() async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done()), .stall])
+            let consumer = RecordingConsumer(onEnd: { $0.pause() })
+            let harness = try ModelHarness(upstream.url)
+            #expect(try harness.start(consumer).outcome().isComplete)
+            try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
+        }
+    }
+
     @Test func aPauseIsNotSilence() async throws {
         try await blocking {
             var limits = GenerationLimits()

@@ -77,6 +77,21 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            .error(400, "bad header: Bearer s3cret-1"), .plain(502, "s3cret-1", type: "text/plain"),
+            .lines([ModelLine.error("no s3cret-1 here")]),
+        ] as [[UpstreamStep]])
+    func aKeyIsNotRepeated(steps: [UpstreamStep]) async throws {
+        try await blocking {
+            let upstream = try ScriptedUpstream(steps)
+            let answer = try ModelHarness(upstream.url, key: "s3cret-1").ask()
+            let error = try #require(answer.ends.first ?? nil)
+            #expect(!"\(error.message) \(error.detail)".contains("s3cret-1"))
+            #expect("\(error.message) \(error.detail)".contains("…"))
+        }
+    }
+
     @Test func aResetInMidStreamIsIncomplete() async throws {
         try await blocking {
             let gate = Gate()

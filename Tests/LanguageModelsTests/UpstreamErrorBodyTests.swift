@@ -130,6 +130,11 @@ import Testing
             OpenAIDialect(isOpenAI: false).error(status: status, fields: [:], body: Array(body.utf8).span).code == code)
     }
 
+    @Test func aLongMessageIsCut() {
+        let body = #"{"error":"\#(String(repeating: "e\u{301}", count: 100_000))"}"#
+        #expect(UpstreamErrorBody(Array(body.utf8).span).message?.unicodeScalars.count == 2_000)
+    }
+
     @Test func whatIsSaidOfAKeyIsForTheLog() throws {
         let body = #"{"error":{"message":"Incorrect API key provided: sk-abc."}}"#
         let error = OpenAIDialect(isOpenAI: true).error(

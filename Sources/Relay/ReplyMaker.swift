@@ -61,7 +61,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     /// Makes the reply; returns its last line.
     func run(_ history: TurnHistory) async throws(RelayError) -> [UInt8] {
-        var failure = ModelError(.modelNotFound, "There is no model server.")
+        var failure: ModelError?
         var step = plan.begin(candidates)
         while case .ask(let number, let delay, let goOn) = step {
             if delay > .zero {
@@ -73,7 +73,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 case .answered(let lastLine):
                     return lastLine
                 case .failed(let error):
-                    failure = error
+                    // That another one takes less does not say why the first one failed.
+                    if failure == nil || error.code != .contextTooLong { failure = error }
                     if hasRepeated {
                         repeaters.insert(number)
                     }
@@ -81,10 +82,10 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
                 // What there is stays: it could not be replaced.
-                throw RelayError(failure)
+                throw failure.map { RelayError($0) } ?? error
             }
         }
-        throw RelayError(failure)
+        throw RelayError(failure ?? ModelError(.modelNotFound, "There is no model server."))
     }
 
     /// Ends it; `run` throws the reason.
@@ -135,6 +136,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private func askForAsMuchAsFits(
         _ choice: UpstreamChoice, _ history: TurnHistory, goOn: Bool
     ) async throws(RelayError) -> Outcome {
+        hasRepeated = false
         let description = choice.upstream.description
         let members = description.merged(into: passThrough)
         let text = goOn ? try await reply.wholeText() : nil
@@ -148,8 +150,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 fitted = try history.fitted(to: window)
             } catch {
                 // What the server has said is worth more than an estimate.
-                if let refused { return .failed(refused.error) }
-                throw error
+                return .failed(refused?.error ?? ModelError(.contextTooLong, error.message, detail: error.detail))
             }
             var receipt = fitted.receipt
             var request = GenerationRequest(model: choice.model, messages: fitted.messages, passThrough: members)
@@ -188,7 +189,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         health.begin(at: service.scheduler.now())
         begin(choice.upstream.model.generate(request, to: self))
         await somethingToDo()
-        if case .replace = course, !held.isEmpty, cancellation == nil {
+        if isToReplace, cancellation == nil {
             start = 0
             try await replace(health)
             await somethingToDo()
@@ -220,7 +221,6 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     private func begin(_ generation: any Generation) {
         end = nil
-        hasRepeated = false
         finalLine = nil
         held = []
         self.generation = generation

@@ -42,6 +42,7 @@ struct RescuePlan {
     private var failoversLeft: Int
     private var rescuesLeft: Int
     private let longestRetryAfter: Duration
+    private var hasFailed = false
     private var hasBegun = false
     private var pauses = 0
     /// How often each one was asked, and for how long it asks to be left alone; nothing for those that will never do.
@@ -66,7 +67,9 @@ struct RescuePlan {
     mutating func failed(
         _ error: ModelError, by number: Int, after progress: Progress, _ candidates: [Candidate]
     ) -> Step {
-        guard error.code.isWorthAnotherServer else { return .fail }
+        // Where the first one had room, others may have it too.
+        guard error.code.isWorthAnotherServer || hasFailed && error.code == .contextTooLong else { return .fail }
+        hasFailed = true
         hasBegun = hasBegun || progress != .none
         guard (hasBegun ? rescuesLeft : failoversLeft) > 0 else { return .fail }
         if !error.code.mayPass || (error.retryAfter ?? .zero) > longestRetryAfter {

@@ -7,10 +7,10 @@ import Testing
 struct RescueTests {
     /// A process whose model servers have these names; the first ones are asked first.
     private func relay(
-        _ names: String..., failovers: Int = 4, rescues: Int = 2,
+        _ names: String..., failovers: Int = 4, rescues: Int = 2, slots: MemorySlots? = nil,
         _ describe: (inout UpstreamDescription) -> Void = { _ in }
     ) -> (relay: TestRelay, models: [ScriptedModel]) {
-        let relay = TestRelay(failovers: failovers, rescues: rescues)
+        let relay = TestRelay(failovers: failovers, rescues: rescues, slots: slots)
         let models = names.map { _ in ScriptedModel() }
         relay.service.upstreams.update(
             zip(names, models).map { name, model in
@@ -212,6 +212,55 @@ struct RescueTests {
         #expect(stopped.record?.state == .cancelled)
         relay.clock.advance(by: .seconds(60))
         #expect(models[0].generations.count == 1 && post.isOver)
+    }
+
+    @Test func whoStopsAReplyWhileItsTextIsReadIsHeard() throws {
+        // The slot is another process's.
+        let hall = Hall()
+        hall.process.take("other")
+        let (relay, models) = relay("a", "u", slots: hall.slots) {
+            $0.continuation = .prefill
+            $0.slots = $0.name == "u" ? 1 : nil
+        }
+        relay.startJournal()
+        let post = relay.post("Hi")
+        // So much that its beginning is in the store alone.
+        try models[0].last.say(half + String(repeating: "x", count: 300_000))
+        relay.clock.advance(by: .seconds(1))
+        relay.store.faults[.read] = [.hang]
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        #expect(relay.store.count(.read) == 1)
+        let stopped = relay.stop(post)
+        relay.store.release(.read)
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.isOver && stopped.record?.state == .cancelled && models[1].generations.isEmpty)
+    }
+
+    @Test func aServerThatTakesLessIsPassedOver() throws {
+        let (relay, models) = relay("a", "b") { $0.contextLength = $0.name == "b" ? 16 : nil }
+        let post = relay.post(String(repeating: "word ", count: 100))
+        try models[0].last.fail(.failed)
+        relay.clock.advance(by: .seconds(1))
+        #expect(models[1].generations.isEmpty && models[0].generations.count == 2)
+        try models[0].last.complete("Hello")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Hello")
+    }
+
+    @Test func thatOthersTakeLessIsNotWhyAReplyFailed() throws {
+        let (relay, models) = relay("a", "b", rescues: 1)
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        try models[1].last.fail(.contextTooLong)
+        relay.clock.settle()
+        try models[1].last.fail(.contextTooLong)
+        relay.clock.settle()
+        try models[1].last.fail(.contextTooLong)
+        relay.clock.settle()
+        #expect(post.code == .model(.incomplete) && post.reader.text == half)
     }
 
     @Test func aStoreThatIsAwayKeepsAReplyFromBeginningAnew() throws {

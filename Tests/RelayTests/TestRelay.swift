@@ -17,7 +17,7 @@ final class TestRelay {
 
     /// Makes a process with one shard; what fails is tried again as often as said.
     convenience init(
-        _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
+        _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0, slots: MemorySlots? = nil,
         database: MemoryDatabase = MemoryDatabase()
     ) {
         var limits = limits
@@ -25,11 +25,12 @@ final class TestRelay {
         limits.rescueAttempts = rescues
         self.init(
             limits, clock: HandClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
-            directory: ReplyDirectory())
+            directory: ReplyDirectory(), slots: slots)
     }
 
     private init(
-        _ limits: RelayLimits, clock: HandClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory
+        _ limits: RelayLimits, clock: HandClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory,
+        slots: MemorySlots? = nil
     ) {
         self.limits = limits
         self.clock = clock
@@ -42,6 +43,12 @@ final class TestRelay {
             upstreams: UpstreamDirectory([
                 Upstream(UpstreamDescription(name: "test", kind: .echo), model: model, health: UpstreamHealth())
             ]),
+            slots: slots.map {
+                // The process that is asked first is the hall's own.
+                SlotQueue(
+                    store: MemorySlotStore($0, process: 2), limits: limits,
+                    scheduler: clock.scheduler(of: clock.makeShard()))
+            },
             limits: limits,
             board: board, directory: directory, scheduler: clock.scheduler(of: shard),
             makeID: {

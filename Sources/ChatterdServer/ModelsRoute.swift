@@ -38,15 +38,12 @@ struct ModelsRoute: Sendable {
 
     /// The names that lead to a model that its server has, each once.
     static func models(_ listings: [ModelSurvey.Listing], in directory: UpstreamDirectory) -> [Model] {
-        let reachable = listings.compactMap { listing -> (upstream: Upstream, models: [ModelDescription])? in
-            guard let models = try? listing.models.get() else { return nil }
-            return (listing.upstream, models)
-        }
+        let reachable = listings.compactMap { Reachable($0) }
         var names: [String] = []
         var known: Set<String> = []
-        for (upstream, models) in reachable {
-            let description = upstream.description
-            let own = description.models.isEmpty ? models.map(\.name) : description.models
+        for server in reachable {
+            let description = server.upstream.description
+            let own = description.models.isEmpty ? server.models.map(\.name) : description.models
             names += (own + description.aliases.keys.sorted()).filter { known.insert($0).inserted }
         }
         return names.compactMap { name in
@@ -55,9 +52,7 @@ struct ModelsRoute: Sendable {
                 guard let found = reachable.first(where: { $0.upstream === choice.upstream }) else { return nil }
                 // One that does not say what it has is taken at its operator's word.
                 guard !found.models.isEmpty else { return (description.name, description.contextLength) }
-                guard let model = found.models.first(where: { isName(choice.model, of: $0, description.kind) }) else {
-                    return nil
-                }
+                guard let model = found.model(choice.model) else { return nil }
                 return (description.name, description.contextLength ?? model.contextLength)
             }
             guard !serving.isEmpty else { return nil }
@@ -65,11 +60,28 @@ struct ModelsRoute: Sendable {
         }
     }
 
-    /// Ollama takes a name without a tag as the one tagged latest; the built-in model takes any.
-    private static func isName(
-        _ name: String, of model: ModelDescription, _ kind: UpstreamDescription.Kind
-    ) -> Bool {
-        kind == .echo || model.name == name || kind == .ollama && model.name == "\(name):latest"
+    /// A server that has said what it has.
+    private struct Reachable {
+        let upstream: Upstream
+        let models: [ModelDescription]
+        /// A server may list very many.
+        private let byName: [String: ModelDescription]
+
+        init?(_ listing: ModelSurvey.Listing) {
+            guard let models = try? listing.models.get() else { return nil }
+            upstream = listing.upstream
+            self.models = models
+            byName = Dictionary(models.map { ($0.name, $0) }) { first, _ in first }
+        }
+
+        /// Ollama takes a name without a tag as the one tagged latest; the built-in model takes any.
+        func model(_ name: String) -> ModelDescription? {
+            switch upstream.description.kind {
+            case .echo: models.first
+            case .ollama: byName[name] ?? byName["\(name):latest"]
+            case .openai, .llamastack: byName[name]
+            }
+        }
     }
 
     private func append(_ models: [Model], to body: inout ByteBuffer) {

@@ -240,6 +240,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
             earlier.cancel(reason)
         case .making(let maker):
             maker.cancel(reason)
+            pause.end()
         case .storing, .ended:
             break
         }
@@ -429,6 +430,8 @@ public final class Reply: ReplySource, @unchecked Sendable {
         isBeginningAgain = true
         defer { isBeginningAgain = false }
         try await patiently { [self] () async throws(RelayError) in
+            // Who stops it while the store is away is not kept waiting, and keeps what there is.
+            if case .making(let maker) = phase { try maker.checkCancellation() }
             if isBeingJournalled {
                 await withCheckedContinuation { journalRound = $0 }
             }

@@ -109,7 +109,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         generation?.resume()
     }
 
-    private func checkCancellation() throws(RelayError) {
+    /// Throws the reason of `cancel`, once there is one.
+    func checkCancellation() throws(RelayError) {
         if let cancellation { throw cancellation }
     }
 

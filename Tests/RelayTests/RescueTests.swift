@@ -263,6 +263,21 @@ struct RescueTests {
         #expect(post.code == .model(.incomplete) && post.reader.text == half)
     }
 
+    @Test func whoStopsAReplyThatWaitsForTheStoreToBeginAnewIsHeard() throws {
+        let (relay, models) = relay("a", "b")
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        relay.store.faults[.restart] = Array(repeating: .away, count: 1_000)
+        try models[1].last.say("Another ")
+        relay.clock.advance(by: .seconds(1))
+        let stopped = relay.stop(post)
+        relay.clock.advance(by: .milliseconds(20))
+        #expect(post.isOver && stopped.record?.state == .cancelled && post.reader.resets == 0)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [cancelled]"])
+    }
+
     @Test func aStoreThatIsAwayKeepsAReplyFromBeginningAnew() throws {
         let (relay, models) = relay("a", "b")
         let post = relay.post("Hi")

@@ -287,7 +287,7 @@ public final class ChatService: @unchecked Sendable {
             let description = choice.upstream.description
             guard description.slots != nil else { return nil }
             do throws(RelayError) {
-                try await slots.requireRoom(at: description)
+                try await slots.requireRoom(at: description, on: scheduler)
                 return description
             } catch {
                 refusal = refusal ?? error

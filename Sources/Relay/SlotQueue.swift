@@ -46,11 +46,13 @@ public final class SlotQueue: @unchecked Sendable {
     /// Refuses a prompt for which there is no room in the queue. One that is let in counts for a while, until its ticket does;
     /// `giveRoomBack` ends that.
     ///
+    /// - Parameter home: the shard that asks.
     /// - Throws: `overloaded`, with the time after which there may be room; `storeUnavailable`.
-    public func requireRoom(at upstream: UpstreamDescription) async throws(RelayError) {
+    public func requireRoom(at upstream: UpstreamDescription, on home: Scheduler) async throws(RelayError) {
         guard let slots = upstream.slots else { return }
         let load = try await store.load(of: upstream.name)
-        let now = scheduler.now()
+        // The clock of the shard that asks: that of another one is not to be read here.
+        let now = home.now()
         // Many may be let in before the first of them is in the queue.
         let isRoom = admitted.withLock { admitted in
             var pending = admitted[upstream.name, default: []]

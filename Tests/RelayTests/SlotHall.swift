@@ -77,9 +77,10 @@ final class SlotProcess {
         description.slots = slots == 0 ? hall.slotCount : slots
         description.queueLimit = limit
         let found = Refused()
+        let scheduler = hall.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue, description] in
             do throws(RelayError) {
-                try await queue.requireRoom(at: description)
+                try await queue.requireRoom(at: description, on: scheduler)
             } catch {
                 found.error = error
             }

@@ -15,10 +15,7 @@ final class LlamaStackDecoder: AnswerDecoder {
     init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
         self.limits = limits
         lines = AnswerLines(model: model, now: now)
-        var events = EventLimits()
-        events.line = limits.line
-        events.data = limits.line
-        self.events = EventDecoder(limits: events)
+        events = EventDecoder(answerWithin: limits)
     }
 
     /// Never before its last event, which says all.
@@ -28,7 +25,7 @@ final class LlamaStackDecoder: AnswerDecoder {
         lines.beginRead()
         var index = 0
         var hasProgressed = false
-        while !isDone, try nextEvent(bytes, from: &index) {
+        while !isDone, try events.nextOfAnswer(bytes, from: &index, within: limits) {
             hasProgressed = true
             hasBegun = true
             guard try read(event: events.data, take) else { return true }
@@ -42,14 +39,6 @@ final class LlamaStackDecoder: AnswerDecoder {
         // The last event may lack the blank line behind it.
         _ = try read("\n\n".utf8.span, take)
         guard isDone else { throw .incomplete(hasBegun: hasBegun) }
-    }
-
-    private func nextEvent(_ bytes: Span<UInt8>, from index: inout Int) throws(ModelError) -> Bool {
-        do throws(HTTPError) {
-            return try events.next(bytes, from: &index)
-        } catch {
-            throw .malformed("an event of it is longer than \(limits.line) bytes")
-        }
     }
 
     /// Hands on what one event says; whether another one is wanted.

@@ -20,10 +20,7 @@ final class OpenAIDecoder: AnswerDecoder {
     init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
         self.limits = limits
         lines = AnswerLines(model: model, now: now)
-        var eventLimits = EventLimits()
-        eventLimits.line = limits.line
-        eventLimits.data = limits.line
-        events = EventDecoder(limits: eventLimits, readsErrorField: true)
+        events = EventDecoder(answerWithin: limits, readsErrorField: true)
     }
 
     var isWhole: Bool { finishReason != nil }
@@ -44,7 +41,7 @@ final class OpenAIDecoder: AnswerDecoder {
             let start = index
             guard readTokens(bytes, from: &index, take) else { return true }
             hasProgressed = hasProgressed || index > start
-            if try nextEvent(bytes, from: &index) {
+            if try events.nextOfAnswer(bytes, from: &index, within: limits) {
                 hasProgressed = true
                 guard try read(event: events.data, take) else { return true }
             }
@@ -103,16 +100,8 @@ final class OpenAIDecoder: AnswerDecoder {
         guard events.isInsideEvent else { return }
         let blank: [UInt8] = [0x0A, 0x0A]
         var index = 0
-        if try nextEvent(blank.span, from: &index) {
+        if try events.nextOfAnswer(blank.span, from: &index, within: limits) {
             _ = try read(event: events.data, take)
-        }
-    }
-
-    private func nextEvent(_ bytes: Span<UInt8>, from index: inout Int) throws(ModelError) -> Bool {
-        do throws(HTTPError) {
-            return try events.next(bytes, from: &index)
-        } catch {
-            throw .malformed("an event of it is longer than \(limits.line) bytes")
         }
     }
 

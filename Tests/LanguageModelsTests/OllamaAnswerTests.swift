@@ -15,17 +15,10 @@ struct OllamaAnswerTests {
         #expect(buffer.string == opening + #""a\"b\n"},"done":false}"#)
     }
 
-    @Test func aPieceThatIsEscapedAlreadyIsCopied() {
-        var buffer = ByteBuffer()
-        let text = Array(#"\u00e9\n"#.utf8)
-        answer.append(escapedContent: text.span, at: time, to: &buffer)
-        #expect(buffer.string == opening + #""\u00e9\n"},"done":false}"#)
-    }
-
     @Test func thinkingAndToolCallsHaveEmptyContentBesideThem() {
         var buffer = ByteBuffer()
         let thinking = Array("hm".utf8)
-        answer.append(escapedThinking: thinking.span, at: time, to: &buffer)
+        answer.append(thinking: thinking.span, at: time, to: &buffer)
         #expect(buffer.string == opening + #""","thinking":"hm"},"done":false}"#)
         buffer.removeAll()
         let calls = Array(#"[{"function":{"name":"f"}}]"#.utf8)

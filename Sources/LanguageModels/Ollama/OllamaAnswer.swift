@@ -24,22 +24,6 @@ public struct OllamaAnswer: Sendable {
         buffer.append("\"},\"done\":false}")
     }
 
-    /// Appends a line with a piece of the answer that is the inside of a JSON string already.
-    public func append(escapedContent: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
-        appendOpening(at: nanoseconds, to: &buffer)
-        buffer.append("\"content\":\"")
-        buffer.append(escapedContent)
-        buffer.append("\"},\"done\":false}")
-    }
-
-    /// Appends a line with a piece of the model's reasoning that is the inside of a JSON string already.
-    public func append(escapedThinking: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
-        appendOpening(at: nanoseconds, to: &buffer)
-        buffer.append("\"content\":\"\",\"thinking\":\"")
-        buffer.append(escapedThinking)
-        buffer.append("\"},\"done\":false}")
-    }
-
     /// Appends a line with a piece of the model's reasoning, which is UTF-8.
     public func append(thinking: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         appendOpening(at: nanoseconds, to: &buffer)

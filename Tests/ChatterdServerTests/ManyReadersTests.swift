@@ -107,7 +107,8 @@ import Testing
             }
             guard round < rounds else { break }
             gates[round].open()
-            try crowd.read("round \(round)") { $0[0].heard("round \(round);") }
+            // Behind the last round the answer may be over before its words are looked for.
+            try crowd.read("round \(round)") { $0[0].heard("round \(round);") || $0[0].isOver }
         }
         try crowd.read("the end of all") { $0.allSatisfy(\.isOver) }
         return crowd.readers

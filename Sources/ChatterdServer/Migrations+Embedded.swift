@@ -9,6 +9,8 @@ extension Migration {
             Migration(name: "0002_replies", sql: String(decoding: PackageResources._002_replies_sql, as: UTF8.self)),
             Migration(
                 name: "0003_upstreams", sql: String(decoding: PackageResources._003_upstreams_sql, as: UTF8.self)),
+            Migration(
+                name: "0004_adoptions", sql: String(decoding: PackageResources._004_adoptions_sql, as: UTF8.self)),
         ]
     }
 }

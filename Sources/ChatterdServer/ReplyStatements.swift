@@ -48,7 +48,7 @@ enum ReplyStatements {
     /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
     ///
     /// What is to be made again is left to who makes it, unless $5 says that nobody wants it. It may be this process, which
-    /// has just adopted it and does not know yet: then the number of attempts says nothing.
+    /// has just adopted it and does not know yet: then the number of adoptions says nothing.
     static let settleTurn = Statement(
         "settle_turn", .text, .int8, .uuid, .boolean, .boolean,
         sql: """
@@ -81,7 +81,8 @@ enum ReplyStatements {
                 SELECT c.appid, c.seq FROM \(LeaseStatements.abandoned) WHERE \(isRegenerated)
                 LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
             ), stored AS (
-                UPDATE chatts c SET holder = $1, attempt = coalesce(c.attempt, 1) + 1
+                UPDATE chatts c SET
+                    holder = $1, attempt = coalesce(c.attempt, 1) + 1, adoptions = coalesce(c.adoptions, 0) + 1
                 FROM dead d WHERE c.appid = d.appid AND c.seq = d.seq
                 RETURNING c.appid, c.seq, c.id, c.model, c.options, c.attempt
             ), \(cleared)
@@ -139,10 +140,10 @@ enum ReplyStatements {
         "\(holder) IS NOT DISTINCT FROM \(process)"
     }
 
-    /// Whether a reply is to be made again when its process dies: as often as three times, and not if that process was told to
-    /// stop.
+    /// Whether a reply is to be made again when its process dies: by three processes in all, however often each of them began
+    /// it, and not if that process was told to stop.
     private static let isRegenerated = """
-        (c.on_interrupt = 'regenerate' AND coalesce(c.attempt, 1) < 3
+        (c.on_interrupt = 'regenerate' AND coalesce(c.adoptions, 0) < 2
             AND NOT EXISTS (SELECT FROM chatterd_signals s WHERE s.reply = c.id AND s.kind = 'stop'))
         """
 

@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsBegunThreeTimesAtMost() async throws {
+    @Test func aReplyIsAdoptedTwiceAtMost() async throws {
         try await StoreProcesses.run(count: 4) { processes in
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             for attempt in 2...3 {
@@ -164,6 +164,28 @@ import Testing
                 #expect(adopted.map(\.attempt) == [attempt])
             }
             try await processes.kill(processes.stores[2])
+            #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
+            #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+        }
+    }
+
+    @Test func whatARescueBeganAnewIsNoAdoption() async throws {
+        try await StoreProcesses.run(count: 4) { processes in
+            let opened = try await processes.first.open("p", onInterrupt: .regenerate)
+            var attempt = 1
+            for heir in 0..<3 {
+                let store = processes.stores[heir]
+                if heir > 0 {
+                    attempt += 1
+                    let adopted = try await store.adoptAbandoned(limit: 1, onClaim: { _, _ in })
+                    #expect(adopted.map(\.attempt) == [attempt])
+                }
+                for _ in 0..<3 {
+                    attempt += 1
+                    #expect(try await store.restartTurn(opened.turn, id: opened.id) == attempt)
+                }
+                try await processes.kill(store)
+            }
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
         }

@@ -20,6 +20,7 @@ final class MemoryDatabase: @unchecked Sendable {
         var model: String
         var holder: Int
         var attempt = 1
+        var adoptions = 0
         var options: [UInt8] = []
         var onInterrupt = InterruptPolicy.close
         var page = ReplyPage(start: ReplyPosition())
@@ -100,7 +101,7 @@ final class MemoryDatabase: @unchecked Sendable {
 
     /// Whether the reply of a turn is made again when its process dies.
     func isToBeMadeAgain(_ turn: Turn) -> Bool {
-        replies.values.contains { $0.turn == turn && $0.onInterrupt == .regenerate && $0.attempt < 3 }
+        replies.values.contains { $0.turn == turn && $0.onInterrupt == .regenerate && $0.adoptions < 2 }
     }
 
     /// Begins a reply anew; its journal counts no more.

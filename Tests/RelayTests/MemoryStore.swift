@@ -79,10 +79,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
         where adopted.count < limit && reply.ending == nil && reply.onInterrupt == .regenerate
-            && database.dead.contains(reply.holder)
+            && reply.adoptions < 2 && database.dead.contains(reply.holder)
         {
             reply.holder = process
             reply.attempt += 1
+            reply.adoptions += 1
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
             database.replies[id] = reply
             database.take(reply.turn, holder: process)

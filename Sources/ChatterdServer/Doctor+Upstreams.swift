@@ -13,7 +13,7 @@ extension Doctor {
         }
         let prepared: PreparedUpstream
         do throws(UpstreamKeys.Problem) {
-            prepared = try PreparedUpstream(upstream, keys: keys, health: UpstreamHealth())
+            prepared = try PreparedUpstream(upstream, keys: keys)
         } catch {
             return [.wrong(subject, error.message, advice: "set it right, or take it out of CHATTERD_UPSTREAMS")]
         }

@@ -15,12 +15,13 @@ struct PreparedUpstream: Sendable {
 
     /// Finds what a description refers to.
     ///
+    /// - Parameter old: what it takes the place of. How that has been doing counts on only if nothing is different: whoever
+    ///   changes something has repaired it.
     /// - Throws: why this process cannot ask it, in words for the operator.
     init(
-        _ description: UpstreamDescription, keys: UpstreamKeys, health: UpstreamHealth
+        _ description: UpstreamDescription, keys: UpstreamKeys, replacing old: PreparedUpstream? = nil
     ) throws(UpstreamKeys.Problem) {
         self.description = description
-        self.health = health
         key = try keys.key(of: description)
         do throws(HTTPClientError) {
             origin = try description.kind == .echo ? nil : description.origin()
@@ -33,6 +34,11 @@ struct PreparedUpstream: Sendable {
             }
         } catch {
             throw UpstreamKeys.Problem(message: "its ca_file cannot be used: \(error.message)")
+        }
+        if let old, old.description == description, old.key == key, old.authorities === authorities {
+            health = old.health
+        } else {
+            health = UpstreamHealth()
         }
     }
 

@@ -20,8 +20,6 @@ final class UpstreamRegistry: Sendable {
         var isSeeded = false
         /// Whether the files that descriptions refer to are to be read again.
         var isStale = false
-        /// By name, so that what is known of a server outlives a change of its description.
-        var healths: [String: UpstreamHealth] = [:]
     }
 
     private let configuration: Configuration.Upstreams
@@ -190,21 +188,16 @@ final class UpstreamRegistry: Sendable {
     private func take(
         _ rows: [Row], seen: (revision: Int, count: Int)?, unlessChangedSince before: Int = 0, change: Int? = nil
     ) async {
-        let (old, healths, isAnew) = state.withLock { state in
-            for row in rows where state.healths[row.name] == nil {
-                state.healths[row.name] = UpstreamHealth()
-            }
-            return (state.entries, state.healths, state.isStale)
-        }
+        let (old, isAnew) = state.withLock { ($0.entries, $0.isStale) }
         // Files are read: not on a shard.
         let fresh = await Task.detached { [self] in
             rows.map { row in
-                if !isAnew, let same = old.first(where: { $0.name == row.name && $0.revision == row.revision }),
-                    same.problem == nil, same.document == row.document
+                let same = old.first { $0.name == row.name }
+                if !isAnew, let same, same.revision == row.revision, same.problem == nil, same.document == row.document
                 {
                     return same
                 }
-                return entry(of: row, health: healths[row.name] ?? UpstreamHealth())
+                return entry(of: row, replacing: same)
             }
         }.value
         let taken = state.withLock { state -> [UpstreamEntry]? in
@@ -212,8 +205,7 @@ final class UpstreamRegistry: Sendable {
             state.change = change ?? state.change
             state.seen = seen
             state.isStale = state.isStale && !isAnew
-            state.entries = fresh + builtIn(healths: &state.healths, names: Set(fresh.map(\.name)))
-            state.healths = state.healths.filter { health in state.entries.contains { $0.name == health.key } }
+            state.entries = fresh + builtIn(replacing: state.entries, names: Set(fresh.map(\.name)))
             let prepared = state.entries.compactMap(\.prepared)
             log.conceal(prepared.compactMap { $0.key?.value })
             apply(prepared)
@@ -232,7 +224,7 @@ final class UpstreamRegistry: Sendable {
         }
     }
 
-    private func entry(of row: Row, health: UpstreamHealth) -> UpstreamEntry {
+    private func entry(of row: Row, replacing old: UpstreamEntry?) -> UpstreamEntry {
         let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
         var read: UpstreamDescription?
         do throws(UpstreamKeys.Problem) {
@@ -245,7 +237,11 @@ final class UpstreamRegistry: Sendable {
                 throw UpstreamKeys.Problem(message: "its row and its description have different names")
             }
             read = description
-            outcome = .success(try PreparedUpstream(description, keys: configuration.keys, health: health))
+            // Of the environment's a new revision may mean another place in the list only; of the API's it was put.
+            let isPut = row.origin == .api && row.revision != old?.revision
+            outcome = .success(
+                try PreparedUpstream(
+                    description, keys: configuration.keys, replacing: isPut ? nil : old?.prepared))
         } catch {
             outcome = .failure(error)
         }
@@ -254,13 +250,13 @@ final class UpstreamRegistry: Sendable {
             shown: read?.document(defaults: configuration.defaults), outcome: outcome)
     }
 
-    private func builtIn(healths: inout [String: UpstreamHealth], names: Set<String>) -> [UpstreamEntry] {
+    private func builtIn(replacing old: [UpstreamEntry], names: Set<String>) -> [UpstreamEntry] {
         configuration.list.filter { Self.isBuiltIn($0) && !names.contains($0.name) }.compactMap { description in
-            let health = healths[description.name] ?? UpstreamHealth()
-            healths[description.name] = health
+            let same = old.first { $0.name == description.name }
             // There is nothing that it refers to.
             guard
-                let prepared = try? PreparedUpstream(description, keys: configuration.keys, health: health)
+                let prepared = try? PreparedUpstream(
+                    description, keys: configuration.keys, replacing: same?.prepared)
             else { return nil }
             let document = description.document(defaults: configuration.defaults)
             return UpstreamEntry(

@@ -24,6 +24,12 @@ extension Stage {
         return list.map { "\($0["name"] ?? "") \($0["origin"] ?? "")" }
     }
 
+    /// How the model server has been doing, as this process knows it.
+    fileprivate func health(of name: String) throws -> String {
+        let list = try send("GET", "/models").json["upstreams"] as? [[String: Any]] ?? []
+        return list.first { $0["name"] as? String == name }?["health"] as? String ?? "unknown"
+    }
+
     /// What a model says to a prompt; the code of the error if it says nothing.
     fileprivate func answer(_ model: String) throws -> String {
         let transcript = Transcript(try chat(UUID().uuidString, "prompt", model: model))
@@ -139,6 +145,30 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             #expect(try other.manage("DELETE", "/upstreams/gpu").status == 200)
             try eventually("the first process has forgotten it") {
                 try stage.manage("GET", "/upstreams/gpu").status == 404
+            }
+        }
+    }
+
+    @Test func aModelServerThatWasPutAnewIsNotLeftAloneAnyMore() async throws {
+        let upstream = try ScriptedUpstream.answering(["here"])
+        let wrong = #"{"name":"gpu","kind":"ollama","url":"http://127.0.0.1:9","models":["gpu-model"]}"#
+        try await onStage(environment: admin) { stage in
+            let other = try Stage(environment: admin, cluster: stage.cluster, database: stage.database)
+            defer { try? other.stop() }
+            #expect(try stage.manage("POST", "/upstreams", wrong).status == 201)
+            try eventually("the other process knows it") { try other.manage("GET", "/upstreams/gpu").status == 200 }
+            for process in [stage, other] {
+                #expect(try process.answer("gpu-model").contains("upstream_unavailable"))
+                #expect(try process.health(of: "gpu") != "healthy")
+            }
+            // What changes nothing else is a word of the operator, too.
+            for body in [wrong, definition("gpu", upstream)] {
+                #expect(try stage.manage("PUT", "/upstreams/gpu", body).status == 200)
+                #expect(try stage.health(of: "gpu") == "healthy")
+                try eventually("the other process knows the change") { try other.health(of: "gpu") == "healthy" }
+                for process in [stage, other] {
+                    #expect(try process.answer("gpu-model") == "here" || body == wrong)
+                }
             }
         }
     }

@@ -2,27 +2,22 @@ import Bytes
 
 /// Writes events, HTML Standard section 9.2.5: LF line ends, a blank line after each event.
 public enum EventEncoder {
-    /// Appends an event: its id and name if any, then its data, split at each CR, LF and CR LF.
-    public static func append(
-        id: EventID? = nil, name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer
-    ) {
-        if let id {
-            buffer.append("id: ")
-            buffer.append(utf8: id.text)
+    /// Appends an event without an id: its name if any, then its data, split at each CR, LF and CR LF.
+    public static func append(name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        if let name {
+            buffer.append("event: ")
+            buffer.append(utf8: name.text)
             buffer.append(Grammar.lineFeed)
         }
-        appendRest(name: name, data: data, to: &buffer)
-    }
-
-    /// Appends an event with a number as its id.
-    public static func append(id: Int, name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer) {
-        if name == nil, data.firstLineEnd(from: 0) == nil {
-            return append(id: id, line: data, to: &buffer)
+        var index = 0
+        while let end = data.firstLineEnd(from: index) {
+            appendLine(data, index..<end, to: &buffer)
+            let isPair =
+                data[end] == Grammar.carriageReturn && end + 1 < data.count && data[end + 1] == Grammar.lineFeed
+            index = end + (isPair ? 2 : 1)
         }
-        buffer.append("id: ")
-        buffer.append(decimal: id)
+        appendLine(data, index..<data.count, to: &buffer)
         buffer.append(Grammar.lineFeed)
-        appendRest(name: name, data: data, to: &buffer)
     }
 
     /// Appends a comment, one line with a colon, which readers pass over; line ends and NUL in it become spaces.
@@ -61,24 +56,7 @@ public enum EventEncoder {
         buffer.append("id: ")
         id(&buffer)
         buffer.append(Grammar.lineFeed)
-        appendRest(name: name, data: data, to: &buffer)
-    }
-
-    private static func appendRest(name: EventName?, data: Span<UInt8>, to buffer: inout ByteBuffer) {
-        if let name {
-            buffer.append("event: ")
-            buffer.append(utf8: name.text)
-            buffer.append(Grammar.lineFeed)
-        }
-        var index = 0
-        while let end = data.firstLineEnd(from: index) {
-            appendLine(data, index..<end, to: &buffer)
-            let isPair =
-                data[end] == Grammar.carriageReturn && end + 1 < data.count && data[end + 1] == Grammar.lineFeed
-            index = end + (isPair ? 2 : 1)
-        }
-        appendLine(data, index..<data.count, to: &buffer)
-        buffer.append(Grammar.lineFeed)
+        append(name: name, data: data, to: &buffer)
     }
 
     private static func appendLine(_ data: Span<UInt8>, _ range: Range<Int>, to buffer: inout ByteBuffer) {

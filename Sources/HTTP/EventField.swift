@@ -21,23 +21,6 @@ public struct EventName: Sendable, Hashable {
     public static let reset = EventName(known: "reset")
 }
 
-/// The id of an event of an event stream: one line without NUL, which readers send back as Last-Event-ID.
-public struct EventID: Sendable, Hashable {
-    /// The id.
-    public let text: String
-
-    /// Makes an id; nil for text that holds CR, LF or NUL.
-    public init?(_ text: String) {
-        guard EventStream.isOneLine(text) else { return nil }
-        self.text = text
-    }
-
-    /// Makes an id of a number.
-    public init(_ number: Int) {
-        text = String(number)
-    }
-}
-
 /// Event streams, HTML Standard section 9.2.
 public enum EventStream {
     /// The media type.

@@ -11,8 +11,6 @@ struct OpenAIMessage {
     private var toolCalls: Range<Int>?
     private var toolName: Range<Int>?
     private var toolCallID: Range<Int>?
-    /// Any others, key and value with all between them.
-    private var others: [Range<Int>] = []
     private var isPlain = true
 
     /// Reads the message that begins at `start`.
@@ -45,8 +43,6 @@ struct OpenAIMessage {
                 toolName = inside
             } else if reader.matches(key, "tool_call_id") {
                 toolCallID = inside
-            } else {
-                others.append(key.range.lowerBound - 1..<value.upperBound)
             }
         }
         isPlain = isPlain && !json.extracting(role).isTool
@@ -79,10 +75,6 @@ struct OpenAIMessage {
         }
         if json.extracting(role).isTool {
             appendResultID(from: json, to: &body, naming: &calls)
-        }
-        for other in others {
-            body.append(UInt8(ascii: ","))
-            body.append(json.extracting(other))
         }
         body.append(UInt8(ascii: "}"))
     }

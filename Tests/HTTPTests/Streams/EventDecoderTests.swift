@@ -67,7 +67,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
                     })
                 let name = Bool.random(using: &generator) ? EventName.error : nil
                 let bytes = Array(data.utf8)
-                EventEncoder.append(id: id, name: name, data: bytes.span, to: &buffer)
+                EventEncoder.append(name: name, data: bytes.span, to: &buffer) { $0.append(decimal: id) }
                 EventEncoder.append(comment: data, to: &buffer)
                 expected.append("\(name?.text ?? "message")|\(normalized(data))|\(id)")
             }

@@ -3,10 +3,10 @@ import HTTP
 import Testing
 
 @Suite struct EventEncoderTests {
-    private func encode(_ data: String, id: EventID? = nil, name: EventName? = nil) -> String {
+    private func encode(_ data: String, name: EventName? = nil) -> String {
         var buffer = ByteBuffer()
         let bytes = Array(data.utf8)
-        EventEncoder.append(id: id, name: name, data: bytes.span, to: &buffer)
+        EventEncoder.append(name: name, data: bytes.span, to: &buffer)
         return buffer.string
     }
 
@@ -23,19 +23,18 @@ import Testing
         #expect(encode(data) == expected)
     }
 
-    @Test func idAndNameStandBeforeTheData() throws {
+    @Test func theNameStandsBeforeTheData() throws {
         let name = try #require(EventName("tick"))
-        #expect(encode("x", id: EventID("a b"), name: name) == "id: a b\nevent: tick\ndata: x\n\n")
+        #expect(encode("x", name: name) == "event: tick\ndata: x\n\n")
         #expect(encode("x", name: .error) == "event: error\ndata: x\n\n")
     }
 
     @Test func aNumberIsAnID() {
         var buffer = ByteBuffer()
         let data = [UInt8(ascii: "x")]
-        EventEncoder.append(id: 1234, data: data.span, to: &buffer)
-        EventEncoder.append(id: 0, name: .error, data: data.span.extracting(0..<0), to: &buffer)
-        #expect(buffer.string == "id: 1234\ndata: x\n\nid: 0\nevent: error\ndata: \n\n")
-        #expect(EventID(17).text == "17")
+        EventEncoder.append(id: 1234, line: data.span, to: &buffer)
+        EventEncoder.append(id: 0, line: data.span.extracting(0..<0), to: &buffer)
+        #expect(buffer.string == "id: 1234\ndata: x\n\nid: 0\ndata: \n\n")
     }
 
     @Test func anIDOfAnyBytesIsWrittenInPlace() {
@@ -59,13 +58,11 @@ import Testing
         #expect(buffer.string == "retry: 1500\n")
     }
 
-    @Test(arguments: ["a\nb", "a\r", "\0"]) func aNameOrIDOfTwoLinesCannotBeMade(_ text: String) {
+    @Test(arguments: ["a\nb", "a\r", "\0"]) func aNameOfTwoLinesCannotBeMade(_ text: String) {
         #expect(EventName(text) == nil)
-        #expect(EventID(text) == nil)
     }
 
-    @Test func aNameIsNotEmptyWhereAnIDMayBe() {
+    @Test func aNameIsNotEmpty() {
         #expect(EventName("") == nil)
-        #expect(EventID("")?.text == "")
     }
 }

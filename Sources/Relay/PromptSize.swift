@@ -58,6 +58,9 @@ struct PromptSize: Sendable, Equatable {
         Int(Double(text) / bytesPerToken) + Self.messageTokens * messages + Self.imageTokens * images
     }
 
+    /// What it weighs whatever is known of the model: a picture is taken for so many bytes. Those of parts add up.
+    var weight: Int { bytes + 4 * Self.imageTokens * images }
+
     /// How much of an estimate is for pictures, which may take far less.
     var tokensOfImages: Int { Self.imageTokens * images }
 

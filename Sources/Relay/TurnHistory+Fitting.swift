@@ -3,7 +3,8 @@ import LanguageModels
 
 extension TurnHistory {
     /// What of a history fits into a window, and the receipt of it: the system messages it begins with and the prompts of the
-    /// turn itself always, and of the turns between them as many of the last ones as there is room for; whole turns only.
+    /// turn itself always, and of the turns between them the last ones that there is room for; whole turns only. Some more
+    /// than that are left out, so that what is sent begins at the same turn for several turns.
     ///
     /// What a tool has answered stays with the turn that called it. Outside of turns, one begins where the user speaks.
     ///
@@ -32,6 +33,12 @@ extension TurnHistory {
     }
 
     /// The messages that are left out: some of the oldest behind those that are always sent.
+    ///
+    /// A model server that has kept what it was sent before needs to read the new messages only, as long as the beginning is the
+    /// same. So the last turns that fit may be cut by a quarter more of their room: of all turns that could be the first then,
+    /// the one is that stands behind the coarsest line, if lines are drawn through the conversation at the multiples of all
+    /// powers of two of bytes. It stays the first until it does not fit any more, or a coarser line has come into reach. That
+    /// depends on the messages alone, so every process has it the same; a rate that is learned moves none of the lines.
     private func leftOut(of window: ContextWindow, room: Int) throws(RelayError) -> Range<Int> {
         let count = messages.count
         let head = messages.entries.prefix { $0.role == .system }.count
@@ -42,13 +49,29 @@ extension TurnHistory {
         // What was refused is not sent again, pictures or not.
         let doubt = window.refused == nil ? size.tokensOfImages : 0
         if let limit = window.limit, least - doubt > limit { throw Self.tooLong(least, for: window) }
+        let enough = room - (room - least) / 4
+        // How far into the conversation it begins, by a measure that does not change.
+        var distance = self.size(of: head..<start).weight
+        var first = start
+        var coarsest = -1
         while start > head {
             let next = startOfTurn(endingAt: start, head: head)
-            size.add(self.size(of: next..<start))
-            guard size.tokens(bytesPerToken: window.bytesPerToken) <= room else { break }
+            let turn = self.size(of: next..<start)
+            let isEnough = size.tokens(bytesPerToken: window.bytesPerToken) >= enough
+            size.add(turn)
+            let isLast = size.tokens(bytesPerToken: window.bytesPerToken) > room
+            if isEnough || isLast {
+                // The highest bit in which they differ: a multiple of that power of two lies between them.
+                let line = (distance ^ (distance - turn.weight)).mostSignificantBit
+                if line > coarsest {
+                    (first, coarsest) = (start, line)
+                }
+            }
+            guard !isLast else { break }
             start = next
+            distance -= turn.weight
         }
-        return head..<start
+        return head..<first
     }
 
     /// Where the turn begins that ends before a message.
@@ -96,6 +119,11 @@ extension TurnHistory {
             "The prompt is too long for the model: about \(tokens) tokens with the system prompt.\(room)"
                 + " Shorten it, or ask a model with a longer context.")
     }
+}
+
+extension Int {
+    /// The number of the highest bit that is set; -1 if there is none.
+    fileprivate var mostSignificantBit: Int { Int.bitWidth - 1 - leadingZeroBitCount }
 }
 
 extension ReplyReceipt {

@@ -1,0 +1,101 @@
+import Bytes
+import LanguageModels
+import Relay
+import TestSupport
+import Testing
+
+/// Conversations that grow beyond what their model takes, turn by turn.
+struct TrimmingTests {
+    /// What was sent with a prompt.
+    private struct Sent {
+        /// The place of the first message behind the system prompt.
+        var start: Int64
+        var estimate: Int
+    }
+
+    /// Has a conversation grow by so many turns, and gives what was sent with each prompt that made the history too long.
+    ///
+    /// - Parameters:
+    ///   - lengths: the bytes of a prompt and of an answer.
+    ///   - window: the room of the model at a turn.
+    private func converse(
+        turns: Int, _ lengths: (Int) -> (prompt: Int, answer: Int), window: (Int) -> ContextWindow
+    ) throws -> [Sent] {
+        var messages = EncodedMessages()
+        messages.append(ModelMessage(role: "system", content: String(repeating: "s", count: 200)), place: 1)
+        var sent: [Sent] = []
+        for number in 1...turns {
+            let (prompt, answer) = lengths(number)
+            let place = Int64(2 * number)
+            messages.append(
+                ModelMessage(role: "user", content: String(repeating: "p", count: prompt)), place: place,
+                turn: place + 1)
+            let history = TurnHistory(messages: messages, unfinished: [])
+            let window = window(number)
+            let (fitted, receipt) = try history.fitted(to: window)
+            #expect(fitted.entries.first?.place == 1 && fitted.entries.last?.place == place)
+            let estimate = try #require(receipt.estimatedTokens)
+            let room = try #require(window.tokens) - window.reserve
+            #expect(estimate <= room)
+            if fitted.count < messages.count {
+                // Neither turns in halves nor gaps.
+                #expect(fitted.count % 2 == 0 && fitted.entries[1].place == place - Int64(fitted.count - 2))
+                sent.append(Sent(start: fitted.entries[1].place, estimate: estimate))
+            } else {
+                #expect(sent.isEmpty)
+            }
+            messages.append(
+                ModelMessage(role: "assistant", content: String(repeating: "a", count: answer)), place: place + 1,
+                turn: place + 1)
+        }
+        return sent
+    }
+
+    private func window(_ tokens: Int, bytesPerToken: Double = 3.5) -> ContextWindow {
+        var window = ContextWindow(tokens: tokens, bytesPerToken: bytesPerToken, reserve: tokens / 4)
+        window.isMeasured = true
+        return window
+    }
+
+    /// How often the beginning was another one than the time before.
+    private func moves(_ sent: [Sent]) -> Int {
+        zip(sent, sent.dropFirst()).count { $0.start != $1.start }
+    }
+
+    @Test(arguments: [1.0, 2.3, 3.5, 5.0]) func theBeginningStaysForSeveralTurns(bytesPerToken: Double) throws {
+        let window = window(4_096, bytesPerToken: bytesPerToken)
+        // A turn takes some fiftieth of the room.
+        let length = Int(25 * bytesPerToken)
+        let sent = try converse(turns: 400, { _ in (length, length) }, window: { _ in window })
+        #expect(sent.count > 300)
+        #expect(moves(sent) * 6 <= sent.count)
+        #expect(zip(sent, sent.dropFirst()).allSatisfy { $0.start <= $1.start })
+        // Not more than a quarter of the room is left empty, and a turn.
+        #expect(sent.allSatisfy { $0.estimate >= 3_072 * 3 / 4 - 100 })
+    }
+
+    @Test(arguments: 1...8) func turnsOfAnyLengthMoveItSeldom(seed: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let lengths = (0...400).map { _ in
+            (Int.random(in: 10...200, using: &generator), Int.random(in: 10...600, using: &generator))
+        }
+        let sent = try converse(turns: 400, { lengths[$0] }, window: { _ in window(8_192) })
+        #expect(sent.count > 200)
+        #expect(moves(sent) * 4 <= sent.count)
+    }
+
+    @Test func aRateThatIsStillLearnedMovesItSeldom() throws {
+        let sent = try converse(
+            turns: 400, { (100 + $0 % 7, 100) },
+            window: { window(4_096, bytesPerToken: 3.5 + ($0 % 2 == 0 ? 0.05 : -0.05)) })
+        #expect(sent.count > 300)
+        #expect(moves(sent) * 4 <= sent.count)
+    }
+
+    @Test func aPromptThatNeedsTheRoomGetsIt() throws {
+        let sent = try converse(turns: 60, { ($0 == 50 ? 10_000 : 100, 100) }, window: { _ in window(4_096) })
+        let starts = sent.map(\.start)
+        #expect(starts.contains(100))
+        #expect((starts.last ?? 0) > 100)
+    }
+}

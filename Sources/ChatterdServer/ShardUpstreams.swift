@@ -25,7 +25,7 @@ final class ShardUpstreams: @unchecked Sendable {
         survey = ModelSurvey(on: factory.shard, estimates: estimates)
     }
 
-    /// Takes other model servers; those that are the same keep their connections, and replies go on as they began.
+    /// Takes other model servers; those that are the same keep their connections, and answers go on as they began.
     func take(_ list: [PreparedUpstream]) {
         let old = made.map { ObjectIdentifier($0.upstream) }
         made = list.map { prepared in

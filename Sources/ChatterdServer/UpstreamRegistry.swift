@@ -123,7 +123,7 @@ final class UpstreamRegistry: Sendable {
         }
     }
 
-    /// Removes the model server of that name; replies that are being made go on.
+    /// Removes the model server of that name; answers that are being made go on.
     ///
     /// - Throws: `upstreamNotFound`, what the store says.
     func remove(_ name: String) async throws(RelayError) {

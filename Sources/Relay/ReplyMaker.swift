@@ -13,6 +13,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         case answered([UInt8])
         /// The model server failed.
         case failed(ModelError)
+        /// The model server is not in the list any more as it was; nothing was asked.
+        case changed
     }
 
     /// What is done with the lines of the answer.
@@ -28,7 +30,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private let reply: Reply
     private let service: ChatService
     private let passThrough: [RawMember]
-    private let choices: [UpstreamChoice]
+    private var choices: UpstreamChoices
     private var plan: RescuePlan
     /// Those among them that were asked to go on, and began from the start.
     private var repeaters: Set<Int> = []
@@ -52,7 +54,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         self.reply = reply
         self.service = service
         self.passThrough = passThrough
-        choices = service.upstreams.choices(for: reply.model)
+        choices = UpstreamChoices(for: reply.model, in: service.upstreams)
         plan = RescuePlan(service.limits)
         pause = Pause(on: service.scheduler)
     }
@@ -62,6 +64,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     /// Makes the reply; returns its last line.
     func run(_ history: TurnHistory) async throws(RelayError) -> [UInt8] {
         var failure: ModelError?
+        var absence = "There is no model server."
         var step = plan.begin(candidates)
         while case .ask(let number, let delay, let goOn) = step {
             if delay > .zero {
@@ -69,7 +72,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             }
             try checkCancellation()
             do throws(RelayError) {
-                switch try await askForAsMuchAsFits(choices[number], history, goOn: goOn) {
+                switch try await askForAsMuchAsFits(number, history, goOn: goOn) {
                 case .answered(let lastLine):
                     return lastLine
                 case .failed(let error):
@@ -79,13 +82,16 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                         repeaters.insert(number)
                     }
                     step = plan.failed(error, by: number, after: progress, candidates)
+                case .changed:
+                    absence = "The model server was removed while the prompt waited for it."
+                    step = plan.removed(after: progress, candidates)
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
                 // What there is stays: it could not be replaced.
                 throw failure.map { RelayError($0) } ?? error
             }
         }
-        throw RelayError(failure ?? ModelError(.modelNotFound, "There is no model server."))
+        throw RelayError(failure ?? ModelError(.modelNotFound, absence))
     }
 
     /// Ends it; `run` throws the reason.
@@ -122,7 +128,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     private var candidates: [RescuePlan.Candidate] {
         let now = service.scheduler.now()
-        return choices.enumerated().map { number, choice in
+        return choices.current().enumerated().map { number, choice in
+            guard let choice else { return RescuePlan.Candidate(isGone: true) }
             let (description, health) = (choice.upstream.description, choice.upstream.health)
             return RescuePlan.Candidate(
                 priority: description.priority, isUnwilling: health.isUnwilling(at: now),
@@ -135,15 +142,17 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     /// Asks, with less of the conversation when the model server finds it too long.
     private func askForAsMuchAsFits(
-        _ choice: UpstreamChoice, _ history: TurnHistory, goOn: Bool
+        _ number: Int, _ history: TurnHistory, goOn: Bool
     ) async throws(RelayError) -> Outcome {
         hasRepeated = false
-        let description = choice.upstream.description
-        let members = description.merged(into: passThrough)
+        defer { giveSlotBack() }
         let text = goOn ? try await reply.wholeText() : nil
         var refused: (receipt: ReplyReceipt, error: ModelError)?
         var trimmingsLeft = Self.trimmings
         while true {
+            guard let choice = choices.current()[number] else { return .changed }
+            let description = choice.upstream.description
+            let members = description.merged(into: passThrough)
             var window = service.estimates.window(for: choice, passThrough: members, refused: refused?.receipt)
             window.besides += text?.count ?? 0
             let fitted: (messages: EncodedMessages, receipt: ReplyReceipt)
@@ -162,8 +171,12 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             }
             account.receipt = receipt
             course = text.map { .join(TextJoint(behind: $0)) } ?? (reply.isEmpty ? .pass : .replace)
-            let outcome = try await ask(choice, request)
+            let outcome = try await ask(choice, number, request)
             switch outcome {
+            case .changed:
+                // What was refused there was not refused here.
+                refused = nil
+                continue
             case .answered(let lastLine):
                 let counted = (try? OllamaLine(lastLine.span))?.promptTokens
                 service.estimates.note(counted, in: &receipt, of: choice)
@@ -179,12 +192,16 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         }
     }
 
-    private func ask(_ choice: UpstreamChoice, _ request: GenerationRequest) async throws(RelayError) -> Outcome {
+    private func ask(
+        _ choice: UpstreamChoice, _ number: Int, _ request: GenerationRequest
+    ) async throws(RelayError) -> Outcome {
         // Who was cancelled while the text was read would wait for a slot that nobody gives back.
         try checkCancellation()
         try await takeSlot(of: choice.upstream.description)
-        defer { giveSlotBack() }
         try checkCancellation()
+        // It may have been repaired while the reply waited, or be somewhere else. The slot is kept for it.
+        guard choices.current()[number]?.upstream === choice.upstream else { return .changed }
+        defer { giveSlotBack() }
         var start = reply.contentEnd.text
         let health = choice.upstream.health
         health.begin(at: service.scheduler.now())
@@ -272,7 +289,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     }
 
     private func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
-        guard let slots = service.slots, let count = description.slots else { return }
+        guard ticket == nil, let slots = service.slots, let count = description.slots else { return }
         let ticket = SlotTicket(upstream: description.name, slots: count, reply: reply.id, appID: reply.turn.appID)
         self.ticket = ticket
         defer { reply.waits(at: nil) }

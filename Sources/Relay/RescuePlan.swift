@@ -33,6 +33,8 @@ struct RescuePlan {
         var isFull = false
         /// Whether it can go on with what another one began.
         var goesOn = false
+        /// Whether it is there no more.
+        var isGone = false
     }
 
     /// The pause before a server is asked again, at first and at most.
@@ -76,17 +78,28 @@ struct RescuePlan {
             excluded.insert(number)
         }
         retryAfter[number] = error.retryAfter
+        let step = next(after: progress, candidates)
+        guard step != .fail else { return .fail }
+        if hasBegun {
+            rescuesLeft -= 1
+        } else {
+            failoversLeft -= 1
+        }
+        return step
+    }
+
+    /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
+    mutating func removed(after progress: Progress, _ candidates: [Candidate]) -> Step {
+        next(after: progress, candidates)
+    }
+
+    private mutating func next(after progress: Progress, _ candidates: [Candidate]) -> Step {
         var next: Int?
         if progress == .text {
             next = best(of: candidates) { $0.goesOn && !$0.isUnwilling }
         }
         let goOn = next != nil
         guard let next = next ?? best(of: candidates) else { return .fail }
-        if hasBegun {
-            rescuesLeft -= 1
-        } else {
-            failoversLeft -= 1
-        }
         let pause = pause(before: next)
         asked[next, default: 0] += 1
         return .ask(next, after: pause, goOn: goOn)
@@ -101,7 +114,8 @@ struct RescuePlan {
     }
 
     private func best(of candidates: [Candidate], where isFit: (Candidate) -> Bool = { _ in true }) -> Int? {
-        candidates.indices.filter { !excluded.contains($0) && isFit(candidates[$0]) }.min { one, other in
+        candidates.indices.filter { !excluded.contains($0) && !candidates[$0].isGone && isFit(candidates[$0]) }.min {
+            one, other in
             rank(one, candidates[one]) < rank(other, candidates[other])
         }
     }

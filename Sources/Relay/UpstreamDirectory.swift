@@ -7,14 +7,17 @@ import LanguageModels
 public final class UpstreamDirectory: @unchecked Sendable {
     /// The model servers, in the order in which they are asked.
     public private(set) var upstreams: [Upstream] = []
+    /// How often they were replaced.
+    private(set) var version = 0
 
     /// Makes a directory.
     public init(_ upstreams: [Upstream] = []) {
         update(upstreams)
     }
 
-    /// Takes other model servers; replies that are being made go on as they began.
+    /// Takes other model servers; answers that are being made go on as they began.
     public func update(_ upstreams: [Upstream]) {
+        version += 1
         self.upstreams = upstreams.enumerated().sorted {
             ($1.element.description.priority, $0.offset) < ($0.element.description.priority, $1.offset)
         }.map(\.element)

@@ -1,0 +1,104 @@
+import LanguageModels
+import Testing
+
+@testable import Relay
+
+/// Replies that wait while the list of model servers changes.
+struct ChangedUpstreamTests {
+    /// A process whose reply waits for the slot that another process has.
+    private struct Queue {
+        let relay: TestRelay
+        let hall = Hall()
+        let holder: SlotReply
+        let old = ScriptedModel()
+        let new = ScriptedModel()
+
+        init() {
+            relay = TestRelay(slots: hall.slots)
+            holder = hall.process.take("other")
+            relay.service.upstreams.update([Self.upstream("u", old)])
+        }
+
+        static func upstream(_ name: String, _ model: ScriptedModel, context: Int? = nil) -> Upstream {
+            var description = UpstreamDescription(name: name, kind: .ollama)
+            description.slots = name == "u" ? 1 : nil
+            description.contextLength = context
+            return Upstream(description, model: model, health: UpstreamHealth())
+        }
+
+        /// Has the turn of the reply come.
+        func proceed() {
+            holder.giveBack()
+            relay.clock.advance(by: .seconds(2))
+        }
+
+        /// Whether the slot is free.
+        var isFree: Bool { hall.process.take("next").hasSlot }
+    }
+
+    @Test func whoWaitedAsksTheServerAsItIsByThen() throws {
+        let queue = Queue()
+        let post = queue.relay.post("Hi")
+        queue.relay.service.upstreams.update([Queue.upstream("u", queue.new, context: 4_096)])
+        queue.proceed()
+        let answer = try #require(queue.new.generations.first)
+        #expect(queue.old.generations.isEmpty && answer.request.contextLength == 4_096)
+        #expect(!queue.isFree)
+        answer.say("Hello")
+        answer.finish()
+        queue.relay.clock.advance(by: .seconds(2))
+        #expect(post.isComplete && post.reader.text == "Hello")
+    }
+
+    @Test func whoWaitedForAServerThatIsGoneGoesToAnother() throws {
+        let queue = Queue()
+        let post = queue.relay.post("Hi")
+        queue.relay.service.upstreams.update([Queue.upstream("v", queue.new)])
+        queue.proceed()
+        #expect(queue.old.generations.isEmpty && queue.new.generations.count == 1)
+        #expect(queue.isFree)
+        let answer = try #require(queue.new.generations.first)
+        answer.say("Hello")
+        answer.finish()
+        queue.relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Hello")
+    }
+
+    @Test func whoWaitedForTheOnlyServerIsToldThatItIsGone() {
+        let queue = Queue()
+        let post = queue.relay.post("Hi")
+        queue.relay.service.upstreams.update([])
+        queue.proceed()
+        #expect(post.code == .model(.modelNotFound) && post.isOver)
+        #expect(queue.old.generations.isEmpty && queue.isFree)
+    }
+
+    @Test func aPromptThatDoesNotFitTheServerAsItIsByThenLeavesTheSlot() {
+        let queue = Queue()
+        let post = queue.relay.post(String(repeating: "word ", count: 100))
+        queue.relay.service.upstreams.update([Queue.upstream("u", queue.new, context: 16)])
+        queue.proceed()
+        #expect(post.code == .model(.contextTooLong) && queue.new.generations.isEmpty && queue.isFree)
+    }
+
+    @Test func whoIsToAskAgainAfterAPauseAsksTheServerAsItIsByThen() throws {
+        let relay = TestRelay(failovers: 2)
+        let (old, new) = (ScriptedModel(), ScriptedModel())
+        relay.service.upstreams.update([Queue.upstream("a", old)])
+        let post = relay.post("Hi")
+        try #require(old.generations.first).fail(.failed)
+        relay.clock.settle()
+        relay.service.upstreams.update([Queue.upstream("a", new), Queue.upstream("b", new)])
+        relay.clock.advance(by: .seconds(1))
+        #expect(old.generations.count == 1)
+        try #require(new.generations.first).fail(.failed)
+        relay.clock.advance(by: .seconds(5))
+        // One that was added meanwhile is there for it, too.
+        #expect(new.generations.count == 2)
+        let answer = try #require(new.generations.last)
+        answer.say("Hello")
+        answer.finish()
+        relay.clock.settle()
+        #expect(post.isComplete)
+    }
+}

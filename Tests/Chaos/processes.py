@@ -25,13 +25,21 @@ SETTINGS = {
     "CHATTERD_LOG_APPID": "plain",
 }
 """Short limits, so that all of them are met in a run."""
+LONG = dict.fromkeys((
+    "CHATTERD_DISCONNECT_GRACE", "CHATTERD_WRITE_TIMEOUT", "CHATTERD_HEAD_TIMEOUT", "CHATTERD_BODY_TIMEOUT", "CHATTERD_IDLE_TIMEOUT",
+    "CHATTERD_STORE_TIMEOUT", "CHATTERD_STORE_PATIENCE", "CHATTERD_STORE_START_TIMEOUT", "CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT",
+    "CHATTERD_UPSTREAM_SILENCE_TIMEOUT"), "10m") | {"CHATTERD_UPSTREAM_CONNECT_TIMEOUT": "5m"}
+"""Limits that are never met, however long a process stands still, for runs about something else."""
+PATIENCE = 240.0
+"""Seconds that are waited for what has to happen: far longer than it takes on the busiest machine."""
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def keep_port() -> socket.socket:
+    """A port that is free for who asks for it by its number, and given to nobody else while the socket is held."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
 
 
 def die_with_us() -> None:
@@ -43,7 +51,8 @@ class Server:
     """One chatterd, started again on the same port whenever it is killed."""
 
     def __init__(self, slot: int, program: str, scratch: str, conninfo: str, upstream: int, record: Record) -> None:
-        self.slot, self.port = slot, free_port()
+        self._holder = keep_port()
+        self.slot, self.port = slot, int(self._holder.getsockname()[1])
         self.kills = 0
         self.changes = 0  # grows when a process dies; odd while it does, for it takes connections until it is dead
         self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
@@ -66,7 +75,8 @@ class Server:
 
     async def wait_until_ready(self) -> None:
         """Waits until it takes connections."""
-        for _ in range(1200):
+        until = asyncio.get_running_loop().time() + PATIENCE
+        while asyncio.get_running_loop().time() < until:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", self.port)
                 writer.close()
@@ -102,9 +112,9 @@ class Server:
             return
         self._process.terminate()
         try:
-            await asyncio.to_thread(self._process.wait, 60)
+            await asyncio.to_thread(self._process.wait, PATIENCE)
         except subprocess.TimeoutExpired:
-            self._record.violation("processes that do not stop", "", f"chatterd {self.slot}, 60 s after SIGTERM")
+            self._record.violation("processes that do not stop", "", f"chatterd {self.slot}, {PATIENCE:.0f} s after SIGTERM")
             self._process.kill()
             self._process.wait()
         self._process = None
@@ -115,3 +125,4 @@ class Server:
             self._process.kill()
             self._process.wait()
         self._log.close()
+        self._holder.close()

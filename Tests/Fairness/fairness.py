@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from house import House
-from trials import Findings, crowd, death, equals, tidy
+from trials import Findings, crowd, crowd_in_steps, death, equals, tidy
 
 
 LIMIT = 1200
@@ -29,11 +29,11 @@ async def run(options: argparse.Namespace, scratch: str) -> Findings:
         async with asyncio.timeout(LIMIT):
             await house.start()
             if options.short:
-                await crowd(house, findings, "branches", 24, 1, is_parallel=True, is_timed=False)
+                await crowd_in_steps(house, findings, 24)
                 await death(house, findings, apps=4, prompts=12, left=6)
             else:
-                await crowd(house, findings, "turns", 200, 10, is_parallel=False, is_timed=True)
-                await crowd(house, findings, "branches", 200, 10, is_parallel=True, is_timed=True)
+                await crowd(house, findings, "turns", 200, 10, is_parallel=False)
+                await crowd(house, findings, "branches", 200, 10, is_parallel=True)
                 await equals(house, findings, apps=20, prompts=12)
                 await death(house, findings, apps=6, prompts=24, left=12)
             await tidy(house, findings)

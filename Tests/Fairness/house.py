@@ -11,7 +11,7 @@ from typing import Any
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Chaos"))
 
 from cluster import Cluster
-from processes import Server
+from processes import LONG, Server
 from record import Record
 from slots import Slots
 from wire import Exchange, Lost
@@ -23,8 +23,7 @@ class Process(Server):
     def settings(self) -> dict[str, str]:
         """The settings that it has beside those of the chaos test."""
         upstream = {"name": "one", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "models": ["fair"], "slots": 1}
-        return {"CHATTERD_UPSTREAMS": json.dumps([upstream]), "CHATTERD_MAX_WAITING_TURNS": "500",
-                "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "60s"}
+        return LONG | {"CHATTERD_UPSTREAMS": json.dumps([upstream]), "CHATTERD_MAX_WAITING_TURNS": "500"}
 
 
 class Door:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from dataclasses import dataclass
 
 
@@ -26,15 +27,24 @@ class Slots:
         self.calls: list[Call] = []
         self.running = 0
         self.most = 0  # answers at once
-        self.is_open = asyncio.Event()  # until then no answer begins
-        self.is_open.set()
         self._server: asyncio.Server | None = None
         self._progress = asyncio.Event()
+        self._room = math.inf  # answers that may still begin
+        self._opened = asyncio.Event()
 
     async def start(self) -> None:
         """Listens on a free port."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        """Lets no further answer begin: whoever asks waits at the gate."""
+        self._room = 0
+
+    def open(self, count: float = math.inf) -> None:
+        """Lets so many answers begin, or all that come."""
+        self._room = count
+        self._opened.set()
 
     def started(self, tokens: set[str]) -> list[str]:
         """Those of the prompts that it was asked for, in order; each once, though it may have been asked again."""
@@ -75,7 +85,10 @@ class Slots:
         try:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n")
             await writer.drain()
-            await self.is_open.wait()
+            while self._room < 1:
+                self._opened.clear()
+                await self._opened.wait()
+            self._room -= 1
             try:
                 # Nothing comes, unless whoever asked leaves.
                 async with asyncio.timeout(self.service):

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from house import House, Prompt
+from processes import PATIENCE
 
 
 @dataclass
@@ -40,7 +41,7 @@ async def whole(prompts: list[Prompt], findings: Findings) -> None:
                          f"{prompt.token}: {prompt.outcome}, {prompt.text!r}")
 
 
-async def crowd(house: House, findings: Findings, name: str, size: int, few: int, is_parallel: bool, is_timed: bool) -> None:
+async def crowd(house: House, findings: Findings, name: str, size: int, few: int, is_parallel: bool) -> None:
     """One app with many prompts, in one conversation or on branches of it, and small ones that come later with two."""
     more = {"parent": "start"} if is_parallel else {}
     many: list[Prompt] = []
@@ -65,12 +66,46 @@ async def crowd(house: House, findings: Findings, name: str, size: int, few: int
         overtaken += [order.index(pair[0].token) - before, order.index(pair[1].token) - order.index(pair[0].token) - 1]
     await whole(many + small, findings)
     kind = "branches" if is_parallel else "turns"
-    most = max(overtaken, default=0)
-    findings.figure(f"{size} {kind} against 2: of the others before each of the two, at most", str(most), "at most 2", most <= 2)
-    if is_timed and waits:
+    _overtaken(findings, f"{size} {kind}", overtaken)
+    if waits:
         service = house.slots.service
         for what, value in (("mean", sum(waits) / len(waits) / service), ("longest", max(waits) / service)):
             findings.figure(f"{size} {kind} against 2: {what} wait, in service times", f"{value:.2f}", "at most 2", value <= 2)
+
+
+async def crowd_in_steps(house: House, findings: Findings, size: int) -> None:
+    """The same with one small app, and no answer begins before all who are to be there are in the queue: no clock decides."""
+    slots = house.slots
+    slots.close()
+    many: list[Prompt] = []
+    for number in range(size):
+        many.append(await house.post(Prompt("steps", number, number % 3), parent="start"))
+        # One is at the gate then.
+        await (many[-1].is_queued.wait() if number else slots.wait_for(1, {many[0].token}))
+    pair = [Prompt("steps.few", index, 0) for index in range(2)]
+    tokens = {prompt.token for prompt in many + pair}
+    slots.open(3)
+    await slots.wait_for(4, tokens)
+    # The second waits for the first, and comes into the queue behind it.
+    for prompt in pair:
+        await house.post(prompt)
+    for prompt in pair:
+        await prompt.is_queued.wait()
+        while prompt.token not in slots.started(tokens):
+            count = len(slots.started(tokens))
+            slots.open(1)
+            await slots.wait_for(count + 1, tokens)
+        slots.open(1)
+    order = slots.started(tokens)
+    slots.open()
+    await whole(many + pair, findings)
+    first, second = (order.index(prompt.token) for prompt in pair)
+    _overtaken(findings, f"{size} branches", [first - 4, second - first - 1])
+
+
+def _overtaken(findings: Findings, crowd: str, counts: list[int]) -> None:
+    most = max(counts, default=0)
+    findings.figure(f"{crowd} against 2: of the others before each of the two, at most", str(most), "at most 2", most <= 2)
 
 
 async def equals(house: House, findings: Findings, apps: int, prompts: int) -> None:
@@ -110,7 +145,7 @@ async def death(house: House, findings: Findings, apps: int, prompts: int, left:
     """A process is killed with prompts in its queue: the others' go on in order, its own are taken over at their places."""
     victim = 1
     lines: list[Prompt] = []
-    house.slots.is_open.clear()
+    house.slots.close()
     for number in range(prompts):
         for app in range(apps):
             # One after the other, so that the order is known: that of rounds, and of coming within a round.
@@ -124,21 +159,19 @@ async def death(house: House, findings: Findings, apps: int, prompts: int, left:
     # The last of all: it waits when its process dies.
     closed = await house.post(Prompt("line0", prompts, victim), parent="start")
     await closed.is_queued.wait()
-    house.slots.is_open.set()
+    house.slots.open()
     expected = [prompt.token for prompt in lines]
     await house.slots.wait_for(apps + 1, set(expected))
     await house.processes[victim].kill()
     # The others do not wait for its lease to run out.
     await house.slots.wait_for(2 * apps, set(expected))
-    house.slots.is_open.clear()
+    house.slots.close()
     await house.processes[victim].wait_until_ready()
-    for _ in range(600):
-        if (await house.cluster.rows(NOT_BACK))[0]["replies"] == 0:
-            break
+    while (await house.cluster.rows(NOT_BACK))[0]["replies"] > 0:
         await asyncio.sleep(0.1)
     # One is at the gate already.
     before = len(house.slots.started(set(expected)))
-    house.slots.is_open.set()
+    house.slots.open()
     theirs = [prompt for prompt in lines if prompt.process == victim]
     others = [prompt for prompt in lines if prompt.process != victim]
     await whole(others, findings)
@@ -163,9 +196,9 @@ async def death(house: House, findings: Findings, apps: int, prompts: int, left:
 
 async def tidy(house: House, findings: Findings) -> None:
     """Waits until the queue is empty: what the dead left is swept away."""
-    for _ in range(300):
-        left = (await house.cluster.rows("SELECT count(*) AS left FROM chatterd_queue"))[0]["left"]
-        if left == 0:
+    until = asyncio.get_running_loop().time() + PATIENCE
+    while (left := (await house.cluster.rows("SELECT count(*) AS left FROM chatterd_queue"))[0]["left"]):
+        if asyncio.get_running_loop().time() > until:
             break
         await asyncio.sleep(0.1)
     findings.figure("tickets left in the queue", str(left), "0", left == 0)

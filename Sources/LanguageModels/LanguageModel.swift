@@ -63,6 +63,8 @@ public struct GenerationLimits: Sendable, Equatable {
     public var silence: Duration = .seconds(60)
     /// How long the whole answer may take.
     public var total: Duration = .seconds(1800)
+    /// How long the rest is awaited once the answer is whole: its token counts, and the end of the body.
+    public var rest: Duration = .seconds(2)
     /// The longest line, in bytes.
     public var line = 1 << 20
     /// The longest answer, in bytes of all its lines' texts.

@@ -151,7 +151,7 @@ import Testing
 
     @Test func anEventHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.line = 300
             let long = Self.text(String(repeating: "x", count: 400))
             let answer = try Peer(.llamastack, [.eventHead, .chunk(long), .stall], limits: limits).ask()
@@ -166,7 +166,10 @@ import Testing
             description.fields = [
                 .init(name: "X-LlamaStack-Provider-Data", value: "{\"together_api_key\":\"k\"}")
             ]
-            let client = ModelHarness.onShard { HTTPClient(shard: $0) }
+            description.limits = .patient
+            var patient = HTTPClientLimits()
+            patient.connect = .seconds(600)
+            let client = ModelHarness.onShard { [patient] in HTTPClient(shard: $0, limits: patient) }
             let described = description
             let origin = try description.origin()
             let consumer = RecordingConsumer()

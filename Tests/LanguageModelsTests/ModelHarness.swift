@@ -4,6 +4,17 @@ import LanguageModels
 import Sockets
 import TestSupport
 
+extension GenerationLimits {
+    /// Limits on time that no busy machine comes to; a test shortens the one that it is about.
+    static var patient: GenerationLimits {
+        var limits = GenerationLimits()
+        limits.firstByte = .seconds(600)
+        limits.silence = .seconds(600)
+        limits.rest = .seconds(600)
+        return limits
+    }
+}
+
 /// A model server's stand-in on a shard that all tests share, called from test threads.
 final class ModelHarness: Sendable {
     fileprivate static let shard: Shard = {
@@ -20,7 +31,7 @@ final class ModelHarness: Sendable {
     private let lender: ModelHarness?
 
     init(
-        _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = GenerationLimits(),
+        _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = .patient,
         client limitsOfClient: HTTPClientLimits? = nil, key: String? = nil
     ) throws {
         var patient = HTTPClientLimits()

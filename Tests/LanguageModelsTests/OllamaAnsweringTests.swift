@@ -138,8 +138,10 @@ import Testing
 
     @Test func aBodyThatNeverEndsIsGivenUp() async throws {
         try await blocking {
+            var limits = GenerationLimits.patient
+            limits.rest = .milliseconds(50)
             let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done()), .stall])
-            #expect(try ModelHarness(upstream.url).ask().isComplete)
+            #expect(try ModelHarness(upstream.url, limits: limits).ask().isComplete)
             try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
     }
@@ -184,9 +186,11 @@ import Testing
 
     @Test func aPauseBehindTheEndKeepsNoConnection() async throws {
         try await blocking {
+            var limits = GenerationLimits.patient
+            limits.rest = .milliseconds(50)
             let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done()), .stall])
             let consumer = RecordingConsumer(onEnd: { $0.pause() })
-            let harness = try ModelHarness(upstream.url)
+            let harness = try ModelHarness(upstream.url, limits: limits)
             #expect(try harness.start(consumer).outcome().isComplete)
             try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
         }
@@ -194,7 +198,7 @@ import Testing
 
     @Test func aPauseIsNotSilence() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.silence = .milliseconds(60)
             // Several chunks in one segment: what was read before the pause still comes, and must not start the clock.
             let chunks = ["a", "b", "c"].map { token in

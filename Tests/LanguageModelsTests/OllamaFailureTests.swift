@@ -123,7 +123,7 @@ import Testing
 
     @Test func silenceBeforeTheFirstByteHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.firstByte = .milliseconds(300)
             let upstream = try ScriptedUpstream(.answer(["x"]), [.stall])
             #expect(try ModelHarness(connectedTo: upstream, limits: limits).ask().code == .firstByteTimeout)
@@ -136,7 +136,7 @@ import Testing
 
     @Test func silenceInMidStreamHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.silence = .milliseconds(50)
             let upstream = try ScriptedUpstream([.streamHead, Self.token, .stall])
             let answer = try ModelHarness(upstream.url, limits: limits).ask()
@@ -148,7 +148,7 @@ import Testing
 
     @Test func theWholeAnswerHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.total = .milliseconds(300)
             let upstream = try ScriptedUpstream(.answer(["x"]), [.streamHead, .forever([Self.token])])
             let answer = try ModelHarness(connectedTo: upstream, limits: limits).ask()
@@ -159,7 +159,7 @@ import Testing
 
     @Test func theWholeAnswerHasALimitEvenWhileItIsHeldBack() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.total = .milliseconds(300)
             let upstream = try ScriptedUpstream(.answer(["x"]), [.streamHead, .forever([Self.token])])
             let consumer = RecordingConsumer { generation, _ in generation.pause() }
@@ -170,7 +170,7 @@ import Testing
 
     @Test func theStatusCountsWhenItsBodyStalls() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.silence = .milliseconds(50)
             let upstream = try ScriptedUpstream([.head(503, [("Content-Length", "100")]), .send("{\"er"), .stall])
             #expect(try ModelHarness(upstream.url, limits: limits).ask().code == .busy)
@@ -190,7 +190,7 @@ import Testing
     @Test(arguments: [true, false])
     func anAnswerHasALimit(thinks: Bool) async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.answer = 1000
             let line = thinks ? ModelLine.thinking("0123456789") : ModelLine.token("0123456789")
             let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk(line)])])
@@ -203,7 +203,7 @@ import Testing
 
     @Test func aLineHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.line = 300
             let long = ModelLine.token(String(repeating: "x", count: 400))
             let upstream = try ScriptedUpstream([.streamHead, Self.token, .chunk(long), .stall])

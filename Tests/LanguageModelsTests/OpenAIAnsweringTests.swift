@@ -45,8 +45,10 @@ import Testing
 
     @Test func countsAreAwaitedForAShortTimeOnly() async throws {
         try await blocking {
+            var limits = GenerationLimits.patient
+            limits.rest = .milliseconds(50)
             let upstream = try ScriptedUpstream(chunks([Stream.token("a"), Stream.finish]) + [.stall])
-            let answer = try ModelHarness(upstream.url, .openai).ask()
+            let answer = try ModelHarness(upstream.url, .openai, limits: limits).ask()
             #expect(answer.isComplete)
             #expect(answer.lines.count == 2)
             try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
@@ -55,12 +57,12 @@ import Testing
 
     @Test func commentsDoNotKeepAnAnswerAlive() async throws {
         try await blocking {
-            var limits = GenerationLimits()
+            var limits = GenerationLimits.patient
             limits.firstByte = .milliseconds(300)
             let comments = UpstreamStep.forever([.chunk(": ping\n\n")])
             let upstream = try ScriptedUpstream([Self.head, comments])
             #expect(try ModelHarness(upstream.url, .openai, limits: limits).ask().code == .firstByteTimeout)
-            limits = GenerationLimits()
+            limits = .patient
             limits.silence = .milliseconds(300)
             let second = try ScriptedUpstream(chunks([Stream.token("a")]) + [comments])
             #expect(try ModelHarness(second.url, .openai, limits: limits).ask().code == .silenceTimeout)

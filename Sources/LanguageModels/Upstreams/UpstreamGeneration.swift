@@ -7,9 +7,8 @@ import Sockets
 final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendable {
     /// What is kept of the body of an error answer, in bytes.
     private static let errorBodyLimit = 16 * 1024
-    /// What may follow the last line before the connection is given up, in bytes and in time.
+    /// What may follow the last line before the connection is given up, in bytes.
     private static let trailingLimit = 16 * 1024
-    private static let trailingTime = Duration.seconds(2)
 
     private enum Phase {
         /// The request is sent; no head has come.
@@ -93,7 +92,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         isPaused = false
         exchange?.resume()
         if isEnding {
-            timer?.set(after: Self.trailingTime)
+            timer?.set(after: limits.rest)
         } else {
             expect(within: hasBegun ? silence : firstByte)
         }
@@ -107,7 +106,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         self.consumer = nil
         if error == nil {
             phase = .trailing
-            timer?.set(after: Self.trailingTime)
+            timer?.set(after: limits.rest)
             if isPaused {
                 isPaused = false
                 exchange?.resume()
@@ -238,7 +237,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         if decoder.isWhole {
             isEnding = true
             if !isPaused {
-                timer?.set(after: Self.trailingTime)
+                timer?.set(after: limits.rest)
             }
         } else {
             expect(within: silence)

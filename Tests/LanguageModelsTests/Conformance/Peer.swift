@@ -13,7 +13,7 @@ struct Peer {
 
     /// Starts a server that does these steps for every request.
     init(
-        _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = GenerationLimits()
+        _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = .patient
     )
         throws
     {

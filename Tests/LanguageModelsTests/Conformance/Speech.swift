@@ -103,13 +103,9 @@ extension ServerWriter {
     var tellsErrors: Bool { true }
 
     /// The answer on the wire, an event a chunk; nothing when this server never says such a thing.
-    ///
-    /// The last ones come in one: counts are awaited for a short time only, however busy the machine is.
     func steps(_ speech: Speech) -> [UpstreamStep]? {
         guard let events = events(speech) else { return nil }
-        let end = events.suffix(3).joined()
-        let chunks = (events.dropLast(3) + [end]).filter { !$0.isEmpty }
-        return [head] + chunks.map { .chunk($0) } + [ending(speech)]
+        return [head] + events.map { .chunk($0) } + [ending(speech)]
     }
 
     /// The head of an answer in chunks.

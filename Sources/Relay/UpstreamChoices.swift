@@ -1,3 +1,5 @@
+import LanguageModels
+
 /// The model servers that may be asked for a reply, as the list has them now: one that was changed meanwhile is asked as it is,
 /// one that was added comes last. Each keeps its number. Confined to its shard.
 struct UpstreamChoices {

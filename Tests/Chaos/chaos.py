@@ -23,7 +23,7 @@ from client import Client
 from cluster import Cluster
 from cutter import Cutter
 from killer import Killer
-from processes import Server
+from processes import PATIENCE, Server
 from record import Record
 from upstream import Upstream
 from world import World
@@ -39,7 +39,7 @@ for that looks for what is older."""
 TABLE = [
     "prompts", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "retries", "resets", "readings refused", "stops", "conversations deleted",
-    "kills of chatterd", "kills of PostgreSQL", "upstream calls", "upstream aborts", "status 503",
+    "kills of chatterd", "kills of PostgreSQL", "upstream calls", "upstream aborts", "status 503", "standstills of this program",
 ]
 NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "wrong endings",
@@ -68,6 +68,7 @@ class Run:
 
     async def run(self) -> None:
         """Runs, and checks."""
+        self._heart = asyncio.create_task(self.record.beat())
         try:
             await self._start()
             await self._rage()
@@ -102,7 +103,7 @@ class Run:
     async def _rage(self) -> None:
         """Lets clients talk and things break until there was enough of both, or the time is up."""
         options, record = self.options, self.record
-        until = options.minutes * 60 - (20 if options.short else 180)
+        until = record.now() + options.minutes * 60 - (20 if options.short else 180)
         killer = Killer(record, self._chance("killer"), self.servers, self.cluster)
         killing = asyncio.create_task(killer.run(options.kills, max(0.5, (until - record.now()) * 0.85 / max(1, options.kills))))
         self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
@@ -140,7 +141,7 @@ class Run:
         for cutter in self.world.cutters:
             cutter.is_calm = True
         self.record.deed("calm from here")
-        _, hanging = await asyncio.wait(self._talking, timeout=60)
+        _, hanging = await asyncio.wait(self._talking, timeout=PATIENCE)
         self.world.is_over = True
         if hanging:
             _, hanging = await asyncio.wait(hanging, timeout=10)
@@ -151,13 +152,14 @@ class Run:
 
     async def _settle(self) -> None:
         """Waits until nothing is left of what was under way, and no longer than that may take."""
-        age, patience = (90, 20) if self.options.short else (0, 120)
-        left: dict[str, int] = {}
-        for _ in range(patience * 2):
+        age, until = 90 if self.options.short else 0, self.record.now() + PATIENCE
+        while True:
             left = (await self.cluster.rows(LEFT_OVERS.format(age=age)))[0]
             left["answers left at the model server"] = self.upstream.running()
             if not any(left.values()):
                 return
+            if self.record.now() > until:
+                break
             await asyncio.sleep(0.5)
         self._left(left)
 

@@ -211,7 +211,7 @@ class Checks:
         calls = self._upstream.calls.get(prompt.token, [])
         attempts = sum(row.attempt or 1 for row in replies)
         # An answer that fails is tried again: before its first word, and behind it.
-        fails = prompt.script.ending != "complete"
+        fails = prompt.script.ending != "complete" or any(call.is_slow for call in calls)
         if len(calls) > attempts * (1 + FAILOVERS + RESCUES if fails else 1):
             self._record.violation(
                 "doubled calls", prompt.token, f"{len(calls)} calls for {attempts} attempts at {len(replies)} replies")

@@ -12,7 +12,7 @@ import signal
 import subprocess
 from typing import Any, AsyncIterator
 
-from processes import die_with_us
+from processes import PATIENCE, die_with_us
 
 
 def home() -> str:
@@ -57,7 +57,8 @@ class Cluster:
         command = [f"{self._programs}/postgres", "-D", f"{self.directory}/data"]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
-        for _ in range(600):
+        until = asyncio.get_running_loop().time() + PATIENCE
+        while asyncio.get_running_loop().time() < until:
             # After a kill its children hold the shared memory for a moment; then a new one refuses to start.
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import time
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ class Record:
     """The memory of the run, shared by all its parts."""
 
     NOTES = 200
+    STANDSTILL = 1.0
+    """Seconds without a heartbeat after which this program has stood still; far less than chatterd's limits in a run."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -28,10 +31,29 @@ class Record:
         self.tokens: set[str] = set()  # of prompts that something was wrong with
         self.deeds: list[str] = []  # of the killer
         self._notes: dict[str, collections.deque[str]] = {}
+        self._beat = self._stood_still = 0.0  # when the heart last beat, and when it last had not beaten for too long
 
     def now(self) -> float:
         """Seconds since the run began."""
         return time.monotonic() - self.began
+
+    async def beat(self) -> None:
+        """The heartbeat, by which standstills of this program are noticed: client, network and model server are all in it."""
+        while True:
+            self._look_at_the_clock()
+            self._beat = self.now()
+            await asyncio.sleep(self.STANDSTILL / 5)
+
+    def stood_still_since(self, then: float) -> bool:
+        """Whether this program has stood still since a moment: what chatterd then took for silence was silence."""
+        self._look_at_the_clock()
+        return self._stood_still >= then
+
+    def _look_at_the_clock(self) -> None:
+        # It may be looked at before the heart beats again.
+        if (now := self.now()) - self._beat > self.STANDSTILL:
+            self.count["standstills of this program"] += self._stood_still <= self._beat
+            self._stood_still = now
 
     def note(self, token: str, text: str) -> None:
         """Remembers what happened to a prompt."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, AsyncIterator
 
 from cutter import Cutter, Link
+from processes import PATIENCE
 from record import Record
 
-SILENCE = 60.0
+SILENCE = PATIENCE
 """Seconds without a byte after which a connection counts as hanging; comments come every second."""
 
 
@@ -38,7 +39,7 @@ class Exchange:
         self.status = 0
         self.fields: dict[str, str] = {}
         self.was_stalled = False
-        self._cutter, self._record = cutter, record
+        self._cutter, self._record, self._began = cutter, record, record.now()
         self._port = 0
         self._link: Link | None = None
         self._buffer = bytearray()
@@ -97,7 +98,8 @@ class Exchange:
     def _lost(self, why: str) -> Lost:
         link = self._link or self._cutter.link(self._port)
         # Without a link the proxy has not even taken the connection.
-        return Lost(f"{why}: {link or 'not accepted'}", self.was_stalled or link is None or link.is_excused())
+        is_excused = self.was_stalled or link is None or link.is_excused() or self._record.stood_still_since(self._began)
+        return Lost(f"{why}: {link or 'not accepted'}", is_excused)
 
     async def body(self) -> bytes:
         """The rest of the body."""

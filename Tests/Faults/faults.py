@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import traceback
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Chaos"))
@@ -23,7 +24,7 @@ from acts import GOOD  # noqa: E402
 from catalogue import CATALOGUE, Fault, drawn  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from dialects import DIALECTS  # noqa: E402
-from processes import Server  # noqa: E402
+from processes import LONG, PATIENCE, Server  # noqa: E402
 from provider import Desk, Provider  # noqa: E402
 from record import Record  # noqa: E402
 from trial import CANARY, FORMS, SCORES, Door, Run, Stage, Trial  # noqa: E402
@@ -32,13 +33,7 @@ FAILOVERS, RESCUES = 4, 2
 """Further requests before the first word, and behind it."""
 AT_ONCE = 16
 """Trials under way."""
-SETTINGS = {
-    "CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS),
-    "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES),
-    "CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT": "10m",
-    "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "10m",
-    "CHATTERD_DISCONNECT_GRACE": "10m",
-}
+SETTINGS = LONG | {"CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS), "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES)}
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
     (SELECT count(*) FROM chatterd_queue) AS "places in queues left",
@@ -125,10 +120,11 @@ class Bench:
 
     async def _look_around(self, relay: Relay) -> None:
         """What must not be found anywhere when all is over."""
-        for _ in range(100):
+        until = time.monotonic() + PATIENCE
+        while True:
             running = [call for trial in self.trials for call in trial.calls if call.outcome == "running"]
             left = (await self._cluster.rows(LEFT))[0]
-            if not running and not any(left.values()):
+            if not running and not any(left.values()) or time.monotonic() > until:
                 break
             await asyncio.sleep(0.1)
         for call in running:

@@ -32,6 +32,7 @@ class Call:
     thoughts: int = 0  # words thought aloud
     retry_after: int = 0  # seconds for which it asks to be left alone
     outcome: str = "running"
+    is_there: bool = False  # it has come to the place where something happens
 
     def __str__(self) -> str:
         return f"{self.who} at {self.began:.3f} from word {self.first}: {self.outcome}, {len(self.messages)} messages"
@@ -216,7 +217,7 @@ class Answer:
     async def _then(self, place: int) -> bool:
         """What happens in the middle; returns whether the answer goes on behind it."""
         act, call, dialect = self._act, self._call, self._dialect
-        call.outcome = act.then
+        call.outcome, call.is_there = act.then, True
         text = f"{act.says} ({call.who})"
         match act.then:
             case "cut in a line":

@@ -14,6 +14,7 @@ from catalogue import Fault
 from cluster import Cluster
 from dialects import DIALECTS
 from ledger import Ledger, Seal, Wrong
+from processes import PATIENCE
 from provider import Call, Desk, Provider
 from record import Record
 from script import canonical
@@ -24,8 +25,8 @@ FORMS = ("stream", "whole", "again", "alone")
 """Two servers, as a stream and in one piece; one server that does better at the next call, and one that does not."""
 SCORES = ("fail", "safe", "partial", "pass")
 """From the worst to the best."""
-PATIENCE = 300.0
-"""Seconds after which a reply counts as hanging."""
+LIMIT = 2 * PATIENCE
+"""Seconds after which a trial counts as hanging."""
 CANARY = "canary"
 """What every key begins with."""
 NOTICE = "begins anew"
@@ -99,7 +100,14 @@ class Trial:
     def expected(self) -> str:
         """The score that it is to have at least."""
         usual = "safe" if self.fault.is_drawn else "pass"
-        return {"again": self.fault.again, "alone": self.fault.alone}.get(self.form, usual)
+        alone = "safe" if self.is_early else self.fault.alone
+        return {"again": self.fault.again, "alone": alone}.get(self.form, usual)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether this program stood still, so that a server that was to fall silent later was given up as silent already."""
+        is_silent = self.fault.act.then in ("stall", "comments")
+        return is_silent and any(call.outcome in ("left", "running") and not call.is_there for call in self.calls)
 
     @property
     def is_well(self) -> bool:
@@ -144,10 +152,10 @@ class Run:
         """Runs the trial and gives it its score."""
         trial, began = self.trial, time.monotonic()
         try:
-            async with asyncio.timeout(PATIENCE + 30 * self._fault.turns):
+            async with asyncio.timeout(LIMIT):
                 trial.score, trial.text = await self._try()
         except TimeoutError:
-            trial.text = f"it hangs: nothing was over after {PATIENCE:.0f} s"
+            trial.text = f"it hangs: nothing was over after {LIMIT:.0f} s"
         except (Broken, Wrong, Lost) as broken:
             trial.text = f"{type(broken).__name__}: {broken}"
         trial.seconds = time.monotonic() - began
@@ -245,7 +253,8 @@ class Run:
             if final.get("state", "complete") != "complete" or row["state"] != "complete":
                 raise Broken(f"the last line says {final}, stored is {row['state']}")
             self._check_model(mine.model)
-            if self.trial.form == "stream" and self._fault.is_anew is not None and bool(ledger.resets) != self._fault.is_anew:
+            is_anew = None if self.trial.is_early else self._fault.is_anew
+            if self.trial.form == "stream" and is_anew is not None and bool(ledger.resets) != is_anew:
                 raise Broken(f"{ledger.resets} resets")
             if ledger.resets and not mine.old_text.endswith(f"{NOTICE}.]\n\n{text}"):
                 raise Broken(f"a client that does not know of resets shows {mine.old_text!r}")
@@ -316,10 +325,13 @@ class Run:
         """The row of the reply, when it is closed."""
         name = location.removeprefix("/replies/")
         columns = "state, message, thinking, extras, attempt, last_event"
-        for _ in range(100):
+        until = time.monotonic() + PATIENCE
+        while True:
             rows = await self._stage.cluster.rows(f"SELECT {columns} FROM chatts WHERE appid = '{self._appid}' AND id = '{name}'")
             if rows and rows[0]["state"] != "streaming":
                 return rows[0]
+            if time.monotonic() > until:
+                break
             await asyncio.sleep(0.1)
         raise Broken(f"the row of the reply is {rows}")
 

@@ -65,7 +65,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     func run(_ history: TurnHistory) async throws(RelayError) -> [UInt8] {
         var failure: ModelError?
         var absence = "There is no model server."
-        var step = plan.begin(candidates)
+        var step = plan.begin(candidates())
         while case .ask(let number, let delay, let goOn) = step {
             if delay > .zero {
                 await pause.wait(atMost: delay)
@@ -76,15 +76,16 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 case .answered(let lastLine):
                     return lastLine
                 case .failed(let error):
-                    // That another one takes less does not say why the first one failed.
-                    if failure == nil || error.code != .contextTooLong { failure = error }
+                    let isTooLong = error.code == .contextTooLong
+                    // That another one takes less does not say why the first one failed; that it takes more, and not enough, does.
+                    if !isTooLong || failure.map({ $0.code == .contextTooLong }) ?? true { failure = error }
                     if hasRepeated {
                         repeaters.insert(number)
                     }
-                    step = plan.failed(error, by: number, after: progress, candidates)
+                    step = plan.failed(error, by: number, after: progress, candidates(withContexts: isTooLong))
                 case .changed:
                     absence = "The model server was removed while the prompt waited for it."
-                    step = plan.removed(after: progress, candidates)
+                    step = plan.removed(after: progress, candidates())
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
                 // What there is stays: it could not be replaced.
@@ -126,15 +127,17 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         return content.toolCalls == 0 && content.text >= TextJoint.proof ? .text : .other
     }
 
-    private var candidates: [RescuePlan.Candidate] {
+    private func candidates(withContexts: Bool = false) -> [RescuePlan.Candidate] {
         let now = service.scheduler.now()
         return choices.current().enumerated().map { number, choice in
             guard let choice else { return RescuePlan.Candidate(isGone: true) }
             let (description, health) = (choice.upstream.description, choice.upstream.health)
+            let members = withContexts ? description.merged(into: passThrough) : []
             return RescuePlan.Candidate(
                 priority: description.priority, isUnwilling: health.isUnwilling(at: now),
                 isFull: description.slots.map { health.running >= $0 } ?? false,
-                goesOn: description.continuation != .none && !repeaters.contains(number))
+                goesOn: description.continuation != .none && !repeaters.contains(number),
+                context: withContexts ? service.estimates.window(for: choice, passThrough: members).tokens : nil)
         }
     }
 

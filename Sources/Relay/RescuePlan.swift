@@ -35,6 +35,8 @@ struct RescuePlan {
         var goesOn = false
         /// Whether it is there no more.
         var isGone = false
+        /// The tokens that it takes, where that is known and matters.
+        var context: Int?
     }
 
     /// The pause before a server is asked again, at first and at most.
@@ -69,6 +71,9 @@ struct RescuePlan {
     mutating func failed(
         _ error: ModelError, by number: Int, after progress: Progress, _ candidates: [Candidate]
     ) -> Step {
+        if error.code == .contextTooLong, !hasFailed, progress == .none {
+            return refused(by: number, candidates)
+        }
         // Where the first one had room, others may have it too.
         guard error.code.isWorthAnotherServer || hasFailed && error.code == .contextTooLong else { return .fail }
         hasFailed = true
@@ -86,6 +91,18 @@ struct RescuePlan {
             failoversLeft -= 1
         }
         return step
+    }
+
+    /// The next to be asked when a prompt is too long for one by itself: one that is known to take more.
+    ///
+    /// It is asked in place of the other and not because that has failed, so it costs no attempt. None is asked twice for it.
+    private mutating func refused(by number: Int, _ candidates: [Candidate]) -> Step {
+        excluded.insert(number)
+        guard let context = candidates[number].context else { return .fail }
+        excluded.formUnion(candidates.indices.filter { candidates[$0].context.map { $0 <= context } ?? false })
+        guard let longer = best(of: candidates, where: { $0.context != nil }) else { return .fail }
+        asked[longer, default: 0] += 1
+        return .ask(longer, after: .zero, goOn: false)
     }
 
     /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.

@@ -32,7 +32,20 @@ public final class BoundPort: Sendable {
     /// `http://127.0.0.1:port`
     public var url: String { "http://127.0.0.1:\(port)" }
 
+    /// Waits for a connection; nil once `stop` is open.
+    public func accept(unless stop: Gate) -> TCPConnection? {
+        // The gate first: of a port that listens no more there is news for ever.
+        let watched = [(fd: stop.descriptor, events: Int16(POLLIN)), (fd: descriptor, events: Int16(POLLIN))]
+        while waitForAny(watched, upTo: 3600) == 1 {
+            let fd = Glibc.accept(descriptor, nil, nil)
+            if fd >= 0 { return TCPConnection(adopting: fd) }
+        }
+        return nil
+    }
+
     /// A port on which every connection is refused: bound, so that nobody else gets it, but not listened on.
+    ///
+    /// A server that is told this port may listen on it, and nobody else gets it after that.
     public static func refusing() throws -> BoundPort {
         try BoundPort(backlog: nil)
     }
@@ -49,7 +62,7 @@ public final class BoundPort: Sendable {
         return port
     }
 
-    /// A port whose connections are taken by the kernel and never answered.
+    /// A port whose connections are taken by the kernel, and never answered unless by whoever accepts them.
     public static func silent() throws -> BoundPort {
         try BoundPort(backlog: 64)
     }

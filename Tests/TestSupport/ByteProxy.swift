@@ -15,17 +15,10 @@ public final class ByteProxy: Sendable {
         port = listener.port
         self.piece = piece
         startThread { [listener, stopped, weak self] in
-            while waitForAny([(listener.descriptor, Int16(POLLIN)), (stopped.descriptor, Int16(POLLIN))], upTo: 3600)
-                == 0
-            {
-                let fd = accept(listener.descriptor, nil, nil)
-                guard fd >= 0 else { continue }
+            while let client = listener.accept(unless: stopped) {
                 // A target that is gone shows itself as a connection that ends at once.
-                guard let server = try? TCPConnection.connect(port: target) else {
-                    close(fd)
-                    continue
-                }
-                self?.join(TCPConnection(adopting: fd), server)
+                guard let server = try? TCPConnection.connect(port: target) else { continue }
+                self?.join(client, server)
             }
         }
     }

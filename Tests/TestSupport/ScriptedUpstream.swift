@@ -30,12 +30,7 @@ public final class ScriptedUpstream: Sendable {
         self.behaviour = behaviour
         self.probing = probing
         startThread { [listener, stopped, weak self] in
-            while waitForAny([(listener.descriptor, Int16(POLLIN)), (stopped.descriptor, Int16(POLLIN))], upTo: 3600)
-                == 0
-            {
-                let fd = accept(listener.descriptor, nil, nil)
-                guard fd >= 0 else { continue }
-                let connection = TCPConnection(adopting: fd)
+            while let connection = listener.accept(unless: stopped) {
                 startThread { [weak self] in self?.serve(connection) }
             }
         }

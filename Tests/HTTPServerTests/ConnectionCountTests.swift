@@ -53,8 +53,9 @@ struct ConnectionCountTests {
     @Test func shutdownClosesWhatIsIdleAndCompletesWhatIsRunning() async throws {
         let begun = Gate()
         let mayEnd = Gate()
-        // One shard: who sees the idle connection close knows that the other has been told too.
-        let test = try TestServer {
+        // One shard: who sees the idle connection close knows that the other has been told too. The port is kept for it, so
+        // that nobody else listens there afterwards.
+        let test = try TestServer(at: BoundPort.refusing()) {
             $0.addUsualRoutes()
             $0.on(.get, "/slow") { _, responder in
                 begun.open()

@@ -10,11 +10,16 @@ final class TestServer: Sendable {
     let port: Int
     let shards: [Shard]
     private let log: Lock<[ExchangeRecord]>
+    private let place: BoundPort?
 
     /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
     private static let allShards = Lock<[Shard]>([])
 
-    init(shards count: Int = 1, limits: Limits = .patient, _ route: (inout Router) -> Void) throws {
+    /// Listens on a port of 127.0.0.1, the one at `place` or a free one.
+    init(
+        shards count: Int = 1, limits: Limits = .patient, at place: BoundPort? = nil, _ route: (inout Router) -> Void
+    ) throws {
+        self.place = place
         let log = Lock<[ExchangeRecord]>([])
         var router = Router()
         route(&router)
@@ -26,7 +31,7 @@ final class TestServer: Sendable {
         Self.allShards.withLock { $0 += shards }
         self.shards = shards
         server = Server(shards: shards, limits: limits, router: router, environment: environment)
-        guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: 0) else {
+        guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)) else {
             throw TestFailure("no loopback address")
         }
         port = Int(try server.listen(on: loopback).port)

@@ -7,13 +7,15 @@ final class TestServer: Sendable {
     let port: Int
     let listener: Listener
     private let endpoints: Monitor<[Endpoint]>
+    private let place: BoundPort?
 
-    /// Listens on a free port of 127.0.0.1; every piece of input comes to `onBytes`, on the shard.
+    /// Listens on a port of 127.0.0.1, the one at `place` or a free one; every piece of input comes to `onBytes`, on the shard.
     init(
-        on shard: Shard, slots: Int = 100, tls: (@Sendable () -> TLSContext)? = nil,
+        on shard: Shard, at place: BoundPort? = nil, slots: Int = 100, tls: (@Sendable () -> TLSContext)? = nil,
         onBytes: (@Sendable (TCPStream, Span<UInt8>) -> Void)? = nil
     ) throws {
-        let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: 0))
+        self.place = place
+        let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)))
         let endpoints = Monitor<[Endpoint]>([])
         self.endpoints = endpoints
         listener = try Listener(binding: address, on: shard, slots: slots) { descriptor, peer in

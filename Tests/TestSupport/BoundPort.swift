@@ -9,9 +9,24 @@ public final class BoundPort: Sendable {
 
     /// Binds; listens with room for `backlog` connections unless that is nil.
     init(backlog: Int32?) throws {
+        let (chosen, number) = try Self.bound(to: 0)
+        guard let backlog else {
+            (descriptor, port) = (chosen, number)
+            return
+        }
+        defer { Glibc.close(chosen) }
+        // Asked for by its number, the port stays with the socket when that listens no more (`stop`): nobody else gets it.
+        (descriptor, port) = try Self.bound(to: number)
+        guard listen(descriptor, backlog) == 0 else { throw TestFailure("cannot listen on a port") }
+    }
+
+    /// A socket bound to a port, 0 for any, and the port.
+    private static func bound(to wanted: Int) throws -> (descriptor: Int32, port: Int) {
         let fd = try makeSocket()
-        let bound = withLoopback(port: 0) { bind(fd, $0, $1) }
-        guard bound == 0, backlog.map({ listen(fd, $0) }) ?? 0 == 0 else {
+        var on: Int32 = 1
+        // Beside a socket that does not listen: a server under test may then have the very port that is kept for it here.
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        guard withLoopback(port: wanted, { bind(fd, $0, $1) }) == 0 else {
             Glibc.close(fd)
             throw TestFailure("cannot bind a port")
         }
@@ -20,8 +35,7 @@ public final class BoundPort: Sendable {
         withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(fd, $0, &length) }
         }
-        port = Int(UInt16(bigEndian: address.sin_port))
-        descriptor = fd
+        return (fd, Int(UInt16(bigEndian: address.sin_port)))
     }
 
     deinit {

@@ -12,9 +12,12 @@ import Testing
     @Test func aConnectionWithoutASlotWaitsForOne() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard, slots: 2, onBytes: TestServer.echo)
-            let clients = try (0..<3).map { _ in try TCPConnection.connect(port: server.port) }
-            for client in clients {
+            let clients = try (0..<3).map { number in
+                let client = try TCPConnection.connect(port: server.port)
+                // Each after the other: the third is the one that waits.
+                if number < 2 { _ = try server.connection(number) }
                 client.send("x")
+                return client
             }
             #expect(clients[0].receive() == .bytes([120]))
             #expect(clients[1].receive() == .bytes([120]))

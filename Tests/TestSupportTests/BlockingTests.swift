@@ -7,9 +7,14 @@ import Testing
         let name = Test.current?.name
         let first = try await blocking { (pthread_self(), Test.current?.name) }
         #expect(first.1 == name)
-        let gate = Gate()
-        async let waiting = blocking { (gate.wait(), pthread_self()) }
+        let (isWaiting, gate) = (Gate(), Gate())
+        async let waiting = blocking {
+            isWaiting.open()
+            return (gate.wait(), pthread_self())
+        }
         async let opening = blocking {
+            // Both live at once: the number of a thread that has ended is given to the next.
+            isWaiting.wait()
             gate.open()
             return pthread_self()
         }

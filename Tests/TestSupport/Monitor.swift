@@ -16,7 +16,12 @@ public final class Monitor<State>: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         condition = .allocate(capacity: 1)
         condition.initialize(to: pthread_cond_t())
-        pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        defer { pthread_condattr_destroy(&attributes) }
+        // The clock of the day may be set while somebody waits.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
     }
 
     deinit {
@@ -43,7 +48,7 @@ public final class Monitor<State>: @unchecked Sendable {
         -> Result?
     {
         var deadline = timespec()
-        clock_gettime(CLOCK_REALTIME, &deadline)
+        clock_gettime(CLOCK_MONOTONIC, &deadline)
         deadline.tv_sec += Int(seconds)
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

@@ -134,15 +134,17 @@ import Testing
 
     @Test func aGreedyStreamLeavesOthersTheirTurn() async throws {
         try await blocking { [shard] in
-            let server = try TestServer(on: shard, onBytes: TestServer.echo)
+            // The flood gets no echo: what is not read of it would have to be held.
+            let server = try TestServer(
+                on: shard,
+                onBytes: { stream, bytes in
+                    if bytes.count == 1 { stream.write(bytes) }
+                })
             let flood = try TCPConnection.connect(port: server.port)
             let stop = Gate()
             startThread {
                 let bytes = [UInt8](repeating: 1, count: 1024 * 1024)
                 while flood.send(bytes, unless: stop), !stop.isOpen {}
-            }
-            startThread {
-                while case .bytes = flood.receive(atMost: 1024 * 1024, unless: stop) {}
             }
             let client = try Endpoint.connect(port: server.port, on: shard)
             for number in 1...20 {

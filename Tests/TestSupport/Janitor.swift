@@ -89,7 +89,17 @@ func readFile(_ path: String) throws -> String {
 func children(of parent: pid_t) -> [pid_t] {
     let entries = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
     return entries.compactMap { pid_t($0) }.filter { pid in
-        guard let line = try? readFile("/proc/\(pid)/stat"), let name = line.lastIndex(of: ")") else { return false }
-        return line[name...].split(separator: " ").dropFirst(2).first.flatMap { pid_t($0) } == parent
+        statistics(of: pid).dropFirst().first.flatMap { pid_t($0) } == parent
     }
+}
+
+/// The letter of proc(5) for what a process does; nil when it is gone.
+func state(of process: pid_t) -> String? {
+    statistics(of: process).first
+}
+
+/// What follows a process's name in its line of proc(5): state, parent, and so on.
+private func statistics(of process: pid_t) -> [String] {
+    guard let line = try? readFile("/proc/\(process)/stat"), let name = line.lastIndex(of: ")") else { return [] }
+    return line[name...].split(separator: " ").dropFirst().map(String.init)
 }

@@ -72,8 +72,15 @@ public final class PrivateCluster: Sendable {
     /// Freezes the server and all its backends: connections stay, nobody answers, new ones hang.
     public func pause() throws {
         let postmaster = try postmaster()
-        kill(postmaster, SIGSTOP)
-        for child in children(of: postmaster) { kill(child, SIGSTOP) }
+        try freeze(postmaster)
+        // No more of them are made now, and those that were being made are there.
+        for child in children(of: postmaster) { try freeze(child) }
+    }
+
+    private func freeze(_ process: pid_t) throws {
+        kill(process, SIGSTOP)
+        // The signal is only sent by then.
+        try eventually("process \(process) stands still", isTrue: { ["T", "Z", nil].contains(state(of: process)) })
     }
 
     /// Lets a paused server go on.

@@ -154,6 +154,8 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
     posix_spawn_file_actions_adddup2(&actions, input, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
     posix_spawn_file_actions_adddup2(&actions, output, 2);
+    // What another thread has just opened may not be marked yet: a server that kept it would keep it open.
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t signals;

@@ -42,13 +42,15 @@ public final class TestProgram: Sendable {
             kill(guardian.pid, SIGKILL)
             _ = TestSupport.waitForExit(guardian.pid)
             close(guardian.input)
-            let status = TestSupport.waitForExit(program.pid)
-            state.withLock { $0.exit = status }
+            // Not reaped by this: until its end is written down, its number must not become that of another process.
+            var end = siginfo_t()
+            while waitid(P_PID, id_t(program.pid), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR {}
+            state.withLock { $0.exit = TestSupport.waitForExit(program.pid) }
         }
     }
 
     deinit {
-        if state.withLock({ $0.exit }) == nil { kill(pid, SIGKILL) }
+        signal(SIGKILL)
         close(input)
     }
 
@@ -75,9 +77,11 @@ public final class TestProgram: Sendable {
         return port
     }
 
-    /// Sends a signal.
+    /// Sends a signal; one that has ended is beyond that.
     public func signal(_ number: Int32) {
-        kill(pid, number)
+        state.withLock { state in
+            if state.exit == nil { kill(pid, number) }
+        }
     }
 
     /// Waits for the end: the exit code, or the negated signal.

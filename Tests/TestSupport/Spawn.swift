@@ -89,7 +89,9 @@ func waitForExit(_ pid: pid_t) -> Int32 {
 /// What is there to read; empty at the end.
 func readSome(_ fd: Int32) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
-        count = max(0, read(fd, buffer.baseAddress, buffer.count))
+        var got = -1
+        repeat { got = read(fd, buffer.baseAddress, buffer.count) } while got < 0 && errno == EINTR
+        count = max(0, got)
     }
 }
 

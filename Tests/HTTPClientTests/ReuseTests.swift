@@ -161,6 +161,32 @@ import Testing
         }
     }
 
+    @Test func aClientThatIsLetGoOfClosesItsConnections() async throws {
+        try await blocking {
+            let gates = [Gate(), Gate()]
+            let upstream = try ScriptedUpstream { request in
+                [.wait(for: gates[request.number])] + .plain(200, "x")
+            }
+            let shard = ClientHarness.shard
+            var client: HTTPClient? = HTTPClient(shard: shard, limits: .patient)
+            let origin = try Origin(parsing: upstream.url)
+            let recorders = [Recorder(), Recorder()]
+            for (number, recorder) in recorders.enumerated() {
+                let asked = try #require(client)
+                recorder.exchange = ClientHarness.onShard { asked.start(.ask, to: origin, delegate: recorder) }
+                try upstream.waitForRequests(number + 1)
+            }
+            gates[0].open()
+            #expect(try recorders[0].outcome().ends == 1)
+            client = nil
+            // The one that is idle is closed at once, the other one when its response is complete.
+            try upstream.waitForClose(of: upstream.requests[0])
+            gates[1].open()
+            #expect(try recorders[1].outcome().ends == 1)
+            try upstream.waitForClose(of: upstream.requests[1])
+        }
+    }
+
     /// Starts the next exchange from within the end of the last.
     private final class Chain: ExchangeDelegate, @unchecked Sendable {
         let done = Gate()
@@ -198,32 +224,6 @@ extension ScriptedUpstream {
             try waitForClose(of: requests[0])
         } catch {
             Issue.record(error)
-        }
-    }
-
-    @Test func aClientThatIsLetGoOfClosesItsConnections() async throws {
-        try await blocking {
-            let gates = [Gate(), Gate()]
-            let upstream = try ScriptedUpstream { request in
-                [.wait(for: gates[request.number])] + .plain(200, "x")
-            }
-            let shard = ClientHarness.shard
-            var client: HTTPClient? = HTTPClient(shard: shard, limits: .patient)
-            let origin = try Origin(parsing: upstream.url)
-            let recorders = [Recorder(), Recorder()]
-            for (number, recorder) in recorders.enumerated() {
-                let asked = try #require(client)
-                recorder.exchange = ClientHarness.onShard { asked.start(.ask, to: origin, delegate: recorder) }
-                try upstream.waitForRequests(number + 1)
-            }
-            gates[0].open()
-            #expect(try recorders[0].outcome().ends == 1)
-            client = nil
-            // The one that is idle is closed at once, the other one when its response is complete.
-            try upstream.waitForClose(of: upstream.requests[0])
-            gates[1].open()
-            #expect(try recorders[1].outcome().ends == 1)
-            try upstream.waitForClose(of: upstream.requests[1])
         }
     }
 }

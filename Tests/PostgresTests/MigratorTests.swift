@@ -135,7 +135,9 @@ import Testing
                 ).count == 1
             }
         }
-        let error = try await failure(database, [Self.notes], patience: .milliseconds(300))
+        // Its patience is for the lock: a connection that took longer than libpq waits would not be tried again.
+        let target = database + " connect_timeout=600"
+        let error = try await failure(target, [Self.notes], patience: .milliseconds(300))
         #expect(error.code == .timedOut)
         try await blocking { try cluster.terminateBackends(of: database) }
     }

@@ -44,15 +44,10 @@ final class ModelHarness: Sendable {
 
     /// A model that has a connection already: its request goes out before any limit can pass, however short.
     ///
-    /// The upstream's first script must be a whole answer: it is request 0.
+    /// The upstream's first script must be `ended`: it is request 0.
     init(connectedTo upstream: ScriptedUpstream, limits: GenerationLimits) throws {
         let first = try ModelHarness(upstream.url)
-        guard try first.ask().isComplete, let request = upstream.requests.first else {
-            throw TestFailure("the first answer was to be complete")
-        }
-        // The end of the body may come after the last line.
-        try upstream.waitForEnd(of: request)
-        Self.onShard { _ in }
+        guard try first.ask().isComplete else { throw TestFailure("the first answer was to be complete") }
         client = first.client
         lender = first
         model = try Self.model(at: upstream.url, .ollama, limits, key: nil, client)
@@ -110,6 +105,13 @@ final class ModelHarness: Sendable {
                 GenerationRequest(model: "tiny", messages: encoded, passThrough: members), to: consumer)
         }
         return consumer
+    }
+}
+
+extension [UpstreamStep] {
+    /// An answer whose last line is the end of its body: whoever has heard it has an idle connection.
+    static var ended: [UpstreamStep] {
+        .plain(200, ModelLine.token("x") + ModelLine.done(), type: "application/x-ndjson")
     }
 }
 

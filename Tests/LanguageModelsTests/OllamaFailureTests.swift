@@ -125,11 +125,11 @@ import Testing
         try await blocking {
             var limits = GenerationLimits.patient
             limits.firstByte = .milliseconds(300)
-            let upstream = try ScriptedUpstream(.answer(["x"]), [.stall])
+            let upstream = try ScriptedUpstream(.ended, [.stall])
             #expect(try ModelHarness(connectedTo: upstream, limits: limits).ask().code == .firstByteTimeout)
             try upstream.waitForClose(of: try upstream.waitForRequests(2)[1])
             // A head alone is no beginning of an answer.
-            let second = try ScriptedUpstream(.answer(["x"]), [.streamHead, .stall])
+            let second = try ScriptedUpstream(.ended, [.streamHead, .stall])
             #expect(try ModelHarness(connectedTo: second, limits: limits).ask().code == .firstByteTimeout)
         }
     }
@@ -150,7 +150,7 @@ import Testing
         try await blocking {
             var limits = GenerationLimits.patient
             limits.total = .milliseconds(300)
-            let upstream = try ScriptedUpstream(.answer(["x"]), [.streamHead, .forever([Self.token])])
+            let upstream = try ScriptedUpstream(.ended, [.streamHead, .forever([Self.token])])
             let answer = try ModelHarness(connectedTo: upstream, limits: limits).ask()
             #expect(answer.code == .totalTimeout)
             try upstream.waitForClose(of: try upstream.waitForRequests(2)[1])
@@ -161,7 +161,7 @@ import Testing
         try await blocking {
             var limits = GenerationLimits.patient
             limits.total = .milliseconds(300)
-            let upstream = try ScriptedUpstream(.answer(["x"]), [.streamHead, .forever([Self.token])])
+            let upstream = try ScriptedUpstream(.ended, [.streamHead, .forever([Self.token])])
             let consumer = RecordingConsumer { generation, _ in generation.pause() }
             let model = try ModelHarness(connectedTo: upstream, limits: limits)
             #expect(try model.start(consumer).outcome().code == .totalTimeout)

@@ -13,6 +13,8 @@ public struct Configuration: Sendable {
     public var relay: Relay
     /// What the log shows.
     public var log: Logging
+    /// How long is waited where nobody can say it.
+    public var patience = Patience()
     /// The variables that were set, with their values as they may be shown.
     public var given: [(name: String, shown: String)]
 

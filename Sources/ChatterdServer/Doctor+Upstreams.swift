@@ -35,9 +35,10 @@ extension Doctor {
         } catch {
             return .wrong(subject, "cannot be asked: \(error)", advice: "raise the limit on open files")
         }
+        let factory = UpstreamFactory(shard: shard, idleConnections: 0, listing: CommandProbe.limit)
         // Made, used and let go of on the shard.
         let models = await Task(executorPreference: shard) {
-            await ModelSurvey.ask(UpstreamFactory(shard: shard, idleConnections: 0).make(prepared).upstream).models
+            await ModelSurvey.ask(factory.make(prepared).upstream).models
         }.value
         switch models {
         case .failure(let error):

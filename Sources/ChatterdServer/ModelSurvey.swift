@@ -75,7 +75,7 @@ final class ModelSurvey: @unchecked Sendable {
         }
     }
 
-    /// Asks one; two seconds are the most that it takes.
+    /// Asks one, for as long as its factory allows.
     static func ask(_ upstream: Upstream) async -> Listing {
         do throws(ModelError) {
             return Listing(upstream: upstream, models: .success(try await upstream.model.listModels()))

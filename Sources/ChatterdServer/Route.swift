@@ -36,7 +36,8 @@ extension Router {
         let reply = ReplyRoute(services: services, sender: sender)
         let conversation = ConversationRoute(services: services)
         let board = BoardRoute(services: services)
-        let status = StatusRoute(services: services, state: state)
+        let status = StatusRoute(
+            services: services, state: state, patience: configuration.patience.readiness)
         let prompt = PromptRoute(services: services, unsentLimit: configuration.server.unsentLimit)
         on(.post, Route.llmchat.rawValue, chat.answer)
         on(.post, Route.llmprep.rawValue, chat.prepare)

@@ -31,7 +31,9 @@ final class ShardServices: Sendable {
         pool = PostgresPool(store, on: shard)
 
         upstreams = ShardUpstreams(
-            UpstreamFactory(shard: shard, idleConnections: configuration.upstreams.connections),
+            UpstreamFactory(
+                shard: shard, idleConnections: configuration.upstreams.connections,
+                listing: configuration.patience.listing),
             estimates: estimates)
         let scheduler = Scheduler(
             makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
@@ -69,6 +71,8 @@ extension RelayLimits {
         disconnectGrace = configuration.relay.disconnectGrace
         storePatience = configuration.store.patience
         journalTick = configuration.relay.journalTick
+        stopPatience = configuration.patience.stop
+        longestRetryAfter = configuration.patience.retryAfter
     }
 }
 

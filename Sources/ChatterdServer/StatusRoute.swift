@@ -19,11 +19,10 @@ final class ServerState: Sendable {
 
 /// `GET /`, `GET /healthz` and `GET /readyz`: docs/api.md.
 struct StatusRoute: Sendable {
-    /// How long a probe is kept waiting: it gives up before the store's own time limit.
-    private static let patience = Duration.seconds(2)
-
     let services: [ShardServices]
     let state: ServerState
+    /// How long a probe is kept waiting.
+    let patience: Duration
 
     /// Says what this server is, as a JSON string.
     @Sendable func identity(_ request: Request, _ responder: Responder) async {
@@ -44,7 +43,7 @@ struct StatusRoute: Sendable {
             return
         }
         let board = services[request].board
-        let error = await Verdict.of(on: request.shard, within: Self.patience) {
+        let error = await Verdict.of(on: request.shard, within: patience) {
             do throws(RelayError) {
                 try await board.checkStore()
                 return nil

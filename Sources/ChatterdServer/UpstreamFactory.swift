@@ -9,6 +9,8 @@ struct UpstreamFactory: Sendable {
     let shard: Shard
     /// Idle connections that are kept for each model server.
     let idleConnections: Int
+    /// How long a model server may take to list its models.
+    var listing = Configuration.Patience().listing
 
     /// Makes the shard's side of a model server, with connections of its own.
     func make(_ prepared: PreparedUpstream) -> (upstream: Upstream, generator: Generator?) {
@@ -24,7 +26,7 @@ struct UpstreamFactory: Sendable {
         let client = HTTPClient(shard: shard, limits: limits, tls: prepared.authorities)
         let model = UpstreamModel(
             description, origin: origin, key: prepared.key?.value, client: client, shard: shard,
-            now: WallClock.nanoseconds)
+            listing: listing, now: WallClock.nanoseconds)
         let generator =
             description.kind == .ollama
             ? Generator(client: client, origin: origin, fields: model.fields, limits: description.limits) : nil

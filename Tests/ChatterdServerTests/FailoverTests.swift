@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test func aReplyIsStoppedBetweenTwoAttempts() async throws {
-        let upstream = try ScriptedUpstream(.busy(retryAfter: 20), [.stall])
+        let upstream = try ScriptedUpstream(.busy(retryAfter: 1200), [.stall])
         try await onStage(environment: severalServers(UpstreamOfList("one", upstream))) { stage in
             let (client, location) = try stage.begin("app", "prompt")
             try upstream.waitForEnd(of: try upstream.waitForRequests(1)[0])
@@ -198,7 +198,7 @@ import Testing
     }
 
     @Test func theServerStopsBetweenTwoAttempts() async throws {
-        let upstream = try ScriptedUpstream(.busy(retryAfter: 20), [.stall])
+        let upstream = try ScriptedUpstream(.busy(retryAfter: 1200), [.stall])
         try await onThread {
             let stage = try Stage(environment: severalServers(UpstreamOfList("one", upstream)))
             let client = try stage.beginChat("app", "prompt")
@@ -211,7 +211,7 @@ import Testing
     }
 
     @Test func aClientThatLeavesBetweenTwoAttemptsEndsTheReply() async throws {
-        let upstream = try ScriptedUpstream(.busy(retryAfter: 20), [.stall])
+        let upstream = try ScriptedUpstream(.busy(retryAfter: 1200), [.stall])
         let list = severalServers(
             UpstreamOfList("one", upstream), adding: [.disconnectGrace: "0", .keepAlive: "100ms"])
         try await onStage(environment: list) { stage in

@@ -244,7 +244,7 @@ import Testing
     }
 
     @Test func aReplyIsStoppedBetweenTwoAttempts() async throws {
-        let first = try ScriptedUpstream(.beginning(beginning, then: .close), .busy(retryAfter: 20), [.stall])
+        let first = try ScriptedUpstream(.beginning(beginning, then: .close), .busy(retryAfter: 1200), [.stall])
         try await onStage(environment: severalServers(UpstreamOfList("one", first))) { stage in
             let (client, location) = try stage.begin("app", "prompt")
             try first.waitForEnd(of: try first.waitForRequests(2)[1])
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test func theServerStopsBetweenTwoAttempts() async throws {
-        let first = try ScriptedUpstream(.beginning(beginning, then: .close), .busy(retryAfter: 20), [.stall])
+        let first = try ScriptedUpstream(.beginning(beginning, then: .close), .busy(retryAfter: 1200), [.stall])
         try await onThread {
             let stage = try Stage(environment: severalServers(UpstreamOfList("one", first)))
             let client = try stage.beginChat("app", "prompt")

@@ -23,8 +23,11 @@ final class Stage: Sendable {
         let variables = Stage.environment(upstream: upstream, database: conninfo, environment).merging(others) { $1 }
         self.cluster = cluster
         self.database = conninfo
-        let configuration = try Configuration(environment: variables)
-        application = try waitFor { try await Application.start(configuration, log: log) }
+        application = try waitFor {
+            var configuration = try Configuration(environment: variables)
+            configuration.patience = .unhurried
+            return try await Application.start(configuration, log: log)
+        }
         port = application.port
     }
 
@@ -79,6 +82,18 @@ final class Stage: Sendable {
             guard let row = try rows(appID).last, row.state != nil else { return nil }
             return row
         }
+    }
+}
+
+extension Configuration.Patience {
+    /// What a busy machine does not get to the end of.
+    fileprivate static var unhurried: Configuration.Patience {
+        var patience = Configuration.Patience()
+        patience.listing = .seconds(600)
+        patience.readiness = .seconds(600)
+        patience.stop = .seconds(600)
+        patience.retryAfter = .seconds(1800)
+        return patience
     }
 }
 

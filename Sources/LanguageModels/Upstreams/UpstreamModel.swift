@@ -15,6 +15,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     private let dialect: any Dialect
     private let limits: GenerationLimits
     private let key: String?
+    private let listing: Duration
     private let now: @Sendable () -> Int64
 
     /// Makes a model server's stand-in on a shard.
@@ -23,16 +24,18 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     ///   - description: of any kind but `echo`.
     ///   - origin: as `UpstreamDescription.origin` gives it.
     ///   - key: sent as a bearer token if there is one.
+    ///   - listing: how long it may take to list its models.
     ///   - now: the wall clock in nanoseconds since 1970.
     public init(
         _ description: UpstreamDescription, origin: Origin, key: String?, client: HTTPClient, shard: Shard,
-        now: @escaping @Sendable () -> Int64
+        listing: Duration = .seconds(2), now: @escaping @Sendable () -> Int64
     ) {
         self.client = client
         self.shard = shard
         self.origin = origin
         self.now = now
         self.key = key
+        self.listing = listing
         limits = description.limits
         kind = description.kind
         dialect = description.kind.dialect(at: origin)
@@ -62,9 +65,10 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         return generation
     }
 
-    /// Asks for its models, for two seconds at most; must be called on the shard. Cancelling the task ends it at once.
+    /// Asks for its models, for as long as it may take; must be called on the shard. Cancelling the task ends it at once.
     public func listModels() async throws(ModelError) -> [ModelDescription] {
-        let catalogue = ModelCatalogue(kind: kind, origin: origin, fields: fields, client: client, shard: shard)
+        let catalogue = ModelCatalogue(
+            kind: kind, origin: origin, fields: fields, client: client, shard: shard, timeLimit: listing)
         do throws(ModelError) {
             return try await catalogue.models()
         } catch {

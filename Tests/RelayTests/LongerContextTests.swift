@@ -56,10 +56,10 @@ struct LongerContextTests {
     }
 
     @Test func eachIsAskedOnceAndTheLongestSaysWhatItTakes() throws {
-        update(32, 64, 128)
+        update(32, 64, 100)
         let post = relay.post(long)
         #expect(post.code == .model(.contextTooLong) && asked == [0, 0, 0])
-        #expect(post.reader.ends.first.flatMap { $0?.message.contains("It takes 128 tokens") } == true)
+        #expect(post.reader.ends.first.flatMap { $0?.message.contains("It takes 100 tokens") } == true)
     }
 
     @Test func aConversationThatIsTooLongIsTrimmedAndStays() throws {

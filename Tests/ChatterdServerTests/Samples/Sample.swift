@@ -52,9 +52,14 @@ struct Sample: Sendable {
     var extras: String?
 
     /// What the model server does.
+    ///
+    /// What stands behind the reason of the end comes in one write with it: counts are waited for two seconds and no longer.
     var steps: [UpstreamStep] {
-        [.head(status, [("Content-Type", contentType), ("Transfer-Encoding", "chunked")] + fields)]
-            + chunks.map { .chunk($0) } + [isCut ? .closeWithoutFinishingChunks : .endChunks]
+        let last = chunks.firstIndex { $0.contains(/"finish_reason": ?"/) } ?? chunks.endIndex
+        let end = chunks[last...].map { "\(String($0.utf8.count, radix: 16))\r\n\($0)\r\n" }.joined()
+        return [.head(status, [("Content-Type", contentType), ("Transfer-Encoding", "chunked")] + fields)]
+            + chunks[..<last].map { .chunk($0) } + (end.isEmpty ? [] : [.send(end)])
+            + [isCut ? .closeWithoutFinishingChunks : .endChunks]
     }
 
     /// The bytes that the client must see, with `TIME` for times and durations that are ours.

@@ -9,7 +9,7 @@ import Testing
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate))
         try await onThread {
-            let (program, port, database) = try start(upstream)
+            let (program, port, database) = try start(upstream, [.shutdownLimit: "600s"])
             let client = try RawClient(port: port)
             client.post("/llmchat", json: chatBody("app", "one"))
             _ = try client.readHead()

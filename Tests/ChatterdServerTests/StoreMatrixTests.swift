@@ -66,7 +66,7 @@ import Testing
             let stage = try Stage(
                 upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "3s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
-            let client = try stage.beginChat("app", "one")
+            let client = try beginUntilTaken(stage, "app", "one")
             _ = try client.nextDataEvent()
             try cluster.stop(.immediate)
             gate.open()
@@ -80,7 +80,9 @@ import Testing
             // The turn without a reply is settled, and not replayed.
             try chatUntilAnswered(stage, "app", "two")
             #expect(upstream.requests.last?.messages == [["user", "two"]])
-            #expect(try stage.rows("app").filter { $0.role == "user" }.map(\.text) == ["one", "two"])
+            // One that was refused may be there all the same: its confirmation came too late.
+            let prompts = try stage.rows("app").filter { $0.role == "user" }.map(\.text)
+            #expect(prompts.first == "one" && prompts.last == "two" && Set(prompts) == ["one", "two"])
         }
     }
 
@@ -231,6 +233,15 @@ import Testing
             guard answer.status == 200 else { return nil }
             Transcript(answer).check()
             return true
+        }
+    }
+
+    /// Where the limit on the store is so short that a prompt may miss it: sends one until it is taken, and reads the head.
+    private func beginUntilTaken(_ stage: Stage, _ appID: String, _ prompt: String) throws -> RawClient {
+        try eventually("the prompt is taken") { () -> RawClient? in
+            let client = try RawClient(port: stage.port)
+            client.post("/llmchat", json: chatBody(appID, prompt))
+            return try client.readHead().status == 200 ? client : nil
         }
     }
 

@@ -288,7 +288,10 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     }
 
     @Test func aChangeOfOneModelServerLeavesTheConnectionsOfTheOthersAlone() async throws {
-        let (one, two) = (try ScriptedUpstream.answering(["one"]), try ScriptedUpstream.answering(["two"]))
+        // The end of the body comes with the last line: until then its connection cannot be used again.
+        let answer = ModelLine.token("one") + ModelLine.done()
+        let one = try ScriptedUpstream(.plain(200, answer, type: "application/x-ndjson"))
+        let two = try ScriptedUpstream.answering(["two"])
         try await onStage(upstream: one.url, environment: admin.merging([.shards: "1"]) { $1 }) { stage in
             #expect(try stage.answer("tiny") == "one")
             let added = try stage.manage("POST", "/upstreams", definition("gpu", two))

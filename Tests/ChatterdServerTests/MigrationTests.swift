@@ -12,8 +12,9 @@ import Testing
             let database = try PrivateCluster.shared().makeDatabase()
             let environment = Stage.environment(upstream: upstream.url, database: database)
             let programs = try (0..<4).map { _ in try TestProgram("chatterd", ["serve"], environment: environment) }
-            for program in programs {
-                let port = try program.waitForPort()
+            let ports = try programs.map { try $0.waitForPort() }
+            try prolongLeases(in: database, of: .shared())
+            for port in ports {
                 try eventually("ready", isTrue: { try RawClient.get(port: port, "/readyz").status == 200 })
                 Transcript(try RawClient.post(port: port, "/llmchat", json: chatBody("app", "x"))).check()
             }

@@ -13,7 +13,7 @@ final class Stage: Sendable {
     let port: Int
     private let application: Application
 
-    /// Starts the program; several stages may share one database.
+    /// Starts the program. Several stages may share one database: each that is given one lets leases hold from then on.
     init(
         upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
         database: String? = nil, variables others: [String: String] = [:], log: Log = Log(descriptor: nowhere)
@@ -29,6 +29,7 @@ final class Stage: Sendable {
             return try await Application.start(configuration, log: log)
         }
         port = application.port
+        if database != nil { try prolongLeases(in: conninfo, of: cluster) }
     }
 
     /// The variables that the program is started with.
@@ -101,9 +102,10 @@ extension Configuration.Patience {
 func prolongLeases(in database: String, of cluster: PrivateCluster) throws {
     try cluster.psql(
         """
-        CREATE FUNCTION prolong() RETURNS trigger LANGUAGE plpgsql AS
+        CREATE OR REPLACE FUNCTION prolong() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN NEW.expires_at := NEW.expires_at + interval '1 hour'; RETURN NEW; END $$;
-        CREATE TRIGGER prolong BEFORE INSERT OR UPDATE ON chatterd_processes FOR EACH ROW EXECUTE FUNCTION prolong();
+        CREATE OR REPLACE TRIGGER prolong BEFORE INSERT OR UPDATE ON chatterd_processes
+        FOR EACH ROW EXECUTE FUNCTION prolong();
         UPDATE chatterd_processes SET expires_at = expires_at
         """, database: database)
 }

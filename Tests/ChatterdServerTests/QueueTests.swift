@@ -8,7 +8,7 @@ import Testing
     @Test func whoWaitsIsToldItsPlaceAndAnsweredInTurn() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
-        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream)) { stage in
             let first = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
             let (second, _) = try stage.begin("b", "two", adding: ",\"queue_events\":true")
@@ -67,7 +67,7 @@ import Testing
     func eventsComeToWhoWantsThem(_ members: String, _ field: String, _ expected: Bool) async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
-        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream)) { stage in
             _ = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
             let client = try RawClient(port: stage.port)
@@ -91,7 +91,7 @@ import Testing
     @Test func beyondTheLimitPromptsAreRefusedAndNothingIsStored() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
-        try await onStage(environment: Self.oneSlot(upstream, "\"queue_limit\":1")) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream, "\"queue_limit\":1")) { stage in
             let first = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
             let second = try stage.beginChat("b", "two")
@@ -111,7 +111,7 @@ import Testing
     @Test func anotherAnswerNeedsRoomTooAndTakesNoneWhenItIsRefused() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(.answer(["Hello"]), Self.gatedAnswer(gate))
-        try await onStage(environment: Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
             let (first, location) = try stage.begin("a", "one")
             _ = first.readEvents()
             try eventually("its slot is free") { try Self.tickets(stage).isEmpty }
@@ -128,7 +128,7 @@ import Testing
 
     @Test func whatIsAnsweredWithoutTheModelLeavesRoomForOthers() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
-        try await onStage(environment: Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
             let key = [("Idempotency-Key", "k")]
             _ = try stage.ask("a", "one", fields: key)
             for _ in 0..<3 {
@@ -143,7 +143,7 @@ import Testing
     @Test func whoIsStoppedWhileItWaitsLeavesTheQueue() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
-        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream)) { stage in
             let first = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
             let (second, location) = try stage.begin("b", "two")
@@ -165,7 +165,7 @@ import Testing
     @Test func whoseConversationIsRemovedWaitsNoLonger() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
-        try await onStage(environment: Self.oneSlot(upstream)) { stage in
+        try await Self.onQueue(Self.oneSlot(upstream)) { stage in
             let first = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
             let second = try stage.beginChat("b", "two")
@@ -183,8 +183,7 @@ import Testing
         let gate = Gate()
         let upstream = try Self.gated(gate)
         let settings = Self.oneSlot(upstream)
-        try await onStage(environment: settings) { stage in
-            try prolongLeases(in: stage.database, of: stage.cluster)
+        try await Self.onQueue(settings) { stage in
             let other = try Stage(environment: settings, cluster: stage.cluster, database: stage.database)
             let first = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
@@ -198,6 +197,16 @@ import Testing
             }
             #expect(upstream.requests.map { $0.messages.last?[1] } == ["one", "two", "three"])
             try other.stop()
+        }
+    }
+
+    /// Runs a test's body with a program that is known to live, however slow it is: tickets of the dead do not count.
+    private static func onQueue(
+        _ settings: [Setting: String], _ body: @escaping @Sendable (Stage) throws -> Void
+    ) async throws {
+        try await onStage(environment: settings) { stage in
+            try prolongLeases(in: stage.database, of: stage.cluster)
+            try body(stage)
         }
     }
 

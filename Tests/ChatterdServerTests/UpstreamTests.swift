@@ -90,7 +90,7 @@ import Testing
     @Test func anAnswerThatTakesTooLongAsAWholeIsEnded() async throws {
         let pace = Gate()
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.token("a")), .wait(for: pace)])
-        try await onStage(upstream: upstream.url, environment: [.upstreamTotalTimeout: "4s"]) { stage in
+        try await onStage(upstream: upstream.url, environment: [.upstreamTotalTimeout: "20s"]) { stage in
             // The token has to come within the limit.
             let transcript = Transcript(try stage.chat("app", "prompt"))
             transcript.check()

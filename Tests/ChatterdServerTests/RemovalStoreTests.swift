@@ -73,7 +73,7 @@ import Testing
             let store = processes.first
             try await store.exchange("p", "q")
             let running = try await store.open("p", appID: "running")
-            let held = "SELECT pg_sleep(60) FROM pg_advisory_xact_lock_shared(x'6a6f75726e616c'::bigint)"
+            let held = "SELECT pg_sleep(3600) FROM pg_advisory_xact_lock_shared(x'6a6f75726e616c'::bigint)"
             let writing = Task { try await processes.sql(held) }
             let waiting =
                 "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = "

@@ -148,8 +148,8 @@ public final class Application: Sendable {
         for service in services {
             service.shard.run { service.chat.stopAccepting() }
         }
-        // Time for the last events to be stored and sent.
-        let end = limit + .seconds(5)
+        // Time for the last events to be stored, for which the store has as long as ever, and sent.
+        let end = limit + max(.seconds(5), configuration.store.patience)
         let deadline = ContinuousClock.now + end
         // In a box, as a timer may be made and ended on its shard only.
         let timer = Lock<DeadlineTimer?>(nil)

@@ -151,7 +151,7 @@ import Testing
             // Somebody who comes later is told the place, too.
             let reader = try stage.follow(location)
             #expect(reader.nextEvent()?.comments == ["queued, position 1 of 1"])
-            #expect(try stage.send("DELETE", location).json["state"] as? String == "cancelled")
+            #expect(try stage.stop(location).json["state"] as? String == "cancelled")
             for client in [second, reader] {
                 #expect(client.readEvents().last?.isLast == true)
             }

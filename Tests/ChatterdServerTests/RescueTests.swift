@@ -248,7 +248,7 @@ import Testing
         try await onStage(environment: severalServers(UpstreamOfList("one", first))) { stage in
             let (client, location) = try stage.begin("app", "prompt")
             try first.waitForEnd(of: try first.waitForRequests(2)[1])
-            #expect(try stage.send("DELETE", location).json["state"] as? String == "cancelled")
+            #expect(try stage.stop(location).json["state"] as? String == "cancelled")
             let events = client.readEvents().filter { $0.data != nil }
             #expect(events.map(\.text).joined() == begun && events.last?.isLast == true)
             #expect(try stage.storedReply("app").summary == ["assistant", begun, "cancelled"])

@@ -130,7 +130,7 @@ import Testing
             let reader = try stage.follow(location)
             _ = try reader.nextDataEvent()
             #expect(reader.nextEvent()?.comments == ["keep-alive"])
-            #expect(try stage.send("DELETE", location).status == 200)
+            #expect(try stage.stop(location).status == 200)
         }
     }
 }

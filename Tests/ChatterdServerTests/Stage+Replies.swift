@@ -26,6 +26,14 @@ extension Stage {
         try send("GET", location, fields: [("Accept", "application/json")])
     }
 
+    /// Stops a reply, and asks again until it has ended: whoever asks is kept waiting for two seconds at most.
+    func stop(_ location: String) throws -> HTTPExchange {
+        try eventually("the reply has ended") {
+            let answer = try send("DELETE", location)
+            return answer.status == 202 ? nil : answer
+        }
+    }
+
     /// Begins to read a reply; its events come next.
     func follow(_ location: String, after id: String? = nil) throws -> RawClient {
         let client = try RawClient(port: port)

@@ -12,7 +12,7 @@ import Testing
             let other = try stage.follow(location)
             _ = try other.nextDataEvent()
 
-            let stopped = try stage.send("DELETE", location)
+            let stopped = try stage.stop(location)
             #expect(stopped.status == 200)
             #expect(stopped.json as? [String: String] == ["id": String(location.dropFirst(9)), "state": "cancelled"])
             try upstream.waitForClose(of: upstream.requests[0])
@@ -28,7 +28,7 @@ import Testing
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "cancelled"])
 
             // It is over: once more changes nothing, and it can be read like any other.
-            #expect(try stage.send("DELETE", location).json["state"] as? String == "cancelled")
+            #expect(try stage.stop(location).json["state"] as? String == "cancelled")
             let again = Transcript(try stage.read(location))
             again.check()
             #expect(again.text == "Hello" && again.outcome == .done)
@@ -57,7 +57,7 @@ import Testing
                 let message = try stage.describe("/replies/\(id)").json["message"] as? [String: Any]
                 return message?["content"] as? String == "Hello"
             }
-            #expect(try stage.send("DELETE", "/replies/\(id)").status == 200)
+            #expect(try stage.stop("/replies/\(id)").status == 200)
             let answer = try client.readResponse()
             #expect(answer.status == 200)
             #expect(answer["Location"] == "/replies/\(id)")
@@ -76,7 +76,7 @@ import Testing
             _ = try client.nextDataEvent()
             let reader = try other.follow(location)
             #expect(try reader.nextDataEvent().text == "Hello")
-            let stopped = try other.send("DELETE", location)
+            let stopped = try other.stop(location)
             #expect(stopped.status == 200)
             #expect(stopped.json["state"] as? String == "cancelled")
             try upstream.waitForClose(of: upstream.requests[0])
@@ -94,10 +94,10 @@ import Testing
             let (first, firstLocation) = try stage.begin("app", "one")
             _ = try first.nextDataEvent()
             let (second, location) = try stage.begin("app", "two")
-            #expect(try stage.send("DELETE", location).json["state"] as? String == "cancelled")
+            #expect(try stage.stop(location).json["state"] as? String == "cancelled")
             let last = try second.nextDataEvent()
             #expect(last.isLast && last.name == nil && last.id == "0-end")
-            #expect(try stage.send("DELETE", firstLocation).status == 200)
+            #expect(try stage.stop(firstLocation).status == 200)
             Transcript(try stage.chat("app", "three")).check()
             #expect(upstream.requests.map(\.messages) == [[["user", "one"]], [["user", "three"]]])
         }
@@ -107,7 +107,7 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let location = try #require(try stage.chat("app", "x")["Location"])
-            let answer = try stage.send("DELETE", location)
+            let answer = try stage.stop(location)
             #expect(answer.status == 200)
             #expect(answer.json["state"] as? String == "complete")
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])

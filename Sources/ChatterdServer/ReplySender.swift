@@ -24,10 +24,10 @@ struct ReplySender: Sendable {
         unsentLimit = configuration.server.unsentLimit
     }
 
-    /// Runs a reply, and answers with it.
+    /// Begins a reply, and answers with it; a stream goes on when this has returned.
     func run(_ reply: Reply, as form: ReplyForm, to responder: Responder) async {
         let whole = begin(reply.id, model: reply.model, as: form, to: responder) { reply.subscribe($0) }
-        await reply.run()
+        await reply.begin()
         await whole?.ended()
     }
 

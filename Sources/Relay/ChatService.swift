@@ -136,7 +136,7 @@ public final class ChatService: @unchecked Sendable {
         for turn in adopted {
             claimed[turn.id] = nil
             let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
-            scheduler.spawn { await reply.run() }
+            scheduler.spawn { await reply.begin() }
         }
     }
 

@@ -13,7 +13,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     /// The model that was asked for.
     public let model: String
 
-    private enum Phase {
+    enum Phase {
         /// Earlier turns of the conversation are not closed yet, or the model has not been asked.
         case waiting
         /// Model servers are asked, and answer.
@@ -24,15 +24,18 @@ public final class Reply: ReplySource, @unchecked Sendable {
         case ended(ReplyEnding)
     }
 
-    private let service: ChatService
+    let service: ChatService
     private var attempt: Int
     private let passThrough: [RawMember]
     private let onDisconnect: DisconnectPolicy
-    private let begunAt: UInt64
+    let begunAt: UInt64
     private var history: TurnHistory?
-    private var phase = Phase.waiting
-    private var content: ReplyContent
-    private var account = ReplyAccount()
+    var phase = Phase.waiting
+    var content: ReplyContent
+    /// Kept until the end is stored, for its account.
+    private var maker: ReplyMaker?
+    /// Whoever waits for the end of `run`.
+    private var runner: CheckedContinuation<Void, Never>?
 
     /// The readers that keep up.
     private var audience = ReplyAudience()
@@ -50,10 +53,10 @@ public final class Reply: ReplySource, @unchecked Sendable {
     private let earlier: EarlierTurns
     private let pause: Pause
     /// An entry of this reply is on its way to the store.
-    private var isBeingJournalled = false
-    private var journalRound: CheckedContinuation<Void, Never>?
+    var isBeingJournalled = false
+    var journalRound: CheckedContinuation<Void, Never>?
     /// It is being begun anew: what it has so far is not journalled any more.
-    private var isBeginningAgain = false
+    var isBeginningAgain = false
 
     init(_ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, service: ChatService) {
         id = turn.id
@@ -206,31 +209,6 @@ public final class Reply: ReplySource, @unchecked Sendable {
         checkReaders()
     }
 
-    // MARK: - The journal
-
-    /// What is to be journalled now, if anything.
-    func journalEntry(at now: UInt64) -> JournalEntry? {
-        // What the last line carries belongs to the ending.
-        guard case .making = phase, !isBeingJournalled, !isBeginningAgain, content.visible == content.end,
-            content.unjournalled > 0,
-            isUrgent || .nanoseconds(Int64(clamping: now &- begunAt)) >= service.limits.journalAge
-        else { return nil }
-        isBeingJournalled = true
-        return JournalEntry(turn: turn, id: id, page: content.rest)
-    }
-
-    /// Whether there is so much that is not in the journal that it is not to wait for the tick.
-    private var isUrgent: Bool { content.unjournalled > service.limits.journalUrgency }
-
-    /// The entry is in the store, or could not be written.
-    func journalled(_ page: ReplyPage, isWritten: Bool) {
-        isBeingJournalled = false
-        if isWritten {
-            content.journalled(to: page.end)
-        }
-        journalRound.take()?.resume()
-    }
-
     // MARK: - Ending early
 
     /// Ends the reply for a reason; without effect when the model is done already.
@@ -250,9 +228,33 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     /// Drives the reply from its place in the conversation to its end; returns when nothing is left to do.
     public func run() async {
-        do throws(RelayError) {
+        await begin()
+        guard maker != nil else { return }
+        await withCheckedContinuation { runner = $0 }
+    }
+
+    /// Drives the reply until a model server is at work, or there is nothing left to do. From there it goes on by itself: a task
+    /// that waited for the answer would hold several times what else the reply takes.
+    public func begin() async {
+        await drive { [self] () async throws(RelayError) in
             let history = try await waitForEarlierTurns()
-            let lastLine = try await make(history)
+            let maker = ReplyMaker(of: self, passThrough: passThrough, service: service)
+            self.maker = maker
+            phase = .making(maker)
+            return try await maker.begin(history)
+        }
+    }
+
+    /// Goes on when the model server has brought something to do.
+    func goOn(_ maker: ReplyMaker) async {
+        await drive { () async throws(RelayError) in try await maker.goOn() }
+    }
+
+    /// Takes a step; if that gives the last line, or an error, the reply comes to its end.
+    private func drive(_ step: () async throws(RelayError) -> [UInt8]?) async {
+        do throws(RelayError) {
+            guard let lastLine = try await step() else { return }
+            phase = .storing
             let ending = ReplyEnding(state: .complete, lastEvent: lastLine)
             try await storeAnswer(ending)
             tellEnd(ending)
@@ -260,22 +262,14 @@ public final class Reply: ReplySource, @unchecked Sendable {
             await keepRemains(of: error)
         }
         graceAlarm?.cancel()
+        maker = nil
         service.finished(self)
+        runner.take()?.resume()
     }
 
     private func waitForEarlierTurns() async throws(RelayError) -> TurnHistory {
         guard let history = history.take() else { throw RelayError(.internal, "The reply was started twice.") }
         return try await earlier.wait(history)
-    }
-
-    private func make(_ history: TurnHistory) async throws(RelayError) -> [UInt8] {
-        let maker = ReplyMaker(of: self, passThrough: passThrough, service: service)
-        phase = .making(maker)
-        defer {
-            account = maker.account
-            phase = .storing
-        }
-        return try await maker.run(history)
     }
 
     /// Asks the store once to close the turn with what there is.
@@ -289,7 +283,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
             turn,
             with: ClosingReply(
                 id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
-                ending: ending, account: account))
+                ending: ending, account: maker?.account ?? ReplyAccount()))
     }
 
     /// Stores the whole answer.

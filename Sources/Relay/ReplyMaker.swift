@@ -13,12 +13,12 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         case answered([UInt8])
         /// The model server failed.
         case failed(ModelError)
-        /// The model server is not in the list any more as it was; nothing was asked.
+        /// The model server is not in the list any more; nothing was asked.
         case changed
     }
 
     /// What is done with the lines of the answer.
-    private enum Course {
+    enum Course {
         /// They are the reply's.
         case pass
         /// They go on behind the text of another server.
@@ -27,28 +27,50 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         case replace
     }
 
-    private let reply: Reply
-    private let service: ChatService
+    /// What has gone wrong so far; nothing of it for most replies.
+    private struct Trouble {
+        /// Why the reply fails if nobody else can make it.
+        var failure: ModelError?
+        /// Whether a server was removed before it was asked.
+        var isAbsent = false
+        /// Those among the servers that were asked to go on, and began from the start.
+        var repeaters: Set<Int> = []
+        /// What the server that is asked has found too long, and what it said.
+        var refused: (receipt: ReplyReceipt, error: ModelError)?
+    }
+
+    let reply: Reply
+    let service: ChatService
     private let passThrough: [RawMember]
     private var choices: UpstreamChoices
     private var plan: RescuePlan
-    /// Those among them that were asked to go on, and began from the start.
-    private var repeaters: Set<Int> = []
+    private var trouble: Trouble?
+    /// Kept as it was read: another server may have to be asked while the store is away.
+    private var history: TurnHistory?
     /// How the reply came about.
     private(set) var account = ReplyAccount()
 
-    private var generation: (any Generation)?
-    private var course = Course.pass
-    private var held: [[UInt8]] = []
+    /// The server that is asked, by its number among the choices, and as it was when it was asked.
+    private var number = 0
+    private var asked: UpstreamChoice?
+    private var trimmingsLeft = 0
+    /// The text that it goes on behind; nothing when it is to begin from the start.
+    private var text: [UInt8]?
+    /// Where its own text begins.
+    private var start = 0
+    var generation: (any Generation)?
+    var course = Course.pass
+    var held: [[UInt8]] = []
     private var finalLine: [UInt8]?
     /// The end of the request under way, once it has come.
     private var end: Result<Void, ModelError>?
-    private var hasRepeated = false
+    var hasRepeated = false
     private var isPaused = false
-    private var ticket: SlotTicket?
-    private var cancellation: RelayError?
+    /// Whether the reply is to be called when there is something to do.
+    private var isIdle = false
+    var ticket: SlotTicket?
+    private(set) var cancellation: RelayError?
     private let pause: Pause
-    private var change: CheckedContinuation<Void, Never>?
 
     init(of reply: Reply, passThrough: [RawMember], service: ChatService) {
         self.reply = reply
@@ -61,47 +83,80 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     // MARK: - The reply
 
-    /// Makes the reply; returns its last line.
-    func run(_ history: TurnHistory) async throws(RelayError) -> [UInt8] {
-        var failure: ModelError?
-        var absence = "There is no model server."
-        var step = plan.begin(candidates())
-        while case .ask(let number, let delay, let goOn) = step {
-            if delay > .zero {
-                await pause.wait(atMost: delay)
-            }
-            try checkCancellation()
+    /// Asks for the reply.
+    ///
+    /// - Returns: its last line; nothing while a model server is at work. `Reply.goOn` is called when there is something to do.
+    func begin(_ history: TurnHistory) async throws(RelayError) -> [UInt8]? {
+        self.history = history
+        return try await take(plan.begin(candidates()))
+    }
+
+    /// Does what there is to do; returns as `begin` does.
+    func goOn() async throws(RelayError) -> [UInt8]? {
+        try await take(nil)
+    }
+
+    /// Takes a step of the plan, or hears the server that is at work, and does what follows.
+    private func take(_ first: RescuePlan.Step?) async throws(RelayError) -> [UInt8]? {
+        var step = first
+        while true {
             do throws(RelayError) {
-                switch try await askForAsMuchAsFits(number, history, goOn: goOn) {
-                case .answered(let lastLine):
-                    return lastLine
-                case .failed(let error):
-                    let isTooLong = error.code == .contextTooLong
-                    // That another one takes less does not say why the first one failed; that it takes more, and not enough, does.
-                    if !isTooLong || failure.map({ $0.code == .contextTooLong }) ?? true { failure = error }
-                    if hasRepeated {
-                        repeaters.insert(number)
-                    }
-                    step = plan.failed(error, by: number, after: progress, candidates(withContexts: isTooLong))
+                let outcome = if let step { try await take(step) } else { try await hear() }
+                switch outcome {
+                case nil: return nil
+                case .answered(let lastLine): return lastLine
+                case .failed(let error): step = next(after: error)
                 case .changed:
-                    absence = "The model server was removed while the prompt waited for it."
+                    trouble = trouble ?? Trouble()
+                    trouble?.isAbsent = true
                     step = plan.removed(after: progress, candidates())
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
                 // What there is stays: it could not be replaced.
-                throw failure.map { RelayError($0) } ?? error
+                throw trouble?.failure.map { RelayError($0) } ?? error
             }
         }
-        throw RelayError(failure ?? ModelError(.modelNotFound, absence))
     }
 
-    /// Ends it; `run` throws the reason.
+    private func take(_ step: RescuePlan.Step) async throws(RelayError) -> Outcome? {
+        guard case .ask(let number, let delay, let goOn) = step else {
+            let absence =
+                trouble?.isAbsent == true
+                ? "The model server was removed while the prompt waited for it." : "There is no model server."
+            throw RelayError(trouble?.failure ?? ModelError(.modelNotFound, absence))
+        }
+        if delay > .zero {
+            await pause.wait(atMost: delay)
+        }
+        try checkCancellation()
+        self.number = number
+        hasRepeated = false
+        trouble?.refused = nil
+        trimmingsLeft = Self.trimmings
+        text = goOn ? try await reply.wholeText() : nil
+        return try await ask()
+    }
+
+    /// What is done when a server has failed.
+    private func next(after error: ModelError) -> RescuePlan.Step {
+        var trouble = trouble ?? Trouble()
+        let isTooLong = error.code == .contextTooLong
+        // That another one takes less does not say why the first one failed; that it takes more, and not enough, does.
+        if !isTooLong || trouble.failure.map({ $0.code == .contextTooLong }) ?? true { trouble.failure = error }
+        if hasRepeated {
+            trouble.repeaters.insert(number)
+        }
+        self.trouble = trouble
+        return plan.failed(error, by: number, after: progress, candidates(withContexts: isTooLong))
+    }
+
+    /// Ends it; what runs, or is called next, throws the reason.
     func cancel(_ reason: RelayError) {
         cancellation = cancellation ?? reason
         generation?.cancel()
         giveSlotBack()
         pause.end()
-        change.take()?.resume()
+        wake()
     }
 
     /// Holds the model back.
@@ -136,85 +191,91 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             return RescuePlan.Candidate(
                 priority: description.priority, isUnwilling: health.isUnwilling(at: now),
                 isFull: description.slots.map { health.running >= $0 } ?? false,
-                goesOn: description.continuation != .none && !repeaters.contains(number),
+                goesOn: description.continuation != .none && trouble?.repeaters.contains(number) != true,
                 context: withContexts ? service.estimates.window(for: choice, passThrough: members).tokens : nil)
         }
     }
 
     // MARK: - One request
 
-    /// Asks, with less of the conversation when the model server finds it too long.
-    private func askForAsMuchAsFits(
-        _ number: Int, _ history: TurnHistory, goOn: Bool
-    ) async throws(RelayError) -> Outcome {
-        hasRepeated = false
-        defer { giveSlotBack() }
-        let text = goOn ? try await reply.wholeText() : nil
-        var refused: (receipt: ReplyReceipt, error: ModelError)?
-        var trimmingsLeft = Self.trimmings
+    /// Asks for as much as fits; returns an outcome when there is nothing to wait for.
+    private func ask() async throws(RelayError) -> Outcome? {
+        guard let history else { throw RelayError(.internal, "The reply has no conversation.") }
+        defer { if generation == nil { giveSlotBack() } }
         while true {
             guard let choice = choices.current()[number] else { return .changed }
             let description = choice.upstream.description
             let members = description.merged(into: passThrough)
-            var window = service.estimates.window(for: choice, passThrough: members, refused: refused?.receipt)
+            var window = service.estimates.window(
+                for: choice, passThrough: members, refused: trouble?.refused?.receipt)
             window.besides += text?.count ?? 0
             let fitted: (messages: EncodedMessages, receipt: ReplyReceipt)
             do throws(RelayError) {
                 fitted = try history.fitted(to: window)
             } catch {
                 // What the server has said is worth more than an estimate.
-                return .failed(refused?.error ?? ModelError(.contextTooLong, error.message, detail: error.detail))
+                let estimate = ModelError(.contextTooLong, error.message, detail: error.detail)
+                return .failed(trouble?.refused?.error ?? estimate)
             }
-            var receipt = fitted.receipt
             var request = GenerationRequest(model: choice.model, messages: fitted.messages, passThrough: members)
             request.contextLength = description.contextLength
             if let text {
                 request.beginning = TextJoint.shown(text)
                 request.continuation = description.continuation
             }
-            account.receipt = receipt
+            account.receipt = fitted.receipt
             course = text.map { .join(TextJoint(behind: $0)) } ?? (reply.isEmpty ? .pass : .replace)
-            let outcome = try await ask(choice, number, request)
-            switch outcome {
-            case .changed:
+            // Who was cancelled while the text was read would wait for a slot that nobody gives back.
+            try checkCancellation()
+            try await takeSlot(of: description)
+            try checkCancellation()
+            // It may have been repaired while the reply waited, or be somewhere else. The slot is kept for it.
+            guard choices.current()[number]?.upstream === choice.upstream else {
                 // What was refused there was not refused here.
-                refused = nil
+                trouble?.refused = nil
                 continue
-            case .answered(let lastLine):
-                let counted = (try? OllamaLine(lastLine.span))?.promptTokens
-                service.estimates.note(counted, in: &receipt, of: choice)
-                account.receipt = receipt
-            case .failed(let error) where error.code == .contextTooLong && trimmingsLeft > 0:
-                trimmingsLeft -= 1
-                service.estimates.learn(from: error, of: choice, refused: &receipt)
-                refused = (receipt, error)
-                continue
-            case .failed: break
             }
-            return outcome
+            asked = choice
+            start = reply.contentEnd.text
+            choice.upstream.health.begin(at: service.scheduler.now())
+            begin(choice.upstream.model.generate(request, to: self))
+            return try await hear()
         }
     }
 
-    private func ask(
-        _ choice: UpstreamChoice, _ number: Int, _ request: GenerationRequest
-    ) async throws(RelayError) -> Outcome {
-        // Who was cancelled while the text was read would wait for a slot that nobody gives back.
-        try checkCancellation()
-        try await takeSlot(of: choice.upstream.description)
-        try checkCancellation()
-        // It may have been repaired while the reply waited, or be somewhere else. The slot is kept for it.
-        guard choices.current()[number]?.upstream === choice.upstream else { return .changed }
-        defer { giveSlotBack() }
-        var start = reply.contentEnd.text
+    /// Asks again, with less of the conversation, when the model server has found it too long.
+    private func askAgain(
+        _ choice: UpstreamChoice, after error: ModelError
+    ) async throws(RelayError) -> Outcome? {
+        guard error.code == .contextTooLong, trimmingsLeft > 0, var receipt = account.receipt else {
+            return .failed(error)
+        }
+        trimmingsLeft -= 1
+        service.estimates.learn(from: error, of: choice, refused: &receipt)
+        var trouble = trouble ?? Trouble()
+        trouble.refused = (receipt, error)
+        self.trouble = trouble
+        return try await ask()
+    }
+
+    /// Does what the answer under way brings; nothing while more of it is to come.
+    private func hear() async throws(RelayError) -> Outcome? {
+        guard let choice = asked else { throw RelayError(.internal, "No model server has been asked.") }
         let health = choice.upstream.health
-        health.begin(at: service.scheduler.now())
-        begin(choice.upstream.model.generate(request, to: self))
-        await somethingToDo()
         if isToReplace, cancellation == nil {
             start = 0
-            try await replace(health)
-            await somethingToDo()
+            do throws(RelayError) {
+                try await replace(health)
+            } catch {
+                giveSlotBack()
+                throw error
+            }
         }
+        guard cancellation != nil || end != nil else {
+            isIdle = true
+            return nil
+        }
+        giveSlotBack()
         generation = nil
         note(choice, from: start)
         guard cancellation == nil, let end else {
@@ -229,6 +290,11 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                     .internal, "The answer ended without its last line.",
                     detail: "a model ended without a line with done")
             }
+            if var receipt = account.receipt {
+                let counted = (try? OllamaLine(finalLine.span))?.promptTokens
+                service.estimates.note(counted, in: &receipt, of: choice)
+                account.receipt = receipt
+            }
             return .answered(finalLine)
         case .failure(let error):
             if error.code.isOfTheServer {
@@ -236,7 +302,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             } else {
                 health.answered()
             }
-            return .failed(error)
+            return try await askAgain(choice, after: error)
         }
     }
 
@@ -250,10 +316,11 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         }
     }
 
-    /// Waits until the answer has ended, or has come to replace what there is.
-    private func somethingToDo() async {
-        guard cancellation == nil, end == nil, !isToReplace else { return }
-        await withCheckedContinuation { change = $0 }
+    /// Has the reply go on, if it waits for that; in a task, as whatever comes may take time.
+    func wake() {
+        guard isIdle else { return }
+        isIdle = false
+        service.scheduler.spawn { [self] in await reply.goOn(self) }
     }
 
     private var isToReplace: Bool {
@@ -291,25 +358,6 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 upstream: choice.upstream.description.name, model: choice.model, text: start..<end))
     }
 
-    private func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
-        guard ticket == nil, let slots = service.slots, let count = description.slots else { return }
-        let ticket = SlotTicket(upstream: description.name, slots: count, reply: reply.id, appID: reply.turn.appID)
-        self.ticket = ticket
-        defer { reply.waits(at: nil) }
-        do throws(RelayError) {
-            try await slots.take(ticket, on: service.scheduler) { [weak self] place in self?.reply.waits(at: place) }
-        } catch {
-            self.ticket = nil
-            throw cancellation ?? error
-        }
-    }
-
-    private func giveSlotBack() {
-        if let ticket = ticket.take() {
-            service.slots?.giveBack(ticket)
-        }
-    }
-
     // MARK: - GenerationConsumer
 
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
@@ -324,12 +372,12 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         finish(error.map { .failure($0) } ?? .success(()))
     }
 
-    private func finish(_ end: Result<Void, ModelError>) {
+    func finish(_ end: Result<Void, ModelError>) {
         self.end = end
-        change.take()?.resume()
+        wake()
     }
 
-    private func pass(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func pass(_ line: Span<UInt8>, _ fields: OllamaLine) {
         if fields.isDone {
             finalLine = line.withUnsafeBufferPointer { Array($0) }
         }
@@ -337,70 +385,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     }
 
     /// Passes a line of our own making, or one that was read before: it reads.
-    private func pass(_ line: [UInt8]) {
+    func pass(_ line: [UInt8]) {
         guard let fields = try? OllamaLine(line.span) else { return }
         pass(line.span, fields)
-    }
-
-    private func examine(_ line: Span<UInt8>, _ fields: OllamaLine) {
-        switch course {
-        case .pass:
-            pass(line, fields)
-        case .replace:
-            let saysSomething =
-                fields.isDone || fields.content?.range.isEmpty == false || fields.thinking?.range.isEmpty == false
-                || fields.toolCalls != nil
-            guard saysSomething || !held.isEmpty else { return }
-            held.append(line.withUnsafeBufferPointer { Array($0) })
-            change.take()?.resume()
-        case .join(var joint):
-            var outcome = TextJoint.Outcome.hold
-            if let content = fields.content, !content.range.isEmpty {
-                var text = ByteBuffer()
-                text.append(decodingJSON: line.extracting(content.range))
-                outcome = joint.take(text.array)
-            }
-            if fields.isDone, outcome == .hold {
-                outcome = .goOn(joint.rest)
-            }
-            course = .join(joint)
-            goOn(outcome, line, fields)
-        }
-    }
-
-    /// Does what the joint says of a line.
-    private func goOn(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: OllamaLine) {
-        let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
-        switch outcome {
-        case .hold where isTextOnly: break
-        case .repeats:
-            generation?.cancel()
-            hasRepeated = true
-            finish(
-                .failure(
-                    ModelError(
-                        .malformed, "The model server did not go on with the answer, but began it anew.",
-                        detail: "asked to go on, it began from the start")))
-        case .hold:
-            passEmptied(line, fields)
-        case .goOn(let text):
-            course = .pass
-            if !text.isEmpty {
-                var said = ByteBuffer()
-                OllamaAnswer(model: reply.model).append(
-                    content: text.span, at: service.scheduler.timeOfDay(), to: &said)
-                pass(said.array)
-            }
-            if fields.isDone || !isTextOnly {
-                passEmptied(line, fields)
-            }
-        }
-    }
-
-    /// Passes what a line says besides its text.
-    private func passEmptied(_ line: Span<UInt8>, _ fields: OllamaLine) {
-        var rest = ByteBuffer()
-        rest.append(emptyingContentOf: fields, in: line)
-        pass(rest.array)
     }
 }

@@ -1,0 +1,68 @@
+import Bytes
+import LanguageModels
+
+/// What is done with lines that are not simply the reply's.
+extension ReplyMaker {
+    /// Reads a line that goes on behind the text of another server, or is to take its place.
+    func examine(_ line: Span<UInt8>, _ fields: OllamaLine) {
+        switch course {
+        case .pass:
+            pass(line, fields)
+        case .replace:
+            let saysSomething =
+                fields.isDone || fields.content?.range.isEmpty == false || fields.thinking?.range.isEmpty == false
+                || fields.toolCalls != nil
+            guard saysSomething || !held.isEmpty else { return }
+            held.append(line.withUnsafeBufferPointer { Array($0) })
+            wake()
+        case .join(var joint):
+            var outcome = TextJoint.Outcome.hold
+            if let content = fields.content, !content.range.isEmpty {
+                var text = ByteBuffer()
+                text.append(decodingJSON: line.extracting(content.range))
+                outcome = joint.take(text.array)
+            }
+            if fields.isDone, outcome == .hold {
+                outcome = .goOn(joint.rest)
+            }
+            course = .join(joint)
+            goOn(outcome, line, fields)
+        }
+    }
+
+    /// Does what the joint says of a line.
+    private func goOn(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: OllamaLine) {
+        let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
+        switch outcome {
+        case .hold where isTextOnly: break
+        case .repeats:
+            generation?.cancel()
+            hasRepeated = true
+            finish(
+                .failure(
+                    ModelError(
+                        .malformed, "The model server did not go on with the answer, but began it anew.",
+                        detail: "asked to go on, it began from the start")))
+        case .hold:
+            passEmptied(line, fields)
+        case .goOn(let text):
+            course = .pass
+            if !text.isEmpty {
+                var said = ByteBuffer()
+                OllamaAnswer(model: reply.model).append(
+                    content: text.span, at: service.scheduler.timeOfDay(), to: &said)
+                pass(said.array)
+            }
+            if fields.isDone || !isTextOnly {
+                passEmptied(line, fields)
+            }
+        }
+    }
+
+    /// Passes what a line says besides its text.
+    private func passEmptied(_ line: Span<UInt8>, _ fields: OllamaLine) {
+        var rest = ByteBuffer()
+        rest.append(emptyingContentOf: fields, in: line)
+        pass(rest.array)
+    }
+}

@@ -1,0 +1,25 @@
+import LanguageModels
+
+/// The slot of the model server that is asked.
+extension ReplyMaker {
+    /// Waits for a slot of a server that has slots, unless it has one already.
+    func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
+        guard ticket == nil, let slots = service.slots, let count = description.slots else { return }
+        let ticket = SlotTicket(upstream: description.name, slots: count, reply: reply.id, appID: reply.turn.appID)
+        self.ticket = ticket
+        defer { reply.waits(at: nil) }
+        do throws(RelayError) {
+            try await slots.take(ticket, on: service.scheduler) { [weak self] place in self?.reply.waits(at: place) }
+        } catch {
+            self.ticket = nil
+            throw cancellation ?? error
+        }
+    }
+
+    /// Lets others have it.
+    func giveSlotBack() {
+        if let ticket = ticket.take() {
+            service.slots?.giveBack(ticket)
+        }
+    }
+}

@@ -127,8 +127,9 @@ public struct ByteBuffer: Sendable {
 
     /// Empties the buffer, keeping its storage.
     public mutating func removeAll() {
-        storage.removeAll(keepingCapacity: true)
         start = 0
+        guard !storage.isEmpty else { return }
+        storage.removeAll(keepingCapacity: true)
     }
 }
 

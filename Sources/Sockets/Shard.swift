@@ -19,6 +19,8 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     private static let readCapacity = 64 * 1024
     /// What buffers of the pool may hold on to, in bytes; a larger one is let go.
     private static let pooledCapacity = 128 * 1024
+    /// What a new buffer has room for, in bytes: some tokens. Hundreds are in use in a turn that many streams get one in.
+    private static let freshCapacity = 1024
     private static let wakeTag = UInt64.max
     private static let clockTag = UInt64.max - 1
 
@@ -300,7 +302,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
 
     /// An empty buffer, with storage where one was given back.
     public func takeBuffer() -> ByteBuffer {
-        pool.popLast() ?? ByteBuffer(capacity: 4096)
+        pool.popLast() ?? ByteBuffer(capacity: Self.freshCapacity)
     }
 
     /// Takes a buffer back.

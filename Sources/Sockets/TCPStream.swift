@@ -239,7 +239,8 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             }
         }
         if buffer.isEmpty {
-            shard.giveBack(buffer)
+            // Given away, as emptying a copy would allocate another one.
+            shard.giveBack(consume buffer)
             finishFlush()
         } else {
             output = consume buffer

@@ -188,7 +188,8 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
                     isPoked = true
                 }
             } catch {
-                guard let pause = patience.pause(after: error, limits: limits, now: scheduler.now()) else {
+                guard let pause = patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+                else {
                     patience = StorePatience()
                     fail(error)
                     break

@@ -14,6 +14,14 @@ public final class ReplySubscription: @unchecked Sendable {
         case over
     }
 
+    /// What a reader needs that does not keep up; most do.
+    private final class Lag {
+        /// What has been read and not been given to the reader yet, for lack of room.
+        var page: ReplyPage?
+        var patience = StorePatience()
+        var alarm: (any Alarm)?
+    }
+
     /// Up to where the reader has got everything.
     public private(set) var position: ReplyPosition
     /// Whether the reader cannot take more for now.
@@ -26,13 +34,12 @@ public final class ReplySubscription: @unchecked Sendable {
     private var isAhead = false
     private var reader: (any ReplyReader)?
     private var source: (any ReplySource)?
-    /// What has been read and not been given to the reader yet, for lack of room.
-    private var page: ReplyPage?
+    private var lag: Lag?
     private let lines: ReplyLines
     private let scheduler: Scheduler
-    private let limits: RelayLimits
-    private var patience = StorePatience()
-    private var alarm: (any Alarm)?
+    /// How long it asks a store that is away, and how often it looks for more.
+    private let storePatience: Duration
+    private let tick: Duration
 
     /// Makes the subscription of a reader; it hears nothing before `start`.
     init(
@@ -45,7 +52,8 @@ public final class ReplySubscription: @unchecked Sendable {
         self.source = source
         self.lines = lines
         self.scheduler = scheduler
-        self.limits = limits
+        storePatience = limits.storePatience
+        tick = limits.journalTick
     }
 
     /// Whether it stands beyond the source that it is attached to.
@@ -85,11 +93,11 @@ public final class ReplySubscription: @unchecked Sendable {
             source.detach(self)
         }
         state = .over
-        alarm?.cancel()
+        lag?.alarm?.cancel()
         // Reader and source hold this object: without this neither would ever be let go.
         self.source = nil
         reader = nil
-        page = nil
+        lag?.page = nil
         source.left(self)
     }
 
@@ -175,7 +183,7 @@ public final class ReplySubscription: @unchecked Sendable {
         guard state == .live, let source else { return }
         source.detach(self)
         isAhead = false
-        self.page = page
+        lagging().page = page
         if isFull {
             state = .waiting
         } else {
@@ -207,15 +215,23 @@ public final class ReplySubscription: @unchecked Sendable {
         scheduler.spawn { await self.catchUp() }
     }
 
+    private func lagging() -> Lag {
+        if let lag { return lag }
+        let lag = Lag()
+        self.lag = lag
+        return lag
+    }
+
     private func catchUp() async {
+        let lag = lagging()
         while state == .catchingUp, let source {
-            if let page {
+            if let page = lag.page {
                 guard deliver(page) else {
                     if state == .catchingUp { state = .waiting }
                     return
                 }
                 guard state == .catchingUp else { return }
-                self.page = nil
+                lag.page = nil
                 guard !isFull else {
                     state = .waiting
                     return
@@ -231,7 +247,7 @@ public final class ReplySubscription: @unchecked Sendable {
                 let page = try await source.page(from: position)
                 // The reader may have left meanwhile.
                 guard state == .catchingUp else { return }
-                patience = StorePatience()
+                lag.patience = StorePatience()
                 if page.start != position {
                     startOver(at: page.start)
                 }
@@ -240,10 +256,10 @@ public final class ReplySubscription: @unchecked Sendable {
                     waitForMore(of: source)
                     return
                 }
-                self.page = page
+                lag.page = page
             } catch {
                 guard state == .catchingUp else { return }
-                guard let pause = patience.pause(after: error, limits: limits, now: scheduler.now()) else {
+                guard let pause = lag.patience.pause(after: error, within: storePatience, now: scheduler.now()) else {
                     fail(error)
                     return
                 }
@@ -256,7 +272,7 @@ public final class ReplySubscription: @unchecked Sendable {
     /// The reader has all there is, although the source claims more.
     private func waitForMore(of source: any ReplySource) {
         if source.position.isEnd {
-            goOn(after: limits.journalTick)
+            goOn(after: tick)
         } else {
             // The source follows the word of a reader who stands nowhere in the reply.
             attach(to: source)
@@ -264,12 +280,13 @@ public final class ReplySubscription: @unchecked Sendable {
     }
 
     private func goOn(after pause: Duration) {
+        let lag = lagging()
         let alarm =
-            alarm
+            lag.alarm
             ?? scheduler.makeAlarm { [unowned self] in
                 if state == .catchingUp { beginCatchingUp() }
             }
-        self.alarm = alarm
+        lag.alarm = alarm
         alarm.set(after: pause)
     }
 

@@ -1,15 +1,17 @@
 /// Time and threads, as the relay sees them: injected, so that tests move the clock by hand.
-public struct Scheduler: Sendable {
+///
+/// An object and not a value, as nearly everything of a reply holds it.
+public final class Scheduler: Sendable {
     /// Makes an alarm that calls the handler on the shard.
-    public var makeAlarm: @Sendable (@escaping () -> Void) -> any Alarm
+    public let makeAlarm: @Sendable (@escaping () -> Void) -> any Alarm
     /// Runs a block on the shard, soon; may be called from any thread.
-    public var run: @Sendable (@escaping @Sendable () -> Void) -> Void
+    public let run: @Sendable (@escaping @Sendable () -> Void) -> Void
     /// Starts a task that stays on the shard; called there.
-    public var spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
+    public let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     /// The monotonic clock, in nanoseconds.
-    public var now: @Sendable () -> UInt64
+    public let now: @Sendable () -> UInt64
     /// The time of day, in nanoseconds since 1970.
-    public var timeOfDay: @Sendable () -> Int64
+    public let timeOfDay: @Sendable () -> Int64
 
     /// Makes a scheduler.
     public init(

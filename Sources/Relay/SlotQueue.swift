@@ -209,7 +209,8 @@ public final class SlotQueue: @unchecked Sendable {
         } catch {
             mayBeDone()
             guard passage.isWanted, !passage.isEntered, !passage.isToLeave else { return }
-            guard let pause = passage.patience.pause(after: error, limits: limits, now: scheduler.now()) else {
+            guard let pause = passage.patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+            else {
                 abandon(passage, error)
                 return
             }
@@ -303,7 +304,7 @@ public final class SlotQueue: @unchecked Sendable {
             }
             patience = StorePatience()
         } catch {
-            pause = patience.pause(after: error, limits: limits, now: scheduler.now())
+            pause = patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
             if pause == nil {
                 patience = StorePatience()
                 for passage in passages.values where passage.isWaiting {

@@ -3,23 +3,25 @@ import LanguageModels
 /// The turns of a conversation that stand before one, and are to be closed before its model is asked. Confined to its shard.
 final class EarlierTurns {
     private let turn: Turn
+    private var history: TurnHistory?
     private let id: ReplyID
     private let service: ChatService
     private var cancellation: RelayError?
     private let pause: Pause
 
-    init(before turn: Turn, id: ReplyID, service: ChatService) {
-        self.turn = turn
-        self.id = id
+    init(before turn: ReopenedTurn, service: ChatService) {
+        self.turn = turn.turn
+        history = turn.history
+        id = turn.id
         self.service = service
         pause = Pause(on: service.scheduler)
     }
 
-    /// Waits for those that a history calls unfinished; returns what the turn has to go on then.
+    /// Waits for those that the history calls unfinished; returns what the turn has to go on then.
     ///
     /// - Throws: `historyTooLarge`; the reason of `cancel`.
-    func wait(_ history: TurnHistory) async throws(RelayError) -> TurnHistory {
-        var history = history
+    func wait() async throws(RelayError) -> TurnHistory {
+        guard var history = history.take() else { throw Self.startedTwice }
         while !history.unfinished.isEmpty {
             for number in history.unfinished {
                 try await waitForEnd(of: Turn(appID: turn.appID, number: number))
@@ -37,6 +39,8 @@ final class EarlierTurns {
         }
         return history
     }
+
+    static let startedTwice = RelayError(.internal, "The reply was started twice.")
 
     /// Ends the wait.
     func cancel(_ reason: RelayError) {

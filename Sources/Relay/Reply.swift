@@ -29,7 +29,6 @@ public final class Reply: ReplySource, @unchecked Sendable {
     private let passThrough: [RawMember]
     private let onDisconnect: DisconnectPolicy
     let begunAt: UInt64
-    private var history: TurnHistory?
     var phase = Phase.waiting
     var content: ReplyContent
     /// Kept until the end is stored, for its account.
@@ -50,8 +49,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
     /// Up to when somebody counts as reading in another process.
     private var readElsewhereUntil: UInt64 = 0
 
-    private let earlier: EarlierTurns
-    private let pause: Pause
+    /// Let go when they are closed.
+    private var earlier: EarlierTurns?
+    private lazy var pause = Pause(on: service.scheduler)
     /// An entry of this reply is on its way to the store.
     var isBeingJournalled = false
     var journalRound: CheckedContinuation<Void, Never>?
@@ -63,13 +63,11 @@ public final class Reply: ReplySource, @unchecked Sendable {
         self.turn = turn.turn
         model = turn.model
         attempt = turn.attempt
-        history = turn.history
         self.passThrough = passThrough
         self.onDisconnect = onDisconnect
         self.service = service
         content = ReplyContent(attempt: turn.attempt)
-        pause = Pause(on: service.scheduler)
-        earlier = EarlierTurns(before: turn.turn, id: turn.id, service: service)
+        earlier = EarlierTurns(before: turn, service: service)
         begunAt = service.scheduler.now()
         lines = ReplyLines(model: turn.model, createdAt: service.scheduler.timeOfDay())
     }
@@ -215,7 +213,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     public func cancel(_ reason: RelayError) {
         switch phase {
         case .waiting:
-            earlier.cancel(reason)
+            earlier?.cancel(reason)
         case .making(let maker):
             maker.cancel(reason)
             pause.end()
@@ -268,8 +266,10 @@ public final class Reply: ReplySource, @unchecked Sendable {
     }
 
     private func waitForEarlierTurns() async throws(RelayError) -> TurnHistory {
-        guard let history = history.take() else { throw RelayError(.internal, "The reply was started twice.") }
-        return try await earlier.wait(history)
+        guard let earlier else { throw EarlierTurns.startedTwice }
+        let history = try await earlier.wait()
+        self.earlier = nil
+        return history
     }
 
     /// Asks the store once to close the turn with what there is.

@@ -39,10 +39,9 @@ extension ReplyMaker {
             generation?.cancel()
             hasRepeated = true
             finish(
-                .failure(
-                    ModelError(
-                        .malformed, "The model server did not go on with the answer, but began it anew.",
-                        detail: "asked to go on, it began from the start")))
+                ModelError(
+                    .malformed, "The model server did not go on with the answer, but began it anew.",
+                    detail: "asked to go on, it began from the start"))
         case .hold:
             passEmptied(line, fields)
         case .goOn(let text):

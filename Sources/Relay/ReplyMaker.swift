@@ -27,8 +27,15 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         case replace
     }
 
+    /// The end of an answer.
+    private enum End {
+        case whole
+        /// Apart, as it is large, and mostly never comes.
+        indirect case failed(ModelError)
+    }
+
     /// What has gone wrong so far; nothing of it for most replies.
-    private struct Trouble {
+    private final class Trouble {
         /// Why the reply fails if nobody else can make it.
         var failure: ModelError?
         /// Whether a server was removed before it was asked.
@@ -37,6 +44,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         var repeaters: Set<Int> = []
         /// What the server that is asked has found too long, and what it said.
         var refused: (receipt: ReplyReceipt, error: ModelError)?
+        /// Why the reply is to end early.
+        var cancellation: RelayError?
     }
 
     let reply: Reply
@@ -63,14 +72,13 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     var held: [[UInt8]] = []
     private var finalLine: [UInt8]?
     /// The end of the request under way, once it has come.
-    private var end: Result<Void, ModelError>?
+    private var end: End?
     var hasRepeated = false
     private var isPaused = false
     /// Whether the reply is to be called when there is something to do.
     private var isIdle = false
     var ticket: SlotTicket?
-    private(set) var cancellation: RelayError?
-    private let pause: Pause
+    private lazy var pause = Pause(on: service.scheduler)
 
     init(of reply: Reply, passThrough: [RawMember], service: ChatService) {
         self.reply = reply
@@ -78,7 +86,6 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         self.passThrough = passThrough
         choices = UpstreamChoices(for: reply.model, in: service.upstreams)
         plan = RescuePlan(service.limits)
-        pause = Pause(on: service.scheduler)
     }
 
     // MARK: - The reply
@@ -107,8 +114,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 case .answered(let lastLine): return lastLine
                 case .failed(let error): step = next(after: error)
                 case .changed:
-                    trouble = trouble ?? Trouble()
-                    trouble?.isAbsent = true
+                    troubled().isAbsent = true
                     step = plan.removed(after: progress, candidates())
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
@@ -139,20 +145,20 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     /// What is done when a server has failed.
     private func next(after error: ModelError) -> RescuePlan.Step {
-        var trouble = trouble ?? Trouble()
+        let trouble = troubled()
         let isTooLong = error.code == .contextTooLong
         // That another one takes less does not say why the first one failed; that it takes more, and not enough, does.
         if !isTooLong || trouble.failure.map({ $0.code == .contextTooLong }) ?? true { trouble.failure = error }
         if hasRepeated {
             trouble.repeaters.insert(number)
         }
-        self.trouble = trouble
         return plan.failed(error, by: number, after: progress, candidates(withContexts: isTooLong))
     }
 
     /// Ends it; what runs, or is called next, throws the reason.
     func cancel(_ reason: RelayError) {
-        cancellation = cancellation ?? reason
+        let trouble = troubled()
+        trouble.cancellation = trouble.cancellation ?? reason
         generation?.cancel()
         giveSlotBack()
         pause.end()
@@ -174,6 +180,15 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     /// Throws the reason of `cancel`, once there is one.
     func checkCancellation() throws(RelayError) {
         if let cancellation { throw cancellation }
+    }
+
+    var cancellation: RelayError? { trouble?.cancellation }
+
+    private func troubled() -> Trouble {
+        if let trouble { return trouble }
+        let trouble = Trouble()
+        self.trouble = trouble
+        return trouble
     }
 
     private var progress: RescuePlan.Progress {
@@ -252,9 +267,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         }
         trimmingsLeft -= 1
         service.estimates.learn(from: error, of: choice, refused: &receipt)
-        var trouble = trouble ?? Trouble()
-        trouble.refused = (receipt, error)
-        self.trouble = trouble
+        troubled().refused = (receipt, error)
         return try await ask()
     }
 
@@ -283,7 +296,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             throw cancellation ?? RelayError(.internal, "The answer ended without an end.")
         }
         switch end {
-        case .success:
+        case .whole:
             health.answered()
             guard let finalLine else {
                 throw RelayError(
@@ -296,7 +309,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 account.receipt = receipt
             }
             return .answered(finalLine)
-        case .failure(let error):
+        case .failed(let error):
             if error.code.isOfTheServer {
                 health.failed(error, at: service.scheduler.now())
             } else {
@@ -369,11 +382,11 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {
-        finish(error.map { .failure($0) } ?? .success(()))
+        finish(error)
     }
 
-    func finish(_ end: Result<Void, ModelError>) {
-        self.end = end
+    func finish(_ error: ModelError?) {
+        end = error.map { .failed($0) } ?? .whole
         wake()
     }
 

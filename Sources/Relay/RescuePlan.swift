@@ -49,7 +49,9 @@ struct RescuePlan {
     private var hasFailed = false
     private var hasBegun = false
     private var pauses = 0
-    /// How often each one was asked, and for how long it asks to be left alone; nothing for those that will never do.
+    /// The first that was asked: most replies need no table.
+    private var first: Int?
+    /// How often each one was asked after that, and for how long it asks to be left alone; nothing for those that will never do.
     private var asked: [Int: Int] = [:]
     private var retryAfter: [Int: Duration] = [:]
     private var excluded: Set<Int> = []
@@ -63,7 +65,7 @@ struct RescuePlan {
     /// The first to be asked.
     mutating func begin(_ candidates: [Candidate]) -> Step {
         guard let first = best(of: candidates) else { return .fail }
-        asked[first, default: 0] += 1
+        self.first = first
         return .ask(first, after: .zero, goOn: false)
     }
 
@@ -124,11 +126,13 @@ struct RescuePlan {
 
     /// One that has been asked before is given time to recover.
     private mutating func pause(before number: Int) -> Duration {
-        guard asked[number, default: 0] > 0 else { return .zero }
+        guard timesAsked(number) > 0 else { return .zero }
         let pause = min(Self.shortestPause * (1 << min(pauses, 10)), Self.longestPause)
         pauses += 1
         return max(pause, retryAfter[number] ?? .zero)
     }
+
+    private func timesAsked(_ number: Int) -> Int { asked[number, default: 0] + (number == first ? 1 : 0) }
 
     private func best(of candidates: [Candidate], where isFit: (Candidate) -> Bool = { _ in true }) -> Int? {
         candidates.indices.filter { !excluded.contains($0) && !candidates[$0].isGone && isFit(candidates[$0]) }.min {
@@ -140,7 +144,7 @@ struct RescuePlan {
     /// The lowest goes first.
     private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int) {
         (
-            candidate.isUnwilling ? 1 : 0, asked[number, default: 0], -candidate.priority, candidate.isFull ? 1 : 0,
+            candidate.isUnwilling ? 1 : 0, timesAsked(number), -candidate.priority, candidate.isFull ? 1 : 0,
             number
         )
     }

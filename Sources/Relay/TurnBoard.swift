@@ -2,16 +2,37 @@ import Bytes
 
 /// The turns that are open in this process, on any shard: who is alive, and who waits for whom.
 public final class TurnBoard: Sendable {
+    private struct OpenTurn {
+        let number: Int64
+        let id: ReplyID
+        /// The key that it was asked for with; empty for none.
+        let key: String
+    }
+
     private struct Conversation {
-        /// The replies at each place, with the keys that they were asked for with; empty for none. A place can be used again
-        /// after a deletion, while the reply that had it before still ends.
-        var open: [Int64: [ReplyID: String]] = [:]
+        /// The open turns; a list, as there is one, and seldom more. A place can be used again after a deletion, while the
+        /// reply that had it before still ends.
+        var open: [OpenTurn] = []
         /// By the turn that is waited for, then by the reply that waits.
         var waiters: [Int64: [ReplyID: @Sendable () -> Void]] = [:]
 
-        var count: Int { open.values.reduce(0) { $0 + $1.count } }
+        var count: Int { open.count }
 
-        func knows(_ key: String) -> Bool { open.values.contains { $0.values.contains(key) } }
+        func knows(_ key: String) -> Bool { open.contains { $0.key == key } }
+
+        func isOpen(_ number: Int64) -> Bool { open.contains { $0.number == number } }
+
+        mutating func insert(_ turn: OpenTurn) {
+            open.removeAll { $0.number == turn.number && $0.id == turn.id }
+            open.append(turn)
+        }
+
+        /// Says whether it was there.
+        mutating func remove(_ number: Int64, _ id: ReplyID) -> Bool {
+            guard let index = open.firstIndex(where: { $0.number == number && $0.id == id }) else { return false }
+            open.remove(at: index)
+            return true
+        }
     }
 
     /// Places of one conversation that are taken for turns that are about to be opened.
@@ -90,7 +111,8 @@ public final class TurnBoard: Sendable {
     func open(_ turn: Turn, for id: ReplyID, key: String? = nil) {
         state.withLock { state in
             state.endPromise(turn.appID, key: key)
-            state.conversations[turn.appID, default: Conversation()].open[turn.number, default: [:]][id] = key ?? ""
+            state.conversations[turn.appID, default: Conversation()].insert(
+                OpenTurn(number: turn.number, id: id, key: key ?? ""))
         }
     }
 
@@ -98,20 +120,18 @@ public final class TurnBoard: Sendable {
     func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
             state.count += 1
-            state.conversations[turn.appID, default: Conversation()].open[turn.number, default: [:]][id] = ""
+            state.conversations[turn.appID, default: Conversation()].insert(
+                OpenTurn(number: turn.number, id: id, key: ""))
         }
     }
 
     /// Takes the turn of a reply off the board, and wakes who waits for it.
     func close(_ turn: Turn, for id: ReplyID) {
         let waiters = state.withLock { state in
-            guard var conversation = state.conversations[turn.appID],
-                conversation.open[turn.number]?.removeValue(forKey: id) != nil
-            else { return [ReplyID: @Sendable () -> Void]() }
-            state.count -= 1
-            if conversation.open[turn.number]?.isEmpty == true {
-                conversation.open[turn.number] = nil
+            guard var conversation = state.conversations[turn.appID], conversation.remove(turn.number, id) else {
+                return [ReplyID: @Sendable () -> Void]()
             }
+            state.count -= 1
             let waiters = conversation.waiters.removeValue(forKey: turn.number) ?? [:]
             state.conversations[turn.appID] = conversation.open.isEmpty ? nil : conversation
             return waiters
@@ -125,7 +145,7 @@ public final class TurnBoard: Sendable {
     public func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
             // A promise may be for this very turn: committed, and not yet on the board.
-            state.conversations[turn.appID]?.open[turn.number] == nil && state.promised[turn.appID] == nil
+            state.conversations[turn.appID]?.isOpen(turn.number) != true && state.promised[turn.appID] == nil
         }
     }
 
@@ -134,7 +154,7 @@ public final class TurnBoard: Sendable {
     /// - Returns: whether the turn is open here, and `wake` will be called.
     func whenClosed(_ turn: Turn, for waiter: ReplyID, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard state.conversations[turn.appID]?.open[turn.number] != nil else { return false }
+            guard state.conversations[turn.appID]?.isOpen(turn.number) == true else { return false }
             state.conversations[turn.appID]?.waiters[turn.number, default: [:]][waiter] = wake
             return true
         }

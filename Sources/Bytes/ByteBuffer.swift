@@ -31,6 +31,20 @@ public struct ByteBuffer: Sendable {
         }
     }
 
+    /// Makes room for `count` more bytes; if there is none, by `step` bytes or a quarter at least. For what is kept for long:
+    /// doubling would leave more of it unused.
+    public mutating func makeRoom(for count: Int, step: Int) {
+        guard storage.capacity - storage.count < count else { return }
+        storage.reserveCapacity(storage.count + max(count, step, storage.count / 4))
+    }
+
+    /// Lets go of the room that is not used.
+    public mutating func trim() {
+        guard storage.capacity > storage.count else { return }
+        storage = Array(storage[start...])
+        start = 0
+    }
+
     /// Appends one byte.
     @inline(__always)
     public mutating func append(_ byte: UInt8) {

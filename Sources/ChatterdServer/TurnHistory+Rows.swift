@@ -70,6 +70,7 @@ extension TurnHistory {
 /// Takes the rows of a conversation in order, and keeps what is replayed.
 private struct TurnHistoryEncoder {
     let limit: Int
+    private let isLong: Bool
     private(set) var messages: EncodedMessages
     private(set) var unfinished: [Int64] = []
     private(set) var isTooLarge = false
@@ -81,7 +82,7 @@ private struct TurnHistoryEncoder {
         self.limit = limit
         // Of a long history all room is made at once: what libpq keeps of a row beside its text is a little more than its
         // JSON has. Short ones, of which there may be many in memory, take what they need.
-        let isLong = rows.rowCount > 64
+        isLong = rows.rowCount > 64
         messages = EncodedMessages(
             capacity: isLong ? max(0, rows.memorySize - 80 * rows.rowCount + 8_192) : 0, count: rows.rowCount)
     }
@@ -127,6 +128,9 @@ private struct TurnHistoryEncoder {
     mutating func finish(_ turn: Turn) {
         if let open {
             messages.assign(turn: turn.number, since: open)
+        }
+        if !isLong {
+            messages.trim()
         }
     }
 

@@ -2,6 +2,9 @@ import Bytes
 
 /// One part of a reply as it grows. Its end is in memory; what stands before may be in the journal only.
 struct ReplyPart {
+    /// The least that is made room for, in bytes.
+    private static let step = 240
+
     /// The bytes that were let go.
     private(set) var start = 0
     private var bytes = ByteBuffer()
@@ -11,6 +14,8 @@ struct ReplyPart {
 
     /// Appends the inside of a JSON string, decoded.
     mutating func append(decodingJSON text: Span<UInt8>) {
+        // What escapes need at worst.
+        bytes.makeRoom(for: text.count / 2 * 3 + 16, step: Self.step)
         bytes.append(decodingJSON: text)
         count = start + bytes.count
     }

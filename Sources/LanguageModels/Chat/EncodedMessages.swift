@@ -37,6 +37,11 @@ public struct EncodedMessages: Sendable {
         json.append(messageWithRole: role, content: content, extras: extras)
     }
 
+    /// Lets go of room that the text does not take.
+    public mutating func trim() {
+        json.trim()
+    }
+
     /// A place to go back to.
     public struct Mark: Sendable {
         fileprivate let json: ByteBuffer.Mark

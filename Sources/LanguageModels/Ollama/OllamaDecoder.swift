@@ -5,7 +5,7 @@ import HTTP
 /// Confined to its shard.
 final class OllamaDecoder: AnswerDecoder {
     private let model: String
-    private let limits: GenerationLimits
+    private let longestLine: Int
     private let now: @Sendable () -> Int64
     private var lines: LineSplitter
     private let template = OllamaLineTemplate()
@@ -14,7 +14,7 @@ final class OllamaDecoder: AnswerDecoder {
 
     init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
         self.model = model
-        self.limits = limits
+        longestLine = limits.line
         self.now = now
         lines = LineSplitter(limit: limits.line)
     }
@@ -28,7 +28,7 @@ final class OllamaDecoder: AnswerDecoder {
         let outcome = try lines.feed(bytes, from: &index) { line throws(ModelError) in
             try read(line: line, take) ? .goOn : .stop
         }
-        guard outcome != .tooLong else { throw .malformed("a line of it is longer than \(limits.line) bytes") }
+        guard outcome != .tooLong else { throw .malformed("a line of it is longer than \(longestLine) bytes") }
         return true
     }
 

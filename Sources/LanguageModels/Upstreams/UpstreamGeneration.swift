@@ -21,20 +21,13 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         case trailing
     }
 
-    private let dialect: any Dialect
+    private let server: UpstreamModel
     private let decoder: any AnswerDecoder
-    private let limits: GenerationLimits
-    /// The server's key, which no error repeats.
-    private let key: String?
-    private let now: @Sendable () -> Int64
     private var consumer: (any GenerationConsumer)?
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var shard: Shard?
     private var totalDeadline = UInt64.max
-    /// The limits on waiting in nanoseconds: they are needed for every read.
-    private let firstByte: UInt64
-    private let silence: UInt64
     private var isPaused = false
     private var phase = Phase.waiting
     private var hasBegun = false
@@ -44,26 +37,20 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private var trailing = 0
     private var errorBody = ByteBuffer()
 
-    init(
-        model: String, dialect: any Dialect, limits: GenerationLimits, key: String?,
-        now: @escaping @Sendable () -> Int64, consumer: any GenerationConsumer
-    ) {
-        self.dialect = dialect
-        self.key = key
-        decoder = dialect.makeDecoder(model: model, limits: limits, now: now)
-        self.limits = limits
-        self.now = now
+    init(of server: UpstreamModel, model: String, consumer: any GenerationConsumer) {
+        self.server = server
+        decoder = server.dialect.makeDecoder(model: model, limits: server.limits, now: server.now)
         self.consumer = consumer
-        firstByte = limits.firstByte.nanoseconds
-        silence = limits.silence.nanoseconds
     }
+
+    private var limits: GenerationLimits { server.limits }
 
     func start(_ exchange: Exchange, on shard: Shard) {
         self.exchange = exchange
         self.shard = shard
         totalDeadline = shard.now &+ limits.total.nanoseconds
         timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
-        expect(within: firstByte)
+        expect(within: server.firstByte)
     }
 
     /// Ends it for a reason that was known before anything was sent.
@@ -94,7 +81,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         if isEnding {
             timer?.set(after: limits.rest)
         } else {
-            expect(within: hasBegun ? silence : firstByte)
+            expect(within: hasBegun ? server.silence : server.firstByte)
         }
     }
 
@@ -115,7 +102,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
             exchange?.cancel()
             release()
         }
-        consumer.generationEnded(self, error: error?.concealing(key))
+        consumer.generationEnded(self, error: error?.concealing(server.key))
     }
 
     private func release() {
@@ -168,7 +155,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
             phase = .answering
         } else {
             phase = .failing(head)
-            expect(within: silence)
+            expect(within: server.silence)
         }
     }
 
@@ -215,8 +202,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
 
     private func failure(_ head: ResponseHead) -> ModelError {
         let body = errorBody
-        var error = dialect.error(status: head.status, fields: head.fields, body: body.bytes)
-        error.retryAfter = head.fields.retryAfter(now: now() / 1_000_000_000)
+        var error = server.dialect.error(status: head.status, fields: head.fields, body: body.bytes)
+        error.retryAfter = head.fields.retryAfter(now: server.now() / 1_000_000_000)
         return error
     }
 
@@ -240,7 +227,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
                 timer?.set(after: limits.rest)
             }
         } else {
-            expect(within: silence)
+            expect(within: server.silence)
         }
     }
 

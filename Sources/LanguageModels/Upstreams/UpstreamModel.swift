@@ -12,11 +12,15 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     let client: HTTPClient
     private let shard: Shard
     private let kind: UpstreamDescription.Kind
-    private let dialect: any Dialect
-    private let limits: GenerationLimits
-    private let key: String?
     private let listing: Duration
-    private let now: @Sendable () -> Int64
+    let dialect: any Dialect
+    let limits: GenerationLimits
+    /// The server's key, which no error repeats.
+    let key: String?
+    let now: @Sendable () -> Int64
+    /// The limits on waiting in nanoseconds: they are needed for every read.
+    let firstByte: UInt64
+    let silence: UInt64
 
     /// Makes a model server's stand-in on a shard.
     ///
@@ -37,6 +41,8 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         self.key = key
         self.listing = listing
         limits = description.limits
+        firstByte = limits.firstByte.nanoseconds
+        silence = limits.silence.nanoseconds
         kind = description.kind
         dialect = description.kind.dialect(at: origin)
         var fields: Fields = [.contentType: "application/json"]
@@ -53,8 +59,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
 
     /// Sends the conversation.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
-        let generation = UpstreamGeneration(
-            model: request.model, dialect: dialect, limits: limits, key: key, now: now, consumer: consumer)
+        let generation = UpstreamGeneration(of: self, model: request.model, consumer: consumer)
         do throws(ModelError) {
             let outgoing = OutgoingRequest(
                 .post, dialect.path, fields: fields, body: try dialect.body(of: request))

@@ -73,6 +73,10 @@ public final class BoundPort: Sendable {
             _ = withLoopback(port: port.port) { Glibc.connect(fd, $0, $1) }
             port.held.withLock { $0.append(fd) }
         }
+        // Full is the queue once one of them stands in it: a connect that came before would not hang.
+        guard waitForAny([(port.descriptor, Int16(POLLIN))], upTo: patience) != nil else {
+            throw TestFailure("nobody came to port \(port.port)")
+        }
         return port
     }
 

@@ -207,7 +207,10 @@ import Testing
             }
             let gate = Gate()
             let upstream = try ScriptedUpstream(
-                [.streamHead, .send(chunks.joined()), .wait(for: gate), .chunk(ModelLine.done()), .endChunks])
+                [
+                    .streamHead, .send(chunks.joined()), .wait(for: gate), .chunk(ModelLine.done()), .endChunks,
+                    .acknowledged,
+                ])
             let consumer = RecordingConsumer { generation, count in
                 if count == 1 { generation.pause() }
             }
@@ -219,6 +222,7 @@ import Testing
             #expect(over.wait())
             #expect(recorder.state.withLock { $0.ends.isEmpty })
             gate.open()
+            // All of it is here before the clock goes on.
             try upstream.waitForEnd(of: try #require(upstream.requests.first))
             recorder.command { $0.resume() }
             #expect(try recorder.outcome().isComplete)

@@ -144,6 +144,8 @@ public final class ScriptedUpstream: Sendable {
                 gate.open()
             case .wait(let gate):
                 if connection.waitForPeerClose(unless: [gate, stopped], upTo: 600) || stopped.isOpen { return false }
+            case .acknowledged:
+                guard connection.waitUntilAcknowledged() else { return false }
             case .stall:
                 _ = connection.waitForPeerClose(unless: [stopped], upTo: 600)
                 return false

@@ -110,6 +110,18 @@ public final class TCPConnection: Sendable {
         return waitForAny(watched, upTo: seconds) == 0
     }
 
+    /// Waits until the peer's system has all that was sent, whether the peer reads it or not; false when it never has.
+    public func waitUntilAcknowledged() -> Bool {
+        let deadline = monotonicSeconds() + patience
+        while monotonicSeconds() < deadline {
+            var unacknowledged: Int32 = 0
+            guard ioctl(current, UInt(TIOCOUTQ), &unacknowledged) == 0 else { return false }
+            if unacknowledged == 0 { return true }
+            usleep(1_000)
+        }
+        return false
+    }
+
     /// Says that nothing more will be sent; reading goes on.
     public func halfClose() {
         shutdown(current, Int32(SHUT_WR))

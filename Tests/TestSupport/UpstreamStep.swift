@@ -14,6 +14,8 @@ public enum UpstreamStep: Sendable {
     case open(Gate)
     /// Waits until the test opens the gate; a peer that closes meanwhile ends the script.
     case wait(for: Gate)
+    /// Waits until the peer's system has all that was sent before.
+    case acknowledged
     /// Says nothing more until the peer closes or the upstream is stopped.
     case stall
     /// Closes in order, wherever the body is.

@@ -104,14 +104,27 @@ private struct Captured: Sendable {
     }
 }
 
+/// A descriptor whose number is nobody else's for as long as somebody may use it.
+private final class OwnDescriptor: Sendable {
+    let number: Int32
+
+    init(_ number: Int32) {
+        self.number = number
+    }
+
+    deinit { close(number) }
+}
+
 /// A server for one request after the other, on a thread.
 private final class TinyServer: Sendable {
     let port: UInt16
-    private let descriptor: Int32
+    /// The thread has it too, and may come back to it when the server is gone.
+    private let listener: OwnDescriptor
 
     init(answer: @escaping @Sendable (_ requestLine: String) -> String) throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        self.descriptor = descriptor
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let listener = OwnDescriptor(descriptor)
+        self.listener = listener
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -125,22 +138,32 @@ private final class TinyServer: Sendable {
         port = UInt16(bigEndian: address.sin_port)
         DispatchQueue(label: "tiny").async {
             while true {
-                let client = accept(descriptor, nil, nil)
+                let client = accept(listener.number, nil, nil)
                 guard client >= 0 else { return }
-                var bytes = [UInt8](repeating: 0, count: 4_096)
-                let count = recv(client, &bytes, bytes.count, 0)
-                let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-                let reply = Array(answer(text.split(separator: "\r\n").first.map(String.init) ?? "").utf8)
+                let reply = Array(answer(Self.requestLine(from: client)).utf8)
                 _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
+                // The end comes even if a program that is being started has a copy of the descriptor.
+                shutdown(client, Int32(SHUT_RDWR))
                 close(client)
             }
         }
     }
 
     deinit {
-        // Wakes the thread out of accept.
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        close(descriptor)
+        // Wakes the thread out of accept, or keeps it from waiting there.
+        shutdown(listener.number, Int32(SHUT_RDWR))
+    }
+
+    /// Reads a head to its end: with something unread left, the answer might be thrown away with the connection.
+    private static func requestLine(from client: Int32) -> String {
+        var head: [UInt8] = []
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        while head.firstRange(of: Array("\r\n\r\n".utf8)) == nil {
+            let count = recv(client, &bytes, bytes.count, 0)
+            guard count > 0 else { break }
+            head += bytes[..<count]
+        }
+        return String(decoding: head.prefix { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
     }
 
     static func ok(_ body: String) -> String { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)" }

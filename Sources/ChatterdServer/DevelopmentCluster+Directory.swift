@@ -42,7 +42,11 @@ final class DirectoryLock: Sendable {
         flock(descriptor, LOCK_UN)
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A program that is being started may have a copy of the descriptor for a moment longer.
+        release()
+        close(descriptor)
+    }
 }
 
 /// A path to a socket's directory that fits where the directory's own does not.

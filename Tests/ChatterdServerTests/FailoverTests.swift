@@ -57,7 +57,7 @@ import Testing
             let transcript = Transcript(try stage.chat("app", "prompt"))
             transcript.check()
             #expect(transcript.outcome == .done && transcript.text == "Hello")
-            try first.waitForClose(of: first.requests[0])
+            try first.waitForClose(of: try first.waitForRequests(1)[0])
         }
     }
 

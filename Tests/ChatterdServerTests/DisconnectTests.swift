@@ -29,7 +29,7 @@ import Testing
             .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.token(" world")),
             .chunk(ModelLine.done()), .endChunks,
         ])
-        try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "60s"]) { stage in
+        try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "1h"]) { stage in
             let client = try stage.beginChat("app", "one")
             _ = try client.nextDataEvent()
             client.reset()
@@ -37,7 +37,7 @@ import Testing
             #expect(try RawClient.get(port: stage.port, "/healthz").status == 200)
             gate.open()
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello world", "complete"])
-            #expect(!upstream.isClosed(upstream.requests[0]))
+            #expect(upstream.requests.count == 1)
         }
     }
 

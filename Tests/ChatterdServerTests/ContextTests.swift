@@ -250,26 +250,36 @@ import Testing
 /// A log whose lines can be read.
 private final class LoggedLines: Sendable {
     let log: Log
-    private let descriptor: Int32
+    private let file: File
 
     init() throws {
-        var name = Array("/tmp/chatterd-log-XXXXXX".utf8CString)
-        descriptor = mkstemp(&name)
-        guard descriptor >= 0 else { throw TestFailure("no file for the log") }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        unlink(name)
-        log = Log(descriptor: descriptor)
-    }
-
-    deinit {
-        log.flush(within: .seconds(60))
-        close(descriptor)
+        let file = try File()
+        self.file = file
+        // Who has the log may log: until then the number of the descriptor is not to be another's.
+        log = Log(
+            descriptor: file.descriptor,
+            clock: { withExtendedLifetime(file) { Log.systemClock() } })
     }
 
     func all() -> [String] {
-        log.flush(within: .seconds(60))
+        log.flush(within: .seconds(600))
         var bytes = [UInt8](repeating: 0, count: 1 << 20)
-        let count = pread(descriptor, &bytes, bytes.count, 0)
+        let count = pread(file.descriptor, &bytes, bytes.count, 0)
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// Without a name, and open for as long as somebody has it.
+    private final class File: Sendable {
+        let descriptor: Int32
+
+        init() throws {
+            var name = Array("/tmp/chatterd-log-XXXXXX".utf8CString)
+            descriptor = mkstemp(&name)
+            guard descriptor >= 0 else { throw TestFailure("no file for the log") }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            unlink(name)
+        }
+
+        deinit { close(descriptor) }
     }
 }

@@ -11,6 +11,8 @@ struct ClusterHome: Sendable {
     let version: String?
     /// Nil: the user of this process.
     private let user: UserID?
+    /// How long PostgreSQL may take to start, in seconds.
+    var patience = 60
 
     /// Finds the cluster of `top`, or the place for one: elsewhere when PostgreSQL's user cannot enter `top`.
     static func choose(in top: String, log: (String) -> Void) throws(DevelopmentClusterError) -> ClusterHome {
@@ -93,11 +95,11 @@ struct ClusterHome: Sendable {
         let file = data + "/postgres.log"
         rename(file, file + ".1")
         for attempt in 1... {
-            let result = control(programs, ["start", "-t", "60", "-l", "postgres.log"])
+            let result = control(programs, ["start", "-t", "\(patience)", "-l", "postgres.log"])
             if result.succeeded { return }
             let said = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
             // After a kill of the postmaster alone its children need a moment to notice.
-            guard said.contains("shared memory block"), attempt < 20 else {
+            guard said.contains("shared memory block"), attempt < patience / 3 else {
                 let tail = said.split(separator: "\n").suffix(5).joined(separator: "\n")
                 throw .failed(step: "starting PostgreSQL", output: result.output + tail)
             }
@@ -113,7 +115,7 @@ struct ClusterHome: Sendable {
 
     /// The process of a PostgreSQL that already serves this directory, awaited if it is starting or stopping.
     func runningPostmaster() throws(DevelopmentClusterError) -> Int32? {
-        for _ in 0..<1200 {
+        for _ in 0..<(patience * 20) {
             guard
                 let lines = try? String(contentsOfFile: data + "/postmaster.pid", encoding: .utf8)
                     .split(separator: "\n", omittingEmptySubsequences: false),
@@ -130,7 +132,7 @@ struct ClusterHome: Sendable {
         }
         throw .failed(
             step: "waiting for PostgreSQL",
-            output: "it neither started nor stopped within 60 s; see \(data)/postgres.log")
+            output: "it neither started nor stopped within \(patience) s; see \(data)/postgres.log")
     }
 
     /// Asked as PostgreSQL's own user: in a container root may not look at another user's process.

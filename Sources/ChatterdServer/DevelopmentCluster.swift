@@ -11,12 +11,15 @@ struct DevelopmentCluster: Sendable {
 
     /// Starts the cluster of `directory`, made first if there is none, or takes over one that a killed server left running.
     ///
+    /// - Parameter patience: how long PostgreSQL may take to start, in seconds.
     /// - Throws: A sentence that says what to do, also when another server has the same directory.
-    static func start(in directory: String, log: (String) -> Void) throws(DevelopmentClusterError) -> DevelopmentCluster
-    {
+    static func start(
+        in directory: String, patience: Int = 60, log: (String) -> Void
+    ) throws(DevelopmentClusterError) -> DevelopmentCluster {
         let top = try PrivateDirectory.make(directory + "/.chatterd")
         let lock = try DirectoryLock(path: top + "/lock")
-        let home = try ClusterHome.choose(in: top, log: log)
+        var home = try ClusterHome.choose(in: top, log: log)
+        home.patience = patience
         let programs = try PostgresPrograms.find(version: home.version)
         if home.version == nil {
             log("making a private PostgreSQL in \(home.data)")

@@ -162,7 +162,7 @@ private final class Place {
     }
 
     func start(log: (String) -> Void = { _ in }) throws -> DevelopmentCluster {
-        try DevelopmentCluster.start(in: path, log: log)
+        try DevelopmentCluster.start(in: path, patience: 600, log: log)
     }
 
     func ask(_ cluster: DevelopmentCluster, _ statement: String) throws -> String {

@@ -46,9 +46,26 @@ def stream(url, body=None, headers=None, path="/llmchat"):
         yield response
 
 
-def ask(url, text, app="client"):
+def read_until(lines, word):
+    """Reads to the line that has this word; what was read."""
+    read = b""
+    while word not in (line := lines.readline()):
+        assert line, f"the stream ended before {word}: {read}"
+        read += line
+    return read + line
+
+
+def stop(url, path):
+    """Stops a reply, and asks again until it is over; the status and the JSON of the last answer."""
+    status = 202
+    while status == 202:
+        status, _, answer = call(url, "DELETE", path)
+    return status, answer
+
+
+def ask(url, text, app="client", **more):
     """The text of a whole stream."""
-    with stream(url, prompt(text, app)) as lines:
+    with stream(url, prompt(text, app, **more)) as lines:
         return said(lines.read())
 
 

@@ -1,5 +1,6 @@
 """A real chatterd with a private PostgreSQL, for clients that are not ours to write."""
 
+import ctypes
 import http.server
 import os
 import pathlib
@@ -15,6 +16,18 @@ import threading
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("CHATTERD", str(TOP / ".build/debug/chatterd"))
 PATIENCE = 240
+# Limits that no test is about, however long a process stands still.
+LONG = dict.fromkeys(
+    """CHATTERD_DISCONNECT_GRACE CHATTERD_WRITE_TIMEOUT CHATTERD_HEAD_TIMEOUT CHATTERD_BODY_TIMEOUT CHATTERD_IDLE_TIMEOUT
+    CHATTERD_STORE_TIMEOUT CHATTERD_STORE_PATIENCE CHATTERD_STORE_START_TIMEOUT CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT
+    CHATTERD_UPSTREAM_SILENCE_TIMEOUT""".split(),
+    "10m",
+) | {"CHATTERD_UPSTREAM_CONNECT_TIMEOUT": "5m"}
+
+
+def stop_with_us():
+    """Has the kernel stop this process when the tests are gone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def make_directory(tests):
@@ -34,12 +47,17 @@ class Server:
         # Nothing listens on the discard port, so the built-in model answers.
         base = {"CHATTERD_LISTEN": "127.0.0.1:0", "OLLAMA_URL": "http://127.0.0.1:9"}
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--dev"], cwd=directory, env=kept | base | variables, stderr=subprocess.PIPE, text=True
+            [PROGRAM, "serve", "--dev"], cwd=directory, env=kept | LONG | base | variables,
+            stderr=subprocess.PIPE, text=True, preexec_fn=stop_with_us,
         )
         self.lines = []
         self._queue = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
-        self.url = self.expect(r"^listening on (http://\S+)").group(1)
+        try:
+            self.url = self.expect(r"^listening on (http://\S+)").group(1)
+        except AssertionError:
+            self.kill()
+            raise
 
     def _read(self):
         with self.process.stderr as log:

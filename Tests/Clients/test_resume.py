@@ -2,11 +2,13 @@
 
 import concurrent.futures
 import importlib.util
+import json
 import random
 import subprocess
+import threading
 import unittest
 
-from client import Reader, call, stream
+from client import Reader, call, read_until, said, stream
 from model import Model, speech
 from replies import JSON, Replies
 from server import PATIENCE
@@ -23,6 +25,16 @@ class AReplyThatIsReadOn(Replies):
             self.assertEqual(self.stored(path)["message"], {"role": "assistant", "content": "Here."})
         self.assertNotEqual(streamed, headers["Location"])
 
+    def test_curl_shows_events_before_the_answer_is_over(self):
+        self.says_then_waits(["Eins, ", "zwei"], [", drei."])
+        command = ["curl", "-sN", f"{self.url}/llmchat", "-d", json.dumps(self.body("Count."))]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as curl:
+            first = read_until(curl.stdout, b"zwei")
+            self.go_on.set()
+            rest = curl.stdout.read()
+        self.assertEqual(curl.returncode, 0)
+        self.assertEqual(said(first + rest), "Eins, zwei, drei.")
+
     def test_cuts_at_random_bytes_lose_and_double_nothing(self):
         pieces = speech(400)
         self.says(*pieces)
@@ -32,8 +44,8 @@ class AReplyThatIsReadOn(Replies):
             reader, connections = Reader(), 0
             while reader.last is None:
                 connections += 1
-                # Some connections end before the first event is whole.
-                reader.read(self.url, path, limit=dice.randrange(8000))
+                # Some connections end before the first event is whole, the first two in any case.
+                reader.read(self.url, path, limit=dice.randrange(8000 if connections > 2 else 30))
             self.assert_has_all(reader, path)
             self.assertEqual(reader.text, "".join(pieces))
             self.assertEqual(reader.last["done_reason"], "stop")
@@ -68,17 +80,33 @@ class AReplyThatIsReadOn(Replies):
         import httpx
         from httpx_sse import connect_sse
 
-        self.says(*speech(100))
+        pieces, left = speech(100), [threading.Event(), threading.Event()]
+
+        def script(exchange):
+            # However late a connection comes, and what is there already comes in one event: there is some for the next one.
+            exchange.say(*pieces[:20])
+            exchange.until(left[0])
+            exchange.say(*pieces[20:50])
+            exchange.until(left[1])
+            exchange.say(*pieces[50:])
+
+        self.model.script = script
+        for event in left:
+            self.addCleanup(event.set)
         path, text, headers = self.start(), "", {}
         with httpx.Client(timeout=PATIENCE) as client:
-            for limit in (10, 20, 10_000):
+            for number in range(3):
                 with connect_sse(client, "GET", f"{self.url}{path}", headers=headers) as source:
-                    self.assertIn(source.response.headers["Content-Type"].split(";")[0], "text/event-stream")
-                    for _, event in zip(range(limit), source.iter_sse()):
+                    self.assertEqual(source.response.headers["Content-Type"].split(";")[0], "text/event-stream")
+                    for event in source.iter_sse():
                         # The library makes an event of a `retry` that stands alone.
                         self.assertNotEqual(event.data, "")
                         text += event.json()["message"]["content"]
                         headers = {"Last-Event-ID": event.id}
+                        if number < 2:
+                            break
+                if number < 2:
+                    left[number].set()
             self.assertEqual(client.get(f"{self.url}{path}", headers=headers).status_code, 204)
         self.assertEqual(text, self.stored(path)["message"]["content"])
 
@@ -157,8 +185,7 @@ class AReplyThatIsReadOn(Replies):
         self.says_then_waits(["Eins, ", "zwei"], [", drei."])
         path = self.start()
         with stream(self.url, path=path) as lines:
-            while b"zwei" not in lines.readline():
-                pass
+            read_until(lines, b"zwei")
             running = self.stored(path)
             self.go_on.set()
             lines.read()
@@ -208,8 +235,7 @@ class AReplyWhoseServerDies(Replies):
         self.says_then_waits(speech(30))
         path, reader = self.start(**more), Reader()
         with stream(self.url, path=path) as lines:
-            while b"29 " not in (line := lines.readline()):
-                self.assertTrue(line, "the stream ended early")
+            read_until(lines, b"29 ")
         reader.text = "".join(speech(10))
         reader.id = str(len(reader.text.encode()))
         size = len("".join(speech(30)).encode())

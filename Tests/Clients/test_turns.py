@@ -3,7 +3,7 @@
 import concurrent.futures
 import unittest
 
-from client import Reader, call, post, stream
+from client import Reader, call, post, read_until, stop, stream
 from model import speech
 from replies import JSON, Replies
 from server import PATIENCE
@@ -17,9 +17,8 @@ class AReplyThatIsStoppedOrAskedForAgain(Replies):
         with concurrent.futures.ThreadPoolExecutor(3) as crowd:
             reading = [crowd.submit(reader.read, self.url, path) for reader in readers]
             with stream(self.url, path=path) as lines:
-                while b'9 ' not in lines.readline():
-                    pass
-                status, _, answer = call(self.url, "DELETE", path)
+                read_until(lines, b"9 ")
+                status, answer = stop(self.url, path)
             concurrent.futures.wait(reading, PATIENCE)
         self.assertEqual((status, answer), (200, {"id": path.removeprefix("/replies/"), "state": "cancelled"}))
         self.assertTrue(self.model.exchange().gone.wait(PATIENCE), "the model was not let go")
@@ -50,8 +49,7 @@ class AReplyThatIsStoppedOrAskedForAgain(Replies):
             self.says_then_waits(["Listen "], ["on."])
             with stream(self.url, self.body("Speak.", **body), headers) as response:
                 path = response.headers["Location"]
-                while b"Listen" not in response.readline():
-                    pass
+                read_until(response, b"Listen")
             self.assertTrue(self.model.exchange().gone.wait(PATIENCE), "the model was not let go")
             stored = self.settled(path)
             self.assertEqual((stored["state"], stored["message"]["content"]), ("cancelled", "Listen "))
@@ -131,8 +129,9 @@ class AConversationWithBranches(Replies):
     def test_a_reply_that_is_not_complete_cannot_be_chosen(self):
         self.says_then_waits(["Half"])
         path = self.start()
+        self.model.exchange()  # or the next test may find it
         self.assert_refused(call(self.url, "POST", f"{path}/choose"), 409, "reply_not_complete")
-        call(self.url, "DELETE", path)
+        stop(self.url, path)
         self.assert_refused(call(self.url, "POST", f"{path}/choose"), 409, "reply_not_complete")
 
     def test_a_prompt_may_follow_an_earlier_reply_or_the_start(self):
@@ -166,19 +165,27 @@ class AConversationWithBranches(Replies):
         self.says_then_waits([f"{secret} one "], ["two"])
         first = self.start(f"{secret}?", {"Idempotency-Key": f"{secret}-key"})
         with stream(self.url, path=first) as lines:
-            while secret.encode() not in lines.readline():
-                pass
+            read_until(lines, secret.encode())
             self.go_on.set()
             lines.read()
         self.go_on.clear()
+
+        def script(exchange):
+            exchange.say(f"{secret} one ")
+            exchange.until(self.go_on)
+            # It is heard of with what comes next: there is nowhere to put it.
+            while not exchange.gone.is_set():
+                exchange.say("and on ", pause=0.05)
+
+        self.model.script = script
         running = self.start(f"{secret}!")
         reader = Reader()
         with stream(self.url, path=running) as lines:
-            while secret.encode() not in lines.readline():
-                pass
+            begun = read_until(lines, secret.encode())
             self.assertIn(secret, self.server.dump())
             self.assertEqual(call(self.url, "DELETE", f"/conversations/{self.app}")[::2], (200, {}))
-            reader.take(b":" + lines.read())
+            self.go_on.set()
+            reader.take(begun + lines.read())
         self.assertEqual((reader.kinds[-1], reader.last["code"]), ("error", "conversation_replaced"))
         self.assertTrue(self.model.exchange(1).gone.wait(PATIENCE), "the model was not let go")
         for path in (first, running):
@@ -187,7 +194,6 @@ class AConversationWithBranches(Replies):
         self.assertNotIn(secret, dump)
         self.assertNotIn(self.app, dump)
         self.assertEqual(call(self.url, "DELETE", f"/conversations/{self.app}")[::2], (200, {}))
-        self.go_on.set()
         self.says("new")
         self.whole("Who are you?")
         self.assertEqual(self.asked(), ["Who are you?"])

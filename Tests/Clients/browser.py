@@ -110,8 +110,6 @@ class Network:
     def relay(self, handler):
         number, request = len(self.requests), Request(handler.headers)
         self.requests.append(request)
-        if number < len(self.came):
-            self.came[number].set()
         limit = self.cuts[number] if number < len(self.cuts) else None
         # As it came, but for one connection each.
         lines = [handler.requestline, "Connection: close"]
@@ -123,6 +121,9 @@ class Network:
                 with contextlib.suppress(OSError):
                     handler.connection.sendall(data[:end])
                 request.got += data[:end]
+                # With an event it reads on in what is said from here on; before it could be given all that in one.
+                if request.ids and number < len(self.came):
+                    self.came[number].set()
                 if end is not None:
                     self.reset(handler.connection, request, number)
                     return

@@ -23,6 +23,17 @@ quietly() {
     return "$status"
 }
 
+# persistently COMMAND…: for what is fetched from elsewhere: quietly, and up to three times.
+persistently() {
+    local pause
+    for pause in 10 30 ''; do
+        if quietly "$@"; then return; fi
+        [ -n "$pause" ] || return 1
+        say "that failed; once more in $pause s: $*"
+        sleep "$pause"
+    done
+}
+
 # as_root COMMAND…: directly as root, else through sudo.
 as_root() {
     if [ "$(id -u)" = 0 ]; then

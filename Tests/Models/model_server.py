@@ -4,13 +4,13 @@ import contextlib
 import json
 import queue
 import re
+import socket
 import subprocess
 import threading
-import urllib.parse
 
 from client import call, connect
 from scripts import SCRIPTS
-from server import PATIENCE, TOP
+from server import PATIENCE, TOP, stop_with_us
 
 MODEL = "scripted"
 
@@ -72,7 +72,8 @@ class Provider:
 def listening(command, environment=None):
     """Runs a server; returns its process and its address, which it says itself."""
     process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        preexec_fn=stop_with_us,
     )
     addresses = queue.Queue()
     threading.Thread(target=_read, args=(process.stdout, addresses), daemon=True).start()
@@ -97,13 +98,18 @@ class ModelServer(Provider):
     """`script/model-server` on a port of its own, which it keeps when it is started again."""
 
     def __init__(self, tests, *options):
-        self.options, self.port = options, 0
+        # Nobody else is given the port while it is down.
+        holder = socket.socket()
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            holder.setsockopt(socket.SOL_SOCKET, option, 1)
+        holder.bind(("127.0.0.1", 0))
+        tests.addClassCleanup(holder.close)
+        self.options, self.port = options, holder.getsockname()[1]
         self.start()
         tests.addClassCleanup(self.kill)
 
     def start(self):
         self.process, self.url = listening([TOP / "script/model-server", "--port", str(self.port), *self.options])
-        self.port = urllib.parse.urlsplit(self.url).port
 
     def kill(self):
         self.process.kill()

@@ -7,7 +7,7 @@ import unittest
 
 import answers
 from answers import TEXTS, says
-from client import call, stream
+from client import call, stop, stream
 from model_server import MODEL, ModelServer, known
 from relayed import Relayed
 from scripts import TOOL
@@ -63,7 +63,7 @@ class AnEndlessAnswer(Relayed):
         with stream(self.url, self.body("forever")) as lines:
             path = lines.headers["Location"]
             self.begun(lines)
-            self.assertEqual(call(self.url, "DELETE", path)[2]["state"], "cancelled")
+            self.assertEqual(stop(self.url, path)[1]["state"], "cancelled")
             last = self.heard(b":" + lines.read()).last
         self.assertEqual((last["done_reason"], last["state"]), ("stop", "cancelled"))
         self.eventually(lambda: self.model.busy == 0)

@@ -27,7 +27,7 @@ class AModelServerInTrouble(Relayed):
         for way in ("prefill", "continue_final_message", "none"):
             upstreams.append(cls.upstream(f"{way}-1", cls.slow.url, way, priority=2))
             upstreams.append(cls.upstream(f"{way}-2", cls.quick.url, way, priority=1, continuation=way))
-        upstreams.append(cls.upstream("stall-1", cls.slow.url, "stall", priority=2, silence_timeout=4))
+        upstreams.append(cls.upstream("stall-1", cls.slow.url, "stall", priority=2, silence_timeout=10))
         upstreams.append(cls.upstream("stall-2", cls.quick.url, "stall", priority=1, continuation="prefill"))
         cls.serve(*upstreams, CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="1")
 

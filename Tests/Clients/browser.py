@@ -13,7 +13,7 @@ import subprocess
 import threading
 import urllib.parse
 
-from server import PATIENCE, LocalServer
+from server import PATIENCE, LocalServer, stop_with_us
 
 PROGRAM = os.environ.get("CHROMIUM", "chromium")
 
@@ -159,6 +159,7 @@ def browser(directory, url):
         process = subprocess.Popen(
             [*command, f"--user-data-dir={home}/profile", url],
             env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            preexec_fn=stop_with_us,
         )
     try:
         yield process

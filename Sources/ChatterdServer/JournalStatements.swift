@@ -15,12 +15,12 @@ enum JournalStatements {
     /// Each reply is looked up by itself: how many there are is not known when the statement is planned.
     static let write = Statement(
         "journal", .uuid, .textArray, .int8Array, .uuidArray, .int8Array, .int8Array, .int8Array, .int8Array,
-        .int8Array, .textArray, .textArray, .textArray, returnsBinary: true,
+        .textArray, .textArray, .textArray, returnsBinary: true,
         sql: """
             WITH entry AS MATERIALIZED (
-                SELECT e.*, c.id IS NOT NULL AS is_live
-                FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-                    AS e (appid, seq, reply, attempt, start, text_at, thinking_at, calls_at, text, thinking, calls)
+                SELECT e.*, text_at + thinking_at + calls_at AS start, c.id IS NOT NULL AS is_live
+                FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                    AS e (appid, seq, reply, attempt, text_at, thinking_at, calls_at, text, thinking, calls)
                 LEFT JOIN LATERAL (
                     SELECT id FROM chatts
                     WHERE appid = e.appid AND seq = e.seq AND id = e.reply AND state = 'streaming'

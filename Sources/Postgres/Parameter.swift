@@ -58,14 +58,8 @@ public enum Parameter: Sendable {
     case uuid(high: UInt64, low: UInt64)
     /// For `timestamp` (timestamptz), in microseconds since 1970.
     case timestamp(microseconds: Int64)
-    /// For `int8Array`.
-    case int8Array([Int64])
-    /// For `textArray`.
-    case textArray([String])
-    /// For `textArray`, as UTF-8.
-    case utf8Array([[UInt8]])
-    /// For `uuidArray`.
-    case uuidArray([(high: UInt64, low: UInt64)])
+    /// For an array of a type: the elements of all these arrays, one after the other.
+    case array(of: ParameterType, [ParameterArray])
 
     /// An integer.
     public static func int8(_ value: Int) -> Parameter { .int8(Int64(value)) }
@@ -74,6 +68,14 @@ public enum Parameter: Sendable {
 extension Parameter {
     /// Microseconds from 1970 to 2000, where PostgreSQL's clock begins.
     static let epochOffset: Int64 = 946_684_800_000_000
+
+    /// About how many bytes `encode` appends, where they may be many.
+    var sizeHint: Int {
+        switch self {
+        case .array(_, let parts): parts.reduce(20) { $0 + $1.bytes.count }
+        default: 0
+        }
+    }
 
     /// Appends the value as the server's receive function of its type reads it; nothing for NULL.
     func encode(into bytes: inout [UInt8]) {
@@ -88,16 +90,17 @@ extension Parameter {
             bytes.append(bigEndian: high)
             bytes.append(bigEndian: low)
         case .timestamp(let microseconds): bytes.append(bigEndian: microseconds - Self.epochOffset)
-        case .int8Array(let values):
-            bytes.append(arrayOf: values, type: .int8) { bytes, value in bytes.append(bigEndian: value) }
-        case .textArray(let values):
-            bytes.append(arrayOf: values, type: .text) { bytes, value in bytes.append(contentsOf: value.utf8) }
-        case .utf8Array(let values):
-            bytes.append(arrayOf: values, type: .text) { bytes, value in bytes.append(contentsOf: value) }
-        case .uuidArray(let values):
-            bytes.append(arrayOf: values, type: .uuid) { bytes, value in
-                bytes.append(bigEndian: value.high)
-                bytes.append(bigEndian: value.low)
+        case .array(let type, let parts):
+            let count = parts.reduce(0) { $0 + $1.count }
+            // As `array_recv` reads it: dimensions, whether there are NULLs, type, length, lower bound, elements.
+            bytes.append(bigEndian: Int32(count == 0 ? 0 : 1))
+            bytes.append(bigEndian: Int32(0))
+            bytes.append(bigEndian: type.oid)
+            guard count > 0 else { return }
+            bytes.append(bigEndian: Int32(count))
+            bytes.append(bigEndian: Int32(1))
+            for part in parts {
+                bytes.append(contentsOf: part.bytes)
             }
         }
     }
@@ -106,28 +109,5 @@ extension Parameter {
 extension [UInt8] {
     fileprivate mutating func append<Value: FixedWidthInteger>(bigEndian value: Value) {
         Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
-    }
-
-    /// Appends an array without NULL, as `array_recv` reads it: dimensions, flags, type, length, lower bound, elements.
-    fileprivate mutating func append<Value>(
-        arrayOf values: [Value], type: ParameterType, _ encode: (inout [UInt8], Value) -> Void
-    ) {
-        append(bigEndian: Int32(values.isEmpty ? 0 : 1))
-        append(bigEndian: Int32(0))
-        append(bigEndian: type.oid)
-        guard !values.isEmpty else { return }
-        append(bigEndian: Int32(values.count))
-        append(bigEndian: Int32(1))
-        for value in values {
-            let start = count
-            append(bigEndian: Int32(0))
-            encode(&self, value)
-            let length = UInt32(truncatingIfNeeded: count - start - 4).bigEndian
-            Swift.withUnsafeBytes(of: length) { source in
-                for index in 0..<4 {
-                    self[start + index] = source[index]
-                }
-            }
-        }
     }
 }

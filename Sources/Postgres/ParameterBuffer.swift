@@ -18,6 +18,7 @@ struct ParameterBuffer {
         offsets.removeAll(keepingCapacity: true)
         pointers.removeAll(keepingCapacity: true)
         lengths.removeAll(keepingCapacity: true)
+        bytes.reserveCapacity(parameters.reduce(64) { $0 + $1.sizeHint })
         for parameter in parameters {
             offsets.append(bytes.count)
             parameter.encode(into: &bytes)

@@ -22,8 +22,9 @@ public final class ChatService: @unchecked Sendable {
     private var isEnding = false
     /// The replies that this shard makes.
     private var replies: [ReplyID: Reply] = [:]
-    /// The first reply that the journal's last round had no room for.
-    private var notJournalled: ReplyID?
+    /// Those among them that the journal is to look at.
+    private var grown = GrownReplies()
+    private lazy var journalRound = JournalRound(on: store.makeJournalSheet())
     /// The replies that are made elsewhere, and read here.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -179,6 +180,7 @@ public final class ChatService: @unchecked Sendable {
 
     func finished(_ reply: Reply) {
         replies[reply.id] = nil
+        grown.remove(reply)
         directory.remove(reply.id)
         board.close(reply.turn, for: reply.id)
     }
@@ -208,29 +210,29 @@ public final class ChatService: @unchecked Sendable {
 
     // MARK: - The journal
 
-    /// What the replies of this shard have grown by, up to about `limit` bytes; those that are left out come first next time.
-    func journalEntries(limit: Int) -> [JournalEntry] {
+    /// Gathers what the replies of this shard have grown by, up to about `limit` bytes; those that are left out come first next
+    /// time. The round before must have ended.
+    func gatherJournal(limit: Int) -> JournalRound {
         let now = scheduler.now()
-        let start = notJournalled.take().flatMap { replies.index(forKey: $0) } ?? replies.startIndex
-        var entries: [JournalEntry] = []
+        let round = journalRound
         var left = limit
-        for (id, reply) in [replies[start...], replies[..<start]].joined() {
-            guard left > 0 else {
-                notJournalled = id
-                break
+        grown.removeAll { reply in
+            switch reply.journalNeed(at: now) {
+            case .none: return true
+            case .later: return false
+            case .now:
+                guard left > 0 else { return false }
+                left -= reply.unjournalled
+                round.append(reply)
+                return true
             }
-            guard let entry = reply.journalEntry(at: now) else { continue }
-            left -= entry.page.end.total - entry.page.start.total
-            entries.append(entry)
         }
-        return entries
+        return round
     }
 
-    /// Entries of this shard are in the store, or could not be written.
-    func journalled(_ entries: [JournalEntry], isWritten: Bool) {
-        for entry in entries {
-            replies[entry.id]?.journalled(entry.page, isWritten: isWritten)
-        }
+    /// A reply has something to journal.
+    func hasGrown(_ reply: Reply) {
+        grown.insert(reply)
     }
 
     /// Another process tells a reply of this shard something.

@@ -58,10 +58,13 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     // MARK: - Replies in the making
 
+    /// An empty sheet for `journal`, of this or another store of the process.
+    func makeJournalSheet() -> any JournalSheet
+
     /// Journals what replies of this process have grown by, all in one statement, and asks what others want of them.
     ///
     /// With nothing to journal it only asks. What is journalled twice from the same start counts once, the longer one.
-    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal]
+    func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal]
 
     /// Finds a reply by its name.
     func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord?

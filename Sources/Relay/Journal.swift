@@ -21,7 +21,7 @@ public final class Journal: @unchecked Sendable {
     /// Somebody has so much to journal that the next round is not to wait.
     private var isUrgent = false
     /// What the services have found for the round that is on its way.
-    private var found: [(service: ChatService, entries: [JournalEntry])] = []
+    private var found: [(service: ChatService, round: JournalRound)] = []
 
     /// Makes the journal of a process, which is then given to each of its services; nothing without services.
     public init?(services: [ChatService], tick: Duration) {
@@ -76,31 +76,32 @@ public final class Journal: @unchecked Sendable {
         isBusy = true
         for service in services {
             service.scheduler.run { [self] in
-                let entries = service.journalEntries(limit: Self.roundLimit / services.count)
-                home.scheduler.run { [self] in take(entries, from: service) }
+                let round = service.gatherJournal(limit: Self.roundLimit / services.count)
+                home.scheduler.run { [self] in take(round, from: service) }
             }
         }
     }
 
-    private func take(_ entries: [JournalEntry], from service: ChatService) {
-        found.append((service, entries))
+    private func take(_ round: JournalRound, from service: ChatService) {
+        found.append((service, round))
         guard found.count == services.count else { return }
         let all = found
         found = []
         home.scheduler.spawn { [self] in await write(all) }
     }
 
-    private func write(_ found: [(service: ChatService, entries: [JournalEntry])]) async {
+    private func write(_ found: [(service: ChatService, round: JournalRound)]) async {
+        let found = found.filter { !$0.round.isEmpty }
         var signals: [ReplySignal]?
         do throws(RelayError) {
-            signals = try await home.store.journal(found.flatMap(\.entries))
+            signals = try await home.store.journal(found.map(\.round.sheet))
         } catch {
             // The store is away: the next round brings these and what comes until then.
             signals = nil
         }
         let isWritten = signals != nil
-        for (service, entries) in found where !entries.isEmpty {
-            service.scheduler.run { service.journalled(entries, isWritten: isWritten) }
+        for (service, round) in found {
+            service.scheduler.run { round.end(isWritten: isWritten) }
         }
         for signal in signals ?? [] {
             guard let service = services[0].directory[signal.id] else { continue }

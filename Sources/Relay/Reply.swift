@@ -52,8 +52,8 @@ public final class Reply: ReplySource, @unchecked Sendable {
     /// Let go when they are closed.
     private var earlier: EarlierTurns?
     private lazy var pause = Pause(on: service.scheduler)
-    /// An entry of this reply is on its way to the store.
-    var isBeingJournalled = false
+    /// Its place among those that the journal is to look at.
+    var journalPlace: Int?
     var journalRound: CheckedContinuation<Void, Never>?
     /// It is being begun anew: what it has so far is not journalled any more.
     var isBeginningAgain = false
@@ -274,7 +274,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     /// Asks the store once to close the turn with what there is.
     private func close(_ ending: ReplyEnding) async throws(RelayError) {
-        if isBeingJournalled {
+        if content.isBeingJournalled {
             // What is on its way must not come after the end.
             await withCheckedContinuation { journalRound = $0 }
         }
@@ -400,6 +400,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
     func take(_ line: Span<UInt8>, _ fields: OllamaLine) {
         content.append(line, fields)
         guard !fields.isDone else { return }
+        if journalPlace == nil {
+            service.hasGrown(self)
+        }
         let position = content.visible
         if audience.members.count == 1 {
             let only = audience.members[0]
@@ -414,7 +417,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         if !watches.isEmpty {
             poke()
         }
-        if isUrgent, !isBeingJournalled {
+        if isUrgent, !content.isBeingJournalled {
             service.journal?.hurry()
         }
     }
@@ -426,7 +429,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         try await patiently { [self] () async throws(RelayError) in
             // Who stops it while the store is away is not kept waiting, and keeps what there is.
             if case .making(let maker) = phase { try maker.checkCancellation() }
-            if isBeingJournalled {
+            if content.isBeingJournalled {
                 await withCheckedContinuation { journalRound = $0 }
             }
             attempt = try await service.store.restartTurn(turn, id: id)

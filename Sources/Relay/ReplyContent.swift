@@ -14,6 +14,8 @@ struct ReplyContent {
     private(set) var visible: ReplyPosition
     /// Up to where it is in the journal.
     private(set) var journalled: ReplyPosition
+    /// A part of it is on its way to the journal.
+    private(set) var isBeingJournalled = false
 
     init(attempt: Int) {
         self.attempt = attempt
@@ -64,6 +66,15 @@ struct ReplyContent {
     /// What is not in the journal yet.
     var rest: ReplyPage { page(from: journalled, to: end) ?? ReplyPage(start: journalled) }
 
+    /// Writes down what is not in the journal yet; `journalled` or `notJournalled` follows.
+    mutating func journal(as turn: Turn, _ id: ReplyID, on sheet: any JournalSheet) {
+        isBeingJournalled = true
+        sheet.append(
+            turn: turn, id: id, from: journalled, text: text.bytes(from: journalled.text),
+            thinking: thinking.bytes(from: journalled.thinking),
+            toolCalls: toolCalls.bytes(from: journalled.toolCalls))
+    }
+
     private func page(from start: ReplyPosition, to end: ReplyPosition) -> ReplyPage? {
         guard start.text >= text.start, start.thinking >= thinking.start, start.toolCalls >= toolCalls.start else {
             return nil
@@ -78,9 +89,15 @@ struct ReplyContent {
 
     /// Notes that all up to a position is in the journal, and lets go of what nobody will ask memory for.
     mutating func journalled(to position: ReplyPosition) {
+        isBeingJournalled = false
         journalled = position
         text.letGo(before: position.text, keeping: Self.kept)
         thinking.letGo(before: position.thinking, keeping: Self.kept)
         toolCalls.letGo(before: position.toolCalls, keeping: Self.kept)
+    }
+
+    /// Notes that what was on its way did not reach the journal, as far as anybody knows.
+    mutating func notJournalled() {
+        isBeingJournalled = false
     }
 }

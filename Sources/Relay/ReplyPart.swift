@@ -38,6 +38,12 @@ struct ReplyPart {
         }
     }
 
+    /// What stands from a position on, which must not be before `start`.
+    @_lifetime(borrow self)
+    func bytes(from position: Int) -> Span<UInt8> {
+        bytes.bytes.extracting((position - start)..<(count - start))
+    }
+
     /// Lets go of what stands before `end` but for the last `kept` bytes of it, once that is worth it.
     mutating func letGo(before end: Int, keeping kept: Int) {
         guard end - start > 2 * kept else { return }

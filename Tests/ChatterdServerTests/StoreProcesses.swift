@@ -123,6 +123,32 @@ struct OpenedTurn: Sendable {
     }
 }
 
+/// What a reply has grown by.
+struct JournalEntry {
+    let turn: Turn
+    let id: ReplyID
+    let page: ReplyPage
+}
+
+extension PostgresConversationStore {
+    /// Journals entries on a sheet of their own.
+    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
+        let sheet = makeJournalSheet()
+        for entry in entries {
+            sheet.append(entry)
+        }
+        return try await journal([sheet])
+    }
+}
+
+extension JournalSheet {
+    func append(_ entry: JournalEntry) {
+        append(
+            turn: entry.turn, id: entry.id, from: entry.page.start, text: entry.page.text.span,
+            thinking: entry.page.thinking.span, toolCalls: entry.page.toolCalls.span)
+    }
+}
+
 extension TurnHistory {
     /// Role and text of the messages.
     var said: [String] {

@@ -44,16 +44,43 @@ import Testing
     }
 
     @Test func arraysArriveWithAllTheirElements() async throws {
+        var numbers = ParameterArray()
+        for number: Int64 in [1, -2] {
+            numbers.append(number)
+        }
+        var more = ParameterArray()
+        more.append(.max)
+        let parts = [numbers, ParameterArray(), more]
         try await withPool(anyDatabase()) { pool in
             let row = try await pool.run(
                 Query(
-                    Self.arrays, .int8Array([1, -2]), .textArray(["a", "", "b c"]), .uuidArray([(0, 1)]),
+                    Self.arrays, .array(of: .int8, parts), .textArray(["a", "", "b c"]), .uuidArray([(0, 1)]),
                     .utf8Array([[0x78], []])))
             let fields = (0..<4).map { row.string(0, $0) }
-            #expect(fields == ["{1,-2}", "{a,\"\",\"b c\"}", "{00000000-0000-0000-0000-000000000001}", "{x,\"\"}"])
+            #expect(
+                fields == [
+                    "{1,-2,9223372036854775807}", "{a,\"\",\"b c\"}", "{00000000-0000-0000-0000-000000000001}",
+                    "{x,\"\"}",
+                ])
             let empty = try await pool.run(
-                Query(Self.arrays, .int8Array([]), .textArray([]), .uuidArray([]), .utf8Array([])))
+                Query(Self.arrays, .array(of: .int8, []), .textArray([]), .uuidArray([]), .utf8Array([])))
             #expect((0..<4).allSatisfy { empty.string(0, $0) == "{}" })
+        }
+    }
+
+    @Test func anArrayThatIsUsedAgainHoldsOnlyWhatIsNew() async throws {
+        var texts = ParameterArray()
+        for _ in 0..<100 {
+            texts.append(String(repeating: "x", count: 10_000))
+        }
+        texts.removeAll()
+        #expect(texts.isEmpty)
+        texts.append("y")
+        let parts = [texts]
+        try await withPool(anyDatabase()) { pool in
+            let row = try await pool.run(
+                Query(Self.arrays, .null, .array(of: .text, parts), .null, .null))
+            #expect(row.string(0, 1) == "{y}")
         }
     }
 

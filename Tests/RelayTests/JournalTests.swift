@@ -44,6 +44,26 @@ struct JournalTests {
         }
     }
 
+    @Test func onlyWhatHasGrownAndGoesOnIsJournalled() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let posts = (0..<5).map { relay.post("Hi", appID: "a\($0)") }
+        let answers = relay.model.generations
+        for answer in answers.dropLast() {
+            answer.say("text")
+        }
+        for index in [0, 3] {
+            answers[index].finish()
+        }
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.journalSizes == [8])
+        #expect(relay.journalled(posts[1]) == "text" && relay.journalled(posts[2]) == "text")
+        answers[2].say("s")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.journalSizes == [8, 1])
+        #expect(relay.journalled(posts[2]) == "texts")
+    }
+
     @Test func withoutRepliesNothingIsAsked() throws {
         let relay = TestRelay()
         relay.startJournal()

@@ -97,7 +97,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return adopted
     }
 
-    func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
+    func makeJournalSheet() -> any JournalSheet { MemorySheet() }
+
+    func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal] {
+        // Read before anything is awaited, as if it were sent: what becomes of the sheets then must not matter.
+        let entries = sheets.compactMap { $0 as? MemorySheet }.flatMap(\.entries)
         let isLost = try await begin(.journal)
         journalSizes.append(entries.reduce(0) { $0 + $1.page.end.total - $1.page.start.total })
         var signals = database.signals[process] ?? []
@@ -242,4 +246,22 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     private static let absence = RelayError(.storeUnavailable, "away", detail: "connection refused")
     private static let refusal = RelayError(.replyNotStored, "refused", detail: "a trigger says no")
+}
+
+/// What replies have grown by.
+final class MemorySheet: JournalSheet, @unchecked Sendable {
+    private(set) var entries: [(id: ReplyID, page: ReplyPage)] = []
+
+    func append(
+        turn: Turn, id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
+        toolCalls: Span<UInt8>
+    ) {
+        func array(_ bytes: Span<UInt8>) -> [UInt8] { bytes.withUnsafeBufferPointer { Array($0) } }
+        entries.append(
+            (id, ReplyPage(start: start, text: array(text), thinking: array(thinking), toolCalls: array(toolCalls))))
+    }
+
+    func removeAll() {
+        entries = []
+    }
 }

@@ -1,20 +1,3 @@
-/// What a reply has grown by since it was journalled last.
-public struct JournalEntry: Sendable {
-    /// The turn of the reply.
-    public var turn: Turn
-    /// The name of the reply.
-    public var id: ReplyID
-    /// What it has grown by.
-    public var page: ReplyPage
-
-    /// Makes an entry.
-    public init(turn: Turn, id: ReplyID, page: ReplyPage) {
-        self.turn = turn
-        self.id = id
-        self.page = page
-    }
-}
-
 /// What other processes tell the one that makes a reply.
 public struct ReplySignal: Sendable, Hashable {
     /// The reply.

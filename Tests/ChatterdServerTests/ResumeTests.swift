@@ -67,8 +67,7 @@ import Testing
     @Test func aReaderWhoComesBackKeepsTheReplyGoing() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
-        try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms", .disconnectGrace: "60s"]) {
-            stage in
+        try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms"]) { stage in
             let (client, location) = try stage.begin("app", "x", adding: ",\"on_disconnect\":\"cancel\"")
             let id = try client.nextDataEvent().id
             let reader = try stage.follow(location, after: id)
@@ -85,8 +84,7 @@ import Testing
     ])
     func aClientMaySayThatNobodyWillComeBack(member: String, field: String) async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
-        try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "60s", .keepAlive: "100ms"]) {
-            stage in
+        try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms"]) { stage in
             let client = try RawClient(port: stage.port)
             let fields = field.isEmpty ? [] : [("On-Disconnect", field)]
             client.post("/llmchat", json: String(chatBody("app", "x").dropLast() + member + "}"), fields: fields)

@@ -100,6 +100,7 @@ class Relayed(unittest.TestCase):
 
     def eventually(self, condition):
         deadline = time.monotonic() + PATIENCE
-        while not condition():
+        while not (found := condition()):
             self.assertLess(time.monotonic(), deadline, "it never came to that")
             time.sleep(0.02)
+        return found

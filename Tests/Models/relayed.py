@@ -1,15 +1,57 @@
 """What the tests of real model servers share: a chatterd in front of one, and short words for what clients do."""
 
+import contextlib
 import json
+import select
+import socket
+import socketserver
+import threading
 import time
 import unittest
+import urllib.parse
 
 from client import call, events, prompt, stream
 from model_server import MODEL, Answer
 from server import PATIENCE, Server, make_directory
 
 
+class Passage(socketserver.BaseRequestHandler):
+    """One connection to a model server."""
+
+    def handle(self):
+        gate, said, is_held = self.server, b"", False
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", gate.port)) as server:
+            others = {self.request: server, server: self.request}
+            while True:
+                for one in select.select(list(others), [], [])[0]:
+                    if not (data := one.recv(65536)):
+                        return
+                    if is_held and one is server:
+                        continue
+                    others[one].sendall(data)
+                    said += data if one is server else b""
+                    if gate.is_armed and Gate.WORD in said:
+                        gate.is_armed, is_held = False, True
+
+
+class Gate(socketserver.ThreadingTCPServer):
+    """The way to a model server. When it is armed, the next answer that counts comes to 20, and no further: trouble is in time."""
+
+    daemon_threads, block_on_close, request_queue_size = True, False, 64
+    WORD = b'" 20,"'
+
+    def __init__(self, tests, url):
+        super().__init__(("127.0.0.1", 0), Passage)
+        self.port, self.is_armed = urllib.parse.urlsplit(url).port, False
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        tests.addClassCleanup(self.server_close)
+        tests.addClassCleanup(self.shutdown)
+
+
 class Relayed(unittest.TestCase):
+    gate = None
+
     @classmethod
     def serve(cls, *upstreams, **variables):
         """Starts chatterd with these upstreams."""
@@ -77,9 +119,11 @@ class Relayed(unittest.TestCase):
 
     def cut_off(self, body, trouble):
         """The answer to a prompt that counts, in the middle of which trouble comes to its model server."""
+        if self.gate is not None:
+            self.gate.is_armed = True
         with stream(self.url, body) as lines:
             read = b""
-            while b'" 20,"' not in read:
+            while Gate.WORD not in read:
                 self.assertTrue(line := lines.readline(), "it ended early")
                 read += line
             trouble()

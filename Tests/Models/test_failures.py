@@ -10,7 +10,7 @@ import unittest
 from answers import says
 from client import post
 from model_server import ModelServer, known
-from relayed import Relayed
+from relayed import Gate, Relayed
 
 COUNT = known("count")
 
@@ -21,13 +21,13 @@ class AModelServerInTrouble(Relayed):
     @classmethod
     def setUpClass(cls):
         cls.slow, cls.quick = ModelServer(cls, "--slow"), ModelServer(cls)
-        cls.narrow = ModelServer(cls, "--context", str(cls.ROOM))
-        upstreams = [cls.upstream("alone", cls.slow.url, "alone"), cls.upstream("narrow", cls.narrow.url, "narrow")]
+        cls.narrow, cls.gate = ModelServer(cls, "--context", str(cls.ROOM)), Gate(cls, cls.slow.url)
+        upstreams = [cls.upstream("alone", cls.gate.url, "alone"), cls.upstream("narrow", cls.narrow.url, "narrow")]
         # The same two servers, for each way to go on.
         for way in ("prefill", "continue_final_message", "none"):
-            upstreams.append(cls.upstream(f"{way}-1", cls.slow.url, way, priority=2))
+            upstreams.append(cls.upstream(f"{way}-1", cls.gate.url, way, priority=2))
             upstreams.append(cls.upstream(f"{way}-2", cls.quick.url, way, priority=1, continuation=way))
-        upstreams.append(cls.upstream("stall-1", cls.slow.url, "stall", priority=2, silence_timeout=10))
+        upstreams.append(cls.upstream("stall-1", cls.gate.url, "stall", priority=2, silence_timeout=10))
         upstreams.append(cls.upstream("stall-2", cls.quick.url, "stall", priority=1, continuation="prefill"))
         cls.serve(*upstreams, CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="1")
 

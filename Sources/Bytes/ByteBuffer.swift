@@ -41,7 +41,8 @@ public struct ByteBuffer: Sendable {
     /// Lets go of the room that is not used.
     public mutating func trim() {
         guard storage.capacity > storage.count else { return }
-        storage = Array(storage[start...])
+        // Through a pointer: an array made of a whole slice would share its storage, room and all.
+        storage = bytes.withUnsafeBufferPointer { Array($0) }
         start = 0
     }
 

@@ -33,8 +33,6 @@ public final class Reply: ReplySource, @unchecked Sendable {
     var content: ReplyContent
     /// Kept until the end is stored, for its account.
     private var maker: ReplyMaker?
-    /// Whoever waits for the end of `run`.
-    private var runner: CheckedContinuation<Void, Never>?
 
     /// The readers that keep up.
     private var audience = ReplyAudience()
@@ -224,13 +222,6 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Drives the reply from its place in the conversation to its end; returns when nothing is left to do.
-    public func run() async {
-        await begin()
-        guard maker != nil else { return }
-        await withCheckedContinuation { runner = $0 }
-    }
-
     /// Drives the reply until a model server is at work, or there is nothing left to do. From there it goes on by itself: a task
     /// that waited for the answer would hold several times what else the reply takes.
     public func begin() async {
@@ -262,7 +253,6 @@ public final class Reply: ReplySource, @unchecked Sendable {
         graceAlarm?.cancel()
         maker = nil
         service.finished(self)
-        runner.take()?.resume()
     }
 
     private func waitForEarlierTurns() async throws(RelayError) -> TurnHistory {

@@ -99,9 +99,7 @@ final class TestRelay {
                 post.id = reply.id
                 post.subscription = reply.subscribe(post.reader)
                 post.reply = reply
-                await reply.run()
-                post.reply = nil
-                post.isOver = true
+                await reply.begin()
             } catch {
                 post.refusal = error
             }
@@ -176,7 +174,7 @@ final class TestRelay {
         Task(executorPreference: shard) { [service] in
             do throws(RelayError) {
                 try await service.replaceConversation(request)
-                post.isOver = true
+                post.isReplaced = true
             } catch {
                 post.refusal = error
             }
@@ -220,11 +218,14 @@ private final class Subscriptions: @unchecked Sendable {
 final class Post: @unchecked Sendable {
     let reader = RecordingReader()
     fileprivate(set) var id: ReplyID?
-    fileprivate(set) var reply: Reply?
+    /// While it is made.
+    fileprivate(set) weak var reply: Reply?
     fileprivate(set) var subscription: ReplySubscription?
     fileprivate(set) var refusal: RelayError?
-    /// Whether nothing is left to do.
-    fileprivate(set) var isOver = false
+    fileprivate var isReplaced = false
+
+    /// Whether nothing is left to do, and nobody holds the reply any more.
+    var isOver: Bool { isReplaced || id != nil && reply == nil }
 
     /// The code of the error that the reader was told, once.
     var code: RelayError.Code? { reader.ends.count == 1 ? reader.ends[0]?.code : nil }

@@ -2,7 +2,7 @@
 """Measures chatterd beside nginx, which passes the same bytes through and stores nothing. See docs/benchmarks.md.
 
 Started by script/bench, which builds what it needs."""
-import argparse, contextlib, ctypes, hashlib, http.client, json, os, pwd, re, resource, shutil, signal, socket, statistics
+import argparse, contextlib, ctypes, hashlib, http.client, json, math, os, pwd, re, resource, shutil, signal, socket, statistics
 import subprocess, sys, tempfile, time
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 import readers  # noqa: E402
 
 SERVERS = ("chatterd", "nginx")
+OURS = ("chatterd", "before")  # "before" is another build of chatterd, see --before
 IDLE = 2000
 
 
@@ -149,10 +150,14 @@ class Postgres:
             if subprocess.run([f"{self.bin}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode == 0:
                 break
             time.sleep(0.05)
-        self.query("CREATE DATABASE bench", "postgres")
-        self.url = f"postgresql://bench@127.0.0.1:{self.port}/bench"
+        # A database for each build: their migrations may differ.
+        for database in OURS:
+            self.query(f"CREATE DATABASE {database}", "postgres")
 
-    def query(self, text, database="bench"):
+    def url(self, database):
+        return f"postgresql://bench@127.0.0.1:{self.port}/{database}"
+
+    def query(self, text, database="chatterd"):
         command = [f"{self.bin}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bench", database]
         environment = dict(os.environ, PGCLIENTENCODING="UTF8")
         return subprocess.run(command, input=text, text=True, encoding="utf-8", check=True, stdout=subprocess.PIPE, env=environment).stdout.strip()
@@ -181,6 +186,7 @@ class Bench:
     def __init__(self, options, scratch, stack):
         self.options, self.scratch, self.stack, self.runs = options, scratch, stack, 0
         self.postgres = Postgres(scratch)
+        self.migrated = set()
         stack.callback(stop, self.postgres.process, signal.SIGINT)
         upstream = start([f"{options.programs}/upstream"], stdout=subprocess.PIPE, text=True)
         stack.callback(stop, upstream)
@@ -190,10 +196,10 @@ class Bench:
     def server(self, name, settings={}):
         port, log = free_port(), f"{self.scratch}/{name}.log"
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("CHATTERD_", "PG", "DATABASE_URL", "OLLAMA_URL"))}
-        if name == "chatterd":
-            command = [self.options.chatterd, "serve"]
+        if name in OURS:
+            command = [getattr(self.options, name), "serve"]
             environment.update(
-                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url, OLLAMA_URL=f"http://127.0.0.1:{self.upstream}", **settings)
+                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url(name), OLLAMA_URL=f"http://127.0.0.1:{self.upstream}", **settings)
         else:
             home = tempfile.mkdtemp(dir=self.scratch)
             files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -213,7 +219,7 @@ class Bench:
 
     def load(self, server, work, name, prefix, arguments, expected_messages=1):
         """What `load` measured, with the CPU time of the server and of PostgreSQL."""
-        path = "/llmchat" if name == "chatterd" else "/api/chat"
+        path = "/llmchat" if name in OURS else "/api/chat"
         command = [f"{self.options.programs}/load", "-p", str(server.port), "-u", path, "-m", work.model, "-a", prefix,
                    "-e", str(expected_messages), *arguments]
         use = lambda: (cpu(server.pid), cpu(self.postgres.process.pid))  # noqa: E731
@@ -236,14 +242,14 @@ class Bench:
             result["kib"] = counted["memory"] / int(arguments[arguments.index("-c") + 1])
         return result
 
-    def stored(self, prefix, model, requests):
+    def stored(self, prefix, model, requests, name="chatterd"):
         """Whether there is exactly one whole reply for each request; an answer may end a moment before its row is written."""
         tokens = int(re.match(r"t(\d+)", model)[1])
         text = hashlib.md5("".join(map(token, range(tokens))).encode()).hexdigest()
         for _ in range(40):
             rows = self.postgres.query(
                 f"SELECT count(*) FILTER (WHERE md5(message) = '{text}' AND state = 'complete'), count(*) FROM chatts"
-                f" WHERE name = 'assistant' AND state IS NOT NULL AND appid LIKE '{prefix}%'")
+                f" WHERE name = 'assistant' AND state IS NOT NULL AND appid LIKE '{prefix}%'", name)
             if rows == f"{requests}|{requests}":
                 return "all"
             time.sleep(0.25)
@@ -253,10 +259,11 @@ class Bench:
         """The results of one work on one server, as (title, result)."""
         self.runs += 1
         prefix = f"run{self.runs}-"
-        if name == "chatterd" and self.runs > 1:
-            self.postgres.query("TRUNCATE chatts; CHECKPOINT")
+        if name in OURS and name in self.migrated:
+            self.postgres.query("TRUNCATE chatts; CHECKPOINT", name)
+        self.migrated.add(name)
         if work.name == "history":
-            yield from self.history(prefix)
+            yield from self.history(prefix, name)
             return
         with self.server(name) as server:
             # Memory that many at once have left behind would hide what one more takes.
@@ -266,7 +273,7 @@ class Bench:
                 yield work.title, self.idle(server, name)
                 return
             result = self.load(server, work, name, prefix, work.load)
-            result["stored"] = self.stored(prefix, work.model, result["requests"]) if name == "chatterd" else "–"
+            result["stored"] = self.stored(prefix, work.model, result["requests"], name) if name in OURS else "–"
             yield work.title, result
 
     def post(self, connection, path, body):
@@ -280,27 +287,27 @@ class Bench:
         for i in range(IDLE):
             connections.append(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30))
             question = {"appID": f"idle-{i}", "model": "t1r0b1", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
-            errors += not self.post(connections[-1], "/llmchat" if name == "chatterd" else "/api/chat", question)
+            errors += not self.post(connections[-1], "/llmchat" if name in OURS else "/api/chat", question)
         kib = (memory(server.pid) - before) / len(connections)
         for connection in connections:
             connection.close()
         return {"kib": kib, "errors": errors, "first_error": "not 200" if errors else "", "stored": "–"}
 
-    def history(self, prefix):
+    def history(self, prefix, name):
         count = 15 if self.options.quick else 40
         work = works(False)[-1]
         messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "the quick brown fox " * 10} for i in range(1000)]
-        with self.server("chatterd") as server:
+        with self.server(name) as server:
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
             for i in range(count):
                 if not self.post(connection, "/llmprep", {"appID": f"{prefix}{i}", "model": "t1r0b1", "messages": messages}):
                     sys.exit("/llmprep failed")
             connection.close()
-        with self.server("chatterd") as server:
-            self.load(server, Work("", "", "request"), "chatterd", f"warm{self.runs}-", ["-c", "4", "-n", "60"])
+        with self.server(name) as server:
+            self.load(server, Work("", "", "request"), name, f"warm{self.runs}-", ["-c", "4", "-n", "60"])
             for turn, title in enumerate(w.title for w in works(self.options.quick) if w.name == "history"):
-                result = self.load(server, work, "chatterd", prefix, ["-c", "1", "-n", str(count)], 1001 + 2 * turn)
-                result["stored"] = self.stored(prefix, work.model, count * (turn + 1))
+                result = self.load(server, work, name, prefix, ["-c", "1", "-n", str(count)], 1001 + 2 * turn)
+                result["stored"] = self.stored(prefix, work.model, count * (turn + 1), name)
                 yield title, result
 
 
@@ -329,9 +336,37 @@ def table(works, results):
             slow = [row for row in rows if work.name.startswith("slow")]  # in the others it is only how long a queue was
             lines.append([
                 f"{work.title}; a {work.unit}", name, cell(rows, "cpu_us"), ratio,
-                cell(rows, "postgres_us") if name == "chatterd" else "–", cell(rows, "kib"), cell(slow, "delay_p50_us", 1000),
+                cell(rows, "postgres_us") if name in OURS else "–", cell(rows, "kib"), cell(slow, "delay_p50_us", 1000),
                 cell(slow, "delay_p99_us", 1000), str(sum(row["errors"] for row in rows)), " ".join(sorted(stored))])
     return markdown(lines)
+
+
+def interval(values):
+    """The least and the greatest value between which the median lies with 95 % confidence: order statistics, no assumption about noise."""
+    values, n = sorted(values), len(values)
+    below, k = 0.0, 0
+    while k < n // 2 and (below := below + math.comb(n, k) / 2**n) <= 0.025:
+        k += 1
+    k = max(k - 1, 0)
+    return values[k], values[n - 1 - k]
+
+
+def comparison(works, results, limit=1.03):
+    """The table of chatterd against the build before, pair by pair, and the rows that are worse for certain."""
+    lines, worse = [["work", "figure", "before", "now", "ratio, median", "95 % interval"], ["---"] * 6], []
+    for title in dict.fromkeys(title for title, name in results if name == "before"):
+        now, before = results[title, "chatterd"], results[title, "before"]
+        for key, figure in (("cpu_us", "CPU µs"), ("postgres_us", "PostgreSQL µs"), ("kib", "KiB each")):
+            pairs = [(a[key], b[key]) for a, b in zip(now, before) if key in a and b.get(key, 0) > 0]
+            if not pairs:
+                continue
+            ratios = [a / b for a, b in pairs]
+            low, high = interval(ratios)
+            if low > limit:
+                worse.append(f"{title}: {figure}")
+            medians = [statistics.median(values) for values in zip(*pairs)]
+            lines.append([title, figure, f"{medians[1]:.3g}", f"{medians[0]:.3g}", f"{statistics.median(ratios):.3f}", f"{low:.3f}–{high:.3f}"])
+    return markdown(lines), worse
 
 
 def markdown(lines):
@@ -347,6 +382,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", metavar="NAME[,NAME]")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--before", metavar="PROGRAM", help="another build of chatterd, measured in nginx's place")
     for program in ("chatterd", "nginx", "programs"):
         parser.add_argument(f"--{program}", required=True)
     options = parser.parse_args()
@@ -354,7 +390,10 @@ def main():
     if unknown := set(names) - {work.name for work in chosen}:
         parser.error(f"no such work: {', '.join(unknown)} (there are {', '.join(dict.fromkeys(w.name for w in chosen))})")
     chosen = [work for work in chosen if not names or work.name in names]
-    rounds = options.rounds or (1 if options.quick else 2)
+    rounds = options.rounds or (7 if options.before else 1 if options.quick else 2)
+    if options.before:
+        for work in chosen:
+            work.servers = ("before", "chatterd")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
@@ -368,8 +407,9 @@ def main():
             bench = Bench(options, scratch, stack)
             for round_ in range(rounds):
                 for work in {work.name: work for work in chosen}.values():
-                    for name in work.servers:
-                        for title, result in readers.run(bench, options.quick) if work.name == "readers" else bench.run(work, name):
+                    # Every other round in reverse, so that neither build is always the second.
+                    for name in work.servers if round_ % 2 == 0 else work.servers[::-1]:
+                        for title, result in readers.run(bench, options.quick, name) if work.name == "readers" else bench.run(work, name):
                             results.setdefault((title, name), []).append(result)
                             figure = f"{result['cpu_us']:.2f} µs a {work.unit}" if "cpu_us" in result else f"{result['kib']:.1f} KiB a {work.unit}"
                             trouble = f", {result['errors']} ERRORS: {result['first_error']}" if result["errors"] else ""
@@ -379,9 +419,15 @@ def main():
     if results:
         print(f"\n{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
               f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name != 'readers'], results)}")
-        print(markdown(readers.table({title: rows for (title, _), rows in results.items() if "unlike" in rows[0]})))
+        print(markdown(readers.table({title: rows for (title, name), rows in results.items() if "unlike" in rows[0] and name == "chatterd"})))
+    worse = []
+    if options.before and results:
+        text, worse = comparison(chosen, results)
+        print(f"{text}\n")
+        for row in worse:
+            print(f"WORSE by more than 3 %: {row}")
     wrong = any(row["errors"] or row["stored"].startswith("NOT") for rows in results.values() for row in rows)
-    sys.exit(1 if wrong or not results else 0)
+    sys.exit(1 if wrong or worse or not results else 0)
 
 
 main()

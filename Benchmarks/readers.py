@@ -10,16 +10,16 @@ MANNERS = (
 )
 
 
-def run(bench, quick):
-    """The result of each manner, as (title, result)."""
+def run(bench, quick, name):
+    """The result of each manner on one build of chatterd, as (title, result)."""
     bench.runs += 1
     seconds, come, deaf = (9, 2, 3) if quick else (25, 3, 6)
     for number, (title, slow, kept) in enumerate(MANNERS):
-        with bench.server("chatterd", {"CHATTERD_UNSENT_LIMIT": kept} if kept else {}) as server:
-            yield title, reply(bench, server, f"readers{bench.runs}-{number}", slow, seconds, come, deaf)
+        with bench.server(name, {"CHATTERD_UNSENT_LIMIT": kept} if kept else {}) as server:
+            yield title, reply(bench, server, name, f"readers{bench.runs}-{number}", slow, seconds, come, deaf)
 
 
-def reply(bench, server, app, slow, seconds, come, deaf):
+def reply(bench, server, name, app, slow, seconds, come, deaf):
     ask = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     question = {"appID": app, "model": f"t{seconds * 10}r10b1s3000", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
     memory = {"before": bench.memory(server.pid)}
@@ -43,7 +43,7 @@ def reply(bench, server, app, slow, seconds, come, deaf):
     if result["unlike"]:
         result["errors"] += result["unlike"]
         result["first_error"] = result["first_error"] or f"{result['unlike']} have another text"
-    stored = bench.postgres.query(f"SELECT message FROM chatts WHERE appid = '{app}' AND name = 'assistant' AND state = 'complete'")
+    stored = bench.postgres.query(f"SELECT message FROM chatts WHERE appid = '{app}' AND name = 'assistant' AND state = 'complete'", name)
     # query() takes the blank at its front away.
     result["stored"] = "all" if checksum(f" {stored}") == result["text"] else "NOT ALL"
     return result

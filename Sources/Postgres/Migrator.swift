@@ -18,8 +18,9 @@ public struct Migration: Sendable {
 
 /// Brings a database to the schema that the program knows.
 ///
-/// Each migration runs in a transaction of its own and is recorded in `chatterd_migrations` with its SHA-256. A lock of the
-/// database lets one migrator work at a time: any number of processes may start at once.
+/// Each migration runs in a transaction of its own and is recorded in `chatterd_migrations` with its SHA-256. Each of these
+/// transactions begins with an advisory lock of the database: any number of processes may start at once. Nothing belongs to the
+/// session, so a migrator works through a pooler that shares sessions by the transaction.
 public struct Migrator: Sendable {
     /// The key of the advisory lock: "chatterd" in ASCII.
     private static let lockKey: Int64 = 0x6368_6174_7465_7264
@@ -80,27 +81,68 @@ public struct Migrator: Sendable {
         }
     }
 
-    private func migrate(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) -> [String] {
-        let milliseconds = max(1, patience.nanoseconds / 1_000_000)
-        _ = try connection.query("SELECT set_config('lock_timeout', $1, false)", (.text, .text(String(milliseconds))))
-        do {
-            _ = try connection.query("SELECT pg_advisory_lock($1)", (.int8, .int8(Self.lockKey)))
-        } catch  where error.sqlState == "55P03" {
-            throw PostgresError(
-                .timedOut, "another process has been migrating this database for more than \(patience)",
-                sqlState: error.sqlState, isSafeToRetry: true)
-        }
-        // The lock goes with the connection, which ends when this function does.
-        try connection.execute("RESET lock_timeout; SET statement_timeout = 0")
-        let applied = try appliedMigrations(connection)
-        try check(applied, connection)
+    /// Applies what the database lacks; leaves no lock and no setting on the session, which may be a pooler's.
+    func migrate(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) -> [String] {
         var names: [String] = []
-        for migration in migrations where applied[migration.name] == nil {
-            try apply(migration, connection)
+        while let migration = try applyNext(connection, patience: patience) {
             log("applied migration \(migration.name)")
             names.append(migration.name)
         }
         return names
+    }
+
+    /// Applies the first migration that the database lacks and returns it, or `nil` if it lacks none.
+    ///
+    /// One transaction, which begins with the lock: what another migrator has applied meanwhile is seen.
+    private func applyNext(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) -> Migration? {
+        try connection.execute("BEGIN")
+        do throws(PostgresError) {
+            try lock(connection, patience: patience)
+            let applied = try appliedMigrations(connection)
+            try check(applied, connection)
+            let next = migrations.first { applied[$0.name] == nil }
+            if let next {
+                try apply(next, connection)
+            }
+            try connection.execute("COMMIT")
+            return next
+        } catch {
+            // The first failure is the one to report; a session that is lost has no transaction either.
+            try? connection.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// Takes the migrators' lock until the end of the transaction.
+    private func lock(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) {
+        let milliseconds = max(1, patience.nanoseconds / 1_000_000)
+        _ = try connection.query(
+            "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)",
+            (.text, .text(String(milliseconds))))
+        do {
+            _ = try connection.query("SELECT pg_advisory_xact_lock($1)", (.int8, .int8(Self.lockKey)))
+        } catch  where error.sqlState == "55P03" {
+            try connection.execute("ROLLBACK")
+            let holder = try holderOfLock(connection) ?? "a session that is gone by now"
+            throw PostgresError(
+                .timedOut,
+                "the lock for migrations of this database was not free within \(patience): it was held by \(holder)",
+                sqlState: error.sqlState, isSafeToRetry: true)
+        }
+        try connection.execute("SET LOCAL lock_timeout TO DEFAULT")
+    }
+
+    /// The session that holds the migrators' lock, for people; `nil` if none does.
+    private func holderOfLock(_ connection: BlockingConnection) throws(PostgresError) -> String? {
+        let rows = try connection.query(
+            """
+            SELECT format('backend %s (%s)', a.pid, concat_ws(', ', nullif(a.application_name, ''), a.client_addr, a.state))
+            FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND (l.classid::int8 << 32) | l.objid::int8 = $1
+            """, (.int8, .int8(Self.lockKey)))
+        return rows.rowCount > 0 ? rows.string(0, 0) : nil
     }
 
     /// The checksums of what was applied, by name; makes the table at the first start.
@@ -159,7 +201,6 @@ public struct Migrator: Sendable {
     private func apply(_ migration: Migration, _ connection: BlockingConnection) throws(PostgresError) {
         let checksum = try checksum(of: migration, connection)
         do throws(PostgresError) {
-            try connection.execute("BEGIN")
             try connection.execute(migration.sql)
             guard connection.isInTransaction else {
                 throw PostgresError(.other, "it ends its own transaction: leave out BEGIN, COMMIT and ROLLBACK")
@@ -167,9 +208,7 @@ public struct Migrator: Sendable {
             _ = try connection.query(
                 "INSERT INTO chatterd_migrations (name, checksum) VALUES ($1, $2)",
                 (.text, .text(migration.name)), (.text, .text(checksum)))
-            try connection.execute("COMMIT")
         } catch {
-            // The connection ends with the failure, and with it the transaction.
             throw PostgresError(
                 error.code, "migration \(migration.name): \(error.message)", sqlState: error.sqlState,
                 constraint: error.constraint)

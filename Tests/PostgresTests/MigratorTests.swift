@@ -1,6 +1,7 @@
-import Postgres
 import TestSupport
 import Testing
+
+@testable import Postgres
 
 @Suite struct MigratorTests {
     private static let notes = Migration(
@@ -139,6 +140,34 @@ import Testing
         let target = database + " connect_timeout=600"
         let error = try await failure(target, [Self.notes], patience: .milliseconds(300))
         #expect(error.code == .timedOut)
+        // The message names who is in the way: it need not be a migrator.
+        #expect(error.message.contains("it was held by backend "))
+        #expect(error.message.contains("active)"))
         try await blocking { try cluster.terminateBackends(of: database) }
+    }
+
+    @Test func migratorLeavesNothingOnItsSession() async throws {
+        let target = try ConnectionTarget(try freshDatabase())
+        let migrator = Migrator([Self.notes, Self.more], target: target)
+        try await blocking {
+            let connection = try BlockingConnection(target)
+            let session = """
+                SELECT current_setting('lock_timeout'), current_setting('statement_timeout'),
+                    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
+                """
+            func state() throws -> [String?] {
+                let row = try connection.query(session)
+                return (0..<3).map { row.string(0, $0) }
+            }
+            let before = try state()
+            #expect(before[2] == "0")
+            #expect(try migrator.migrate(connection, patience: .seconds(600)).count == 2)
+            #expect(try state() == before)
+            // A run that fails leaves nothing either, and the session can be used.
+            #expect(throws: PostgresError.self) {
+                try Migrator([Self.notes], target: target).migrate(connection, patience: .seconds(600))
+            }
+            #expect(try state() == before)
+        }
     }
 }

@@ -6,7 +6,7 @@ final class Batch: @unchecked Sendable {
     private(set) var results: [QueryResult] = []
     /// The first failure; the server skips what stands behind it.
     var error: PostgresError?
-    /// The statements whose preparation precedes the queries.
+    /// The statements whose preparation precedes the queries, or that set what a pooler's session needs.
     var preparing: [Statement] = []
     /// How many of them have been answered.
     var preparedCount = 0

@@ -45,6 +45,14 @@ final class BlockingConnection: @unchecked Sendable {
         handle.map { PQtransactionStatus($0) != PQTRANS_IDLE } ?? false
     }
 
+    /// Whether the server's session is this connection's own; a pooler such as PgBouncer stands in between otherwise.
+    ///
+    /// A pooler makes up the process number that it sends with the cancellation key: sessions change under its clients.
+    func ownsSession() throws(PostgresError) -> Bool {
+        let row = try query("SELECT pg_backend_pid()")
+        return row.int(0, 0) == handle.map { Int(PQbackendPID($0)) }
+    }
+
     /// Gives the connection away.
     func release() -> OpaquePointer? {
         handle.take()

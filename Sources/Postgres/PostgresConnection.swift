@@ -13,6 +13,8 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private var handle: OpaquePointer?
     private let descriptor: Int32
     private let isEncrypted: Bool
+    /// Statements are prepared once; otherwise a pooler may change the session between batches, and each is parsed where it runs.
+    private let ownsSession: Bool
     private let born: UInt64
     private var registration: Registration?
     /// Batches that were sent; those before `first` are answered.
@@ -34,10 +36,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     /// Takes over a connection that stands.
     ///
     /// - Throws: `connectionFailed`.
-    init(_ connection: BlockingConnection, pool: PostgresPool) throws(PostgresError) {
+    init(_ established: EstablishedConnection, pool: PostgresPool) throws(PostgresError) {
         self.pool = pool
         shard = pool.shard
-        guard let handle = connection.release() else {
+        ownsSession = established.ownsSession
+        guard let handle = established.connection.release() else {
             throw PostgresError(.connectionFailed, "the connection is closed", isSafeToRetry: true)
         }
         self.handle = handle
@@ -85,6 +88,27 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     }
 
     private func write(_ batch: Batch, to handle: OpaquePointer) -> Bool {
+        let isWritten = ownsSession ? writePrepared(batch, to: handle) : writeUnnamed(batch, to: handle)
+        // The Sync is written to the socket at once.
+        return isWritten && PQpipelineSync(handle) == 1
+    }
+
+    /// Writes the queries as unnamed statements, behind the settings that the transaction needs.
+    private func writeUnnamed(_ batch: Batch, to handle: OpaquePointer) -> Bool {
+        let timeout = SessionSettings.statementTimeout(pool.configuration.timeLimit)
+        let settings = Query(SessionSettings.statement, .text(timeout), .boolean(true))
+        batch.preparing.append(settings.statement)
+        return ([settings] + batch.queries).allSatisfy { query in
+            let statement = query.statement
+            return buffer.withEncoded(query.parameters) { values, lengths, formats in
+                PQsendQueryParams(
+                    handle, statement.sql, Int32(query.parameters.count), statement.types, values, lengths, formats,
+                    statement.returnsBinary ? 1 : 0)
+            } == 1
+        }
+    }
+
+    private func writePrepared(_ batch: Batch, to handle: OpaquePointer) -> Bool {
         for query in batch.queries {
             let statement = query.statement
             guard !isPrepared(statement) else { continue }
@@ -104,8 +128,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             }
             guard sent == 1 else { return false }
         }
-        // Writes to the socket too.
-        return PQpipelineSync(handle) == 1
+        return true
     }
 
     private func isPrepared(_ statement: Statement) -> Bool {

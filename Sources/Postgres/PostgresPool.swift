@@ -231,22 +231,19 @@ public final class PostgresPool: @unchecked Sendable {
         waitingCount > 0 || connections.allSatisfy { $0.load > 0 }
     }
 
-    /// Makes a connection and its session; blocks.
-    private static func connect(_ configuration: PostgresConfiguration) throws(PostgresError) -> BlockingConnection {
+    /// Makes a connection and, unless a pooler lends it, its session; blocks.
+    private static func connect(_ configuration: PostgresConfiguration) throws(PostgresError) -> EstablishedConnection {
         let connection = try BlockingConnection(configuration.target)
-        // What the user set in another way stays. The server gives up a little before the client does.
-        let limit = configuration.timeLimit.nanoseconds / 1_000_000 * 9 / 10
-        _ = try connection.query(
-            """
-            SELECT set_config('plan_cache_mode', 'force_generic_plan', false),
-                   CASE current_setting('statement_timeout')
-                       WHEN '0' THEN set_config('statement_timeout', $1, false)
-                   END
-            """, (.text, .text(String(max(limit, 1)))))
-        return connection
+        let ownsSession = try connection.ownsSession()
+        if ownsSession {
+            _ = try connection.query(
+                SessionSettings.statement.sql,
+                (.text, .text(SessionSettings.statementTimeout(configuration.timeLimit))), (.boolean, .boolean(false)))
+        }
+        return EstablishedConnection(connection: connection, ownsSession: ownsSession)
     }
 
-    private func connected(_ outcome: Result<BlockingConnection, PostgresError>) {
+    private func connected(_ outcome: Result<EstablishedConnection, PostgresError>) {
         connecting -= 1
         guard !isShuttingDown || waitingCount > 0 else { return }
         do {

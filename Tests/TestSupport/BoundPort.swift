@@ -8,7 +8,7 @@ public final class BoundPort: Sendable {
     private let held: Monitor<[Int32]> = Monitor([])
 
     /// Binds; listens with room for `backlog` connections unless that is nil.
-    init(backlog: Int32?) throws {
+    public init(backlog: Int32?) throws {
         let (chosen, number) = try Self.bound(to: 0)
         guard let backlog else {
             (descriptor, port) = (chosen, number)

@@ -12,7 +12,7 @@ public enum Received: Equatable, Sendable {
     case nothing
 }
 
-/// A TCP connection read and written by blocking calls.
+/// A TCP connection, or one of a unix socket, read and written by blocking calls.
 public final class TCPConnection: Sendable {
     private let descriptor: Monitor<Int32>
 
@@ -39,6 +39,30 @@ public final class TCPConnection: Sendable {
             let reason = errno
             Glibc.close(fd)
             throw TestFailure("cannot connect to port \(port): \(String(cString: strerror(reason)))")
+        }
+        return TCPConnection(adopting: fd)
+    }
+
+    /// Connects to a unix socket.
+    public static func connect(path: String) throws -> TCPConnection {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        try withUnsafeMutableBytes(of: &address.sun_path) { room in
+            guard bytes.count < room.count else { throw TestFailure("too long for a socket: \(path)") }
+            room.copyBytes(from: bytes)
+        }
+        let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { throw TestFailure("no socket: \(String(cString: strerror(errno)))") }
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else {
+            let reason = errno
+            Glibc.close(fd)
+            throw TestFailure("cannot connect to \(path): \(String(cString: strerror(reason)))")
         }
         return TCPConnection(adopting: fd)
     }

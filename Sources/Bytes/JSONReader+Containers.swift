@@ -35,6 +35,15 @@ extension JSONReader {
         return start..<position
     }
 
+    /// Passes a value of any type, and returns where it stands if it is an array with at least one element.
+    public mutating func arrayOrSkip() throws(JSONError) -> Range<Int>? {
+        let isArray = try kind() == .array
+        let value = try skipValue()
+        guard isArray else { return nil }
+        let inside = (value.lowerBound + 1)..<(value.upperBound - 1)
+        return inside.contains { bytes[$0] > 0x20 } ? value : nil
+    }
+
     private mutating func enter(_ bracket: UInt8) throws(JSONError) {
         guard try peek() == bracket else { throw JSONError(.wrongType, at: position) }
         guard depth < Self.maximumDepth else { throw JSONError(.tooDeep, at: position) }

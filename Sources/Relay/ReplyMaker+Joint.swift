@@ -9,10 +9,7 @@ extension ReplyMaker {
         case .pass:
             pass(line, fields)
         case .replace:
-            let saysSomething =
-                fields.isDone || fields.content?.range.isEmpty == false || fields.thinking?.range.isEmpty == false
-                || fields.toolCalls != nil
-            guard saysSomething || !held.isEmpty else { return }
+            guard fields.isDone || fields.saysSomething || !held.isEmpty else { return }
             held.append(line.withUnsafeBufferPointer { Array($0) })
             wake()
         case .join(var joint):

@@ -157,10 +157,63 @@ import Testing
         #"{"index":0,"function":{"name":"f","arguments":"\"{}\""}}"#, #"{"index":0,"function":{"arguments":"{}"}}"#,
     ])
     func aCallThatIsNotWholeIsMalformed(piece: String) {
-        let stream = Stream.chunk("\"tool_calls\":[\(piece)]") + Stream.chunk("", finish: "\"length\"") + Stream.done
+        let stream = Stream.chunk("\"tool_calls\":[\(piece)]") + Stream.chunk("", finish: "\"stop\"") + Stream.done
         let decoded = [UInt8].decode(stream)
         #expect(decoded.error?.code == .malformed)
         #expect(decoded.lines.isEmpty)
+    }
+
+    /// The pieces of a call that the token limit cut: llama.cpp breaks the arguments off, vLLM closes them or gives `{}`.
+    @Test(arguments: [
+        [#"{"index":1,"id":"b","function":{"name":"f"}}"#],
+        [#"{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}"#],
+        [#"{"index":1,"id":"b","function":{"name":"f","arguments":"{"}}"#],
+        [
+            #"{"index":1,"id":"b","function":{"name":"f","arguments":"{\"a\": \"Os"}}"#,
+            #"{"index":1,"function":{"arguments":"\"}"}}"#,
+        ],
+        [#"{"index":1,"id":"b","function":{"arguments":"[1]"}}"#],
+    ])
+    func theCallThatTheTokenLimitCutIsLeftOut(pieces: [String]) {
+        let whole = #"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#
+        let length = Stream.chunk("", finish: "\"length\"")
+        let cut = pieces.map { Stream.chunk("\"tool_calls\":[\($0)]") }.joined()
+        for ending in [length + Stream.usage + Stream.done, length + Stream.done, length] {
+            let alone = [UInt8].decode(cut + ending)
+            #expect(alone.isComplete && alone.lines.count == 1 && alone.last.contains(#""done_reason":"length""#))
+            let second = [UInt8].decode(Stream.chunk("\"tool_calls\":[\(whole)]") + cut + ending)
+            #expect(second.isComplete && second.lines.count == 2)
+            #expect(
+                second.lines[0].contains(#""tool_calls":[{"id":"a","function":{"index":0,"name":"f","arguments":{}}}]"#)
+            )
+        }
+    }
+
+    @Test func theCutCallIsLeftOutWhereItsLastPieceComesWithTheReason() {
+        let call = #""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]"#
+        for stream in [
+            Stream.chunk(call, finish: "\"length\""), Stream.chunk("", finish: "\"length\"") + Stream.chunk(call),
+        ] {
+            let decoded = [UInt8].decode(stream + Stream.done)
+            #expect(decoded.isComplete && decoded.lines.count == 1)
+        }
+    }
+
+    @Test func aCallBeforeTextThatTheTokenLimitCutsIsWhole() {
+        let decoded = [UInt8].decode(
+            Stream.token("Let ") + Stream.token("me ")
+                + Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]"#)
+                + Stream.token("see") + Stream.chunk("", finish: "\"length\"") + Stream.done)
+        #expect(decoded.isComplete && decoded.text == "Let me see")
+        #expect(decoded.lines.contains { $0.contains(#""tool_calls":[{"id":"a""#) })
+    }
+
+    @Test func interleavedCallsThatBreakOffAreLeftOut() {
+        let decoded = [UInt8].decode(
+            Stream.chunk(
+                #""tool_calls":[{"index":0,"function":{"name":"f","arguments":"{"}},{"index":1,"function":{"name":"g","arguments":"{"}}]"#
+            ) + Stream.chunk("", finish: "\"length\"") + Stream.done)
+        #expect(decoded.isComplete && decoded.lines.count == 1)
     }
 
     @Test func textAndCallsCanCome() {

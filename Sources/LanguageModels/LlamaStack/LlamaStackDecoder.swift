@@ -9,6 +9,10 @@ final class LlamaStackDecoder: AnswerDecoder {
     private var calls = LlamaStackToolCalls()
     /// Pieces of a call have come, and it has not.
     private var hasUnfinishedCall = false
+    /// Why the last call cannot be read.
+    private var brokenCall: ModelError?
+    /// Whether nothing has followed the last call yet.
+    private var isCallOpen = false
     private var hasBegun = false
     private var isDone = false
 
@@ -71,35 +75,51 @@ final class LlamaStackDecoder: AnswerDecoder {
         if let call = event.call {
             try gather(call, of: data)
         }
-        if let text = event.text, !text.range.isEmpty,
-            !lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take)
-        {
-            return false
+        if let text = event.text, !text.range.isEmpty {
+            isCallOpen = false
+            guard lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take) else { return false }
         }
         return event.isComplete ? try end(event, data, take) : true
     }
 
+    /// Gathers a call, or a piece of one. A broken call that comes last fails the answer only at its end: the token limit may
+    /// have cut it.
     private func gather(_ call: LlamaStackEvent.CallState, of data: Span<UInt8>) throws(ModelError) {
-        switch call {
-        case .unfinished:
+        if let brokenCall { throw brokenCall }
+        isCallOpen = true
+        if case .unfinished = call {
             hasUnfinishedCall = true
-        case .whole(let range):
-            hasUnfinishedCall = false
-            do throws(JSONError) {
-                try calls.append(data.extracting(range))
-            } catch {
-                throw .malformed("a tool call of it has no name, or arguments that are no object")
-            }
-            guard calls.size <= limits.answer else { throw .answerTooLarge(limits) }
-        case .failed:
-            throw .malformed("the model server could not read a tool call of it")
+            return
+        }
+        hasUnfinishedCall = false
+        guard case .whole(let range) = call else {
+            brokenCall = .malformed("the model server could not read a tool call of it")
+            return
+        }
+        do throws(JSONError) {
+            try calls.append(data.extracting(range))
+        } catch {
+            brokenCall = .malformed("a tool call of it has no name, or arguments that are no object")
+        }
+        guard calls.size <= limits.answer else { throw .answerTooLarge(limits) }
+    }
+
+    /// Checks the call that came last, or drops it when the token limit has cut the answer there.
+    private func endCalls(isCut: Bool) throws(ModelError) {
+        guard isCut, isCallOpen else {
+            guard !hasUnfinishedCall else { throw .malformed("a tool call of it is not finished") }
+            if let brokenCall { throw brokenCall }
+            return
+        }
+        if !hasUnfinishedCall, brokenCall == nil {
+            calls.removeLast()
         }
     }
 
     private func end(
         _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
     ) throws(ModelError) -> Bool {
-        guard !hasUnfinishedCall else { throw .malformed("a tool call of it is not finished") }
+        try endCalls(isCut: event.isCut)
         if let array = calls.array {
             let none = "".utf8.span
             guard lines.take(text: none, thinking: none, toolCalls: array.span, logprobs: none, take) else {

@@ -4,6 +4,8 @@ import Bytes
 struct LlamaStackToolCalls {
     private var elements = ByteBuffer()
     private var count = 0
+    /// Where the last call begins, with the comma before it.
+    private var last = ByteBuffer().endMark
 
     /// The array; nothing if there are no calls.
     var array: [UInt8]? {
@@ -13,6 +15,13 @@ struct LlamaStackToolCalls {
         buffer.append(elements)
         buffer.append(UInt8(ascii: "]"))
         return buffer.array
+    }
+
+    /// Removes the last call; once for each that is appended.
+    mutating func removeLast() {
+        guard count > 0 else { return }
+        elements.truncate(to: last)
+        count -= 1
     }
 
     /// The size so far, in bytes.
@@ -43,6 +52,7 @@ struct LlamaStackToolCalls {
             }
         }
         guard let name, !name.range.isEmpty else { throw JSONError(.wrongType, at: 0) }
+        let start = elements.endMark
         if count > 0 { elements.append(UInt8(ascii: ",")) }
         elements.append(UInt8(ascii: "{"))
         if let id, !id.range.isEmpty {
@@ -58,10 +68,16 @@ struct LlamaStackToolCalls {
         if let object {
             elements.append(call.extracting(object))
         } else {
-            try append(argumentsIn: call.extracting(text?.range ?? 0..<0))
+            do throws(JSONError) {
+                try append(argumentsIn: call.extracting(text?.range ?? 0..<0))
+            } catch {
+                elements.truncate(to: start)
+                throw error
+            }
         }
         elements.append("}}")
         count += 1
+        last = start
     }
 
     /// Appends the object that a JSON string's inside stands for; an empty one is one without members.

@@ -11,6 +11,8 @@ final class OllamaDecoder: AnswerDecoder {
     private let template = OllamaLineTemplate()
     private var hasBegun = false
     private var isDone = false
+    /// A line with tool calls, kept back until what follows says whether the token limit has cut the last of them.
+    private var heldCalls: ByteBuffer?
 
     init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
         self.model = model
@@ -42,7 +44,7 @@ final class OllamaDecoder: AnswerDecoder {
     /// Hands on one line; whether another one is wanted.
     @inline(__always)
     private func read(line: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
-        if let fields = template.read(line) {
+        if heldCalls == nil, let fields = template.read(line) {
             return take(line, fields)
         }
         return line.isEmpty ? true : try readInFull(line, take)
@@ -75,11 +77,46 @@ final class OllamaDecoder: AnswerDecoder {
             throw ModelError(.failed, error.text(in: line))
         }
         isDone = fields.isDone
-        guard !fields.missing.isEmpty else { return take(line, fields) }
+        guard !fields.missing.isEmpty else { return try handOn(line, fields, take) }
         var completed = ByteBuffer()
         completed.append(completing: fields, in: line, model: model, createdAt: now())
         let bytes = completed.bytes
         // Made from a line that reads, by adding members: it reads.
-        return take(bytes, try Self.fields(of: bytes))
+        return try handOn(bytes, try Self.fields(of: bytes), take)
+    }
+
+    /// Hands on a line, but keeps tool calls back as long as nothing follows them.
+    private func handOn(
+        _ line: Span<UInt8>, _ fields: OllamaLine, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        guard heldCalls != nil || fields.toolCalls != nil else { return take(line, fields) }
+        let isCut =
+            fields.isDone
+            && fields.doneReason.map { String(decodingJSON: line.extracting($0.range)) == "length" } == true
+        if let held = heldCalls, fields.isDone || fields.saysSomething {
+            heldCalls = nil
+            guard try handOn(held.bytes, isCut: isCut && !fields.saysSomething, take) else { return false }
+        }
+        guard fields.toolCalls != nil else { return take(line, fields) }
+        guard fields.isDone else {
+            var held = ByteBuffer(capacity: line.count)
+            held.append(line)
+            heldCalls = held
+            return true
+        }
+        return try handOn(line, isCut: isCut, take)
+    }
+
+    /// Hands on a line with tool calls, without the last one when the token limit has cut that.
+    private func handOn(
+        _ line: Span<UInt8>, isCut: Bool, _ take: (Span<UInt8>, OllamaLine) -> Bool
+    ) throws(ModelError) -> Bool {
+        let fields = try Self.fields(of: line)
+        guard isCut else { return take(line, fields) }
+        var rest = ByteBuffer(capacity: line.count)
+        rest.append(removingLastCallOf: fields, in: line)
+        let bytes = rest.bytes
+        let left = try Self.fields(of: bytes)
+        return left.isDone || left.saysSomething ? take(bytes, left) : true
     }
 }

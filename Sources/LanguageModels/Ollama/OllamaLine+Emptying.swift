@@ -18,6 +18,11 @@ extension ByteBuffer {
         append(line, in: bytes, without: line.content.map { [$0.range] } ?? [])
     }
 
+    /// Appends a line without the last of the tool calls that it carries; all else stays as it is.
+    mutating func append(removingLastCallOf line: OllamaLine, in bytes: Span<UInt8>) {
+        append(line, in: bytes, without: line.toolCalls.flatMap { bytes.lastElement(ofArrayAt: $0) }.map { [$0] } ?? [])
+    }
+
     private mutating func append(_ line: OllamaLine, in bytes: Span<UInt8>, without gaps: [Range<Int>]) {
         var copied = line.object.lowerBound
         for gap in gaps {
@@ -25,5 +30,25 @@ extension ByteBuffer {
             copied = gap.upperBound
         }
         append(bytes.extracting(copied..<line.object.upperBound))
+    }
+}
+
+extension Span<UInt8> {
+    /// Where the last element of an array stands, with the comma before it; nil if there is none. The brackets stand in `array`.
+    fileprivate func lastElement(ofArrayAt array: Range<Int>) -> Range<Int>? {
+        var reader = JSONReader(self, at: array.lowerBound)
+        var starts = array.lowerBound + 1
+        var end: Int?
+        do throws(JSONError) {
+            try reader.beginArray()
+            while try reader.nextElement() {
+                starts = end ?? starts
+                end = try reader.skipValue().upperBound
+            }
+        } catch {
+            // The line was read before: its calls read.
+            return nil
+        }
+        return end.map { starts..<$0 }
     }
 }

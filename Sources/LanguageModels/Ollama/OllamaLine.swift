@@ -69,6 +69,11 @@ public struct OllamaLine: Sendable, Equatable {
         object = object.lowerBound..<(object.upperBound + growth)
     }
 
+    /// Whether the line carries any part of the answer: text, reasoning or tool calls.
+    public var saysSomething: Bool {
+        content?.range.isEmpty == false || thinking?.range.isEmpty == false || toolCalls != nil
+    }
+
     /// Whether the line has text, and nothing else that counts.
     var isPlainToken: Bool {
         content != nil && !isDone && missing.isEmpty && !needsRepair && error == nil && thinking == nil
@@ -116,9 +121,7 @@ public struct OllamaLine: Sendable, Equatable {
             } else if reader.matches(key, "thinking") {
                 thinking = try reader.stringOrSkip()
             } else if reader.matches(key, "tool_calls") {
-                let isArray = try reader.kind() == .array
-                let calls = try reader.skipValue()
-                toolCalls = isArray && calls.count > 2 ? calls : nil
+                toolCalls = try reader.arrayOrSkip()
             } else {
                 try reader.skipValue()
             }

@@ -17,8 +17,10 @@ public enum OllamaLineError: Sendable, Equatable {
         case .object:
             let start = reader.position
             var message: JSONString?
+            var isEmpty = true
             try reader.beginObject()
             while let key = try reader.nextKey() {
+                isEmpty = false
                 let isMessage = reader.matches(key, "message")
                 if isMessage, try reader.kind() == .string {
                     message = try reader.string()
@@ -29,9 +31,8 @@ public enum OllamaLineError: Sendable, Equatable {
             if let message, !message.range.isEmpty {
                 self = .text(message)
             } else {
-                let object = start..<reader.position
-                if object.count == 2 { return nil }
-                self = .value(object)
+                if isEmpty { return nil }
+                self = .value(start..<reader.position)
             }
         case .null:
             try reader.skipValue()

@@ -108,9 +108,7 @@ struct OpenAIChunk {
             } else if reader.matches(key, "refusal") {
                 refusal = try reader.textOrSkip()
             } else if reader.matches(key, "tool_calls") {
-                let isArray = try reader.kind() == .array
-                let range = try reader.skipValue()
-                toolCalls = isArray && range.count > 2 ? range : nil
+                toolCalls = try reader.arrayOrSkip()
             } else if reader.matches(key, "function_call") {
                 let isObject = try reader.kind() == .object
                 let range = try reader.skipValue()
@@ -125,9 +123,8 @@ struct OpenAIChunk {
         try reader.beginObject()
         while let key = try reader.nextKey() {
             let isList = reader.matches(key, "content")
-            let isArray = try reader.kind() == .array
-            let range = try reader.skipValue()
-            if isList, isArray, range.count > 2 { logprobs = range }
+            let array = try reader.arrayOrSkip()
+            if isList, let array { logprobs = array }
         }
     }
 }

@@ -55,7 +55,8 @@ final class OpenAIDecoder: AnswerDecoder {
     private func readTokens(
         _ bytes: Span<UInt8>, from index: inout Int, _ take: (Span<UInt8>, OllamaLine) -> Bool
     ) -> Bool {
-        guard events.isBetweenEvents, var line = lines.openTextLine() else { return true }
+        // Once there are calls every event is read in full: text behind a call ends it.
+        guard calls.isEmpty, events.isBetweenEvents, var line = lines.openTextLine() else { return true }
         let template = template
         let goesOn = template.read(bytes, from: &index, writing: &line, take)
         lines.giveBack(line)
@@ -159,6 +160,7 @@ final class OpenAIDecoder: AnswerDecoder {
     ) throws(ModelError) -> Bool {
         let text = chunk.content.flatMap { $0.range.isEmpty ? nil : $0 } ?? chunk.refusal
         guard text != nil || chunk.thinking != nil || chunk.logprobs != nil else { return true }
+        if text != nil || chunk.thinking != nil { calls.endCall() }
         if chunk.thinking == nil, chunk.logprobs == nil, let text {
             return lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take)
         }
@@ -193,6 +195,7 @@ final class OpenAIDecoder: AnswerDecoder {
 
     /// Tells the calls that were gathered; whether another line is wanted.
     private func tellCalls(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+        if finishReason == "length" { calls.removeCut() }
         guard !calls.isEmpty else { return true }
         var array = ByteBuffer()
         try calls.append(to: &array)

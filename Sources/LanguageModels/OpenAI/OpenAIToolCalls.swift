@@ -16,12 +16,19 @@ struct OpenAIToolCalls {
             guard !name.isEmpty, !arguments.bytes.isBlank else { return false }
             return (try? JSONReader.validate(arguments.bytes)) != nil
         }
+
+        /// Whether its arguments break off.
+        var breaksOff: Bool {
+            !arguments.bytes.isBlank && (try? JSONReader.validate(arguments.bytes)) == nil
+        }
     }
 
     /// The calls that an answer may have: each piece is looked for among them.
     static let limit = 1_000
 
     private var calls: [Call] = []
+    /// The place of the call whose piece came last, until something else follows it.
+    private var open: Int?
     /// The bytes of all calls so far.
     private(set) var size = 0
     /// Whether there were more than the limit.
@@ -47,7 +54,22 @@ struct OpenAIToolCalls {
     mutating func read(function piece: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(piece)
         if calls.isEmpty { calls.append(Call(index: 0)) }
+        open = 0
         try readFunction(from: &reader, into: 0)
+    }
+
+    /// Notes that the model has gone on to something else: the call whose piece came last is whole.
+    mutating func endCall() {
+        open = nil
+    }
+
+    /// Removes the calls that the token limit cut.
+    ///
+    /// The call that is still open is never trusted: vLLM closes the arguments of a call that was cut, so that they look whole,
+    /// or gives `{}` in place of them.
+    mutating func removeCut() {
+        calls = calls.enumerated().filter { place, call in place != open && !call.breaksOff }.map(\.element)
+        open = nil
     }
 
     /// Writes the calls as an array in Ollama's shape, arguments as objects.
@@ -117,6 +139,7 @@ struct OpenAIToolCalls {
             }
         }
         let place = place(of: index, id: id, beginsCall: beginsCall)
+        open = place
         if calls[place].id.isEmpty {
             calls[place].id = id
             size += id.count

@@ -78,6 +78,24 @@ import Testing
             "arguments that are text",
             [call(#"{"call_id":"a","tool_name":"f","arguments":"{\"b\":1,\"a\":2}"}"#), end()],
             .answer(calls: [heardCall])),
+        .llamaStack(
+            "a call in pieces that the limit cuts",
+            [call(whole), call("\"\"", "started"), call(#""{\"na""#, "in_progress"), end("\"out_of_tokens\"")],
+            .answer(calls: [heardCall], reason: "length")),
+        .llamaStack(
+            "a call that the limit cuts so that it cannot be read",
+            [text("a"), call(#""f(\"""#, "failed"), end("\"out_of_tokens\"")], .answer("a", reason: "length")),
+        .llamaStack(
+            "a call whose arguments the limit cuts",
+            [call(#"{"call_id":"a","tool_name":"f","arguments":"{\"b\":"}"#), end("\"out_of_tokens\"")],
+            .answer(reason: "length")),
+        .llamaStack(
+            "a call that looks whole where the limit cuts it",
+            [call(whole), call(#"{"call_id":"b","tool_name":"g","arguments":{}}"#), end("\"out_of_tokens\"")],
+            .answer(calls: [heardCall], reason: "length")),
+        .llamaStack(
+            "a call, and text that the limit cuts", [call(whole), text("a"), end("\"out_of_tokens\"")],
+            .answer("a", calls: [heardCall], reason: "length")),
         .events(
             "events that say nothing", .llamastack,
             ["\n\n", "data\n\n", "data:\n\n", ": ping\n\n", "data: \(text("a"))\n\n", "data: \(end())\n\n"],
@@ -94,6 +112,9 @@ import Testing
         .llamaStack(
             "a call that was not understood", [text("a"), call("\"f(\"", "failed"), end()],
             .failure(.malformed, after: "a")),
+        .llamaStack(
+            "a call that was not understood, and another",
+            [call("\"f(\"", "failed"), call(whole), end("\"out_of_tokens\"")], .failure(.malformed)),
         .llamaStack("a call without a name", [call(#"{"call_id":"a","arguments":{}}"#), end()], .failure(.malformed)),
         .llamaStack(
             "arguments that are no object", [call(#"{"call_id":"a","tool_name":"f","arguments":"[1"}"#), end()],

@@ -25,6 +25,12 @@ import Testing
     private static let text = line("\"content\":\"a\"")
     private static let done = line("\"content\":\"\"", "\"done\":true,\"done_reason\":\"stop\"")
 
+    private static let cut = "\"done\":true,\"done_reason\":\"length\""
+
+    private static func call(_ name: String, at index: Int = 0, beside text: String = "") -> String {
+        line(#""content":"\#(text)","tool_calls":[{"function":{"index":\#(index),"name":"\#(name)","arguments":{}}}]"#)
+    }
+
     static let answers: [OddCase] = [
         odd(
             "text in the last line", [line("\"content\":\"a\"", "\"done\":true,\"done_reason\":\"length\"")],
@@ -42,6 +48,34 @@ import Testing
             ],
             .answer(calls: [.init(name: "f", arguments: #"{"b":1,"a":2}"#), .init(id: "x", name: "g", arguments: "{}")])
         ),
+        odd(
+            "calls, then text that the limit cuts",
+            [call("f"), line("\"content\":\"\""), text, line("\"content\":\"\"", cut)],
+            .answer("a", calls: [.init(name: "f", arguments: "{}")], reason: "length")),
+        odd(
+            "a call that the limit cuts",
+            [call("f"), call("g", at: 1), line("\"content\":\"\""), line("\"content\":\"\"", cut)],
+            .answer(calls: [.init(name: "f", arguments: "{}")], reason: "length")),
+        odd(
+            "a call that the limit cuts, in the last line",
+            [
+                text, call("f"),
+                line(
+                    #""tool_calls":[{"function":{"index":1,"name":"g","arguments":{}}} , {"function":{"name":"h"}}],"content":"""#,
+                    cut),
+            ],
+            .answer(
+                "a", calls: [.init(name: "f", arguments: "{}"), .init(name: "g", arguments: "{}")], reason: "length")),
+        odd(
+            "a call that the limit cuts, the only one", [call("f", beside: "a"), line("\"content\":\"\"", cut)],
+            .answer("a", reason: "length")),
+        odd(
+            "no calls, with blanks between the brackets",
+            [
+                line("\"content\":\"a\",\"tool_calls\":[ ]"), call("f"), line("\"content\":\"\",\"tool_calls\":[\t]"),
+                done,
+            ],
+            .answer("a", calls: [.init(name: "f", arguments: "{}")])),
         odd(
             "keys in any order, with others among them",
             [

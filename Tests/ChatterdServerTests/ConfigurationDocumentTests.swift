@@ -2,7 +2,7 @@ import ChatterdServer
 import Testing
 
 /// docs/configuration.md against the table of settings.
-@Suite struct ConfigurationDocumentTests {
+@Suite(.timeLimit(.minutes(15))) struct ConfigurationDocumentTests {
     private let text: String
 
     init() throws {

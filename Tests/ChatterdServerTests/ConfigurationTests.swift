@@ -24,7 +24,7 @@ private func problems(
     }
 }
 
-@Suite struct ConfigurationTests {
+@Suite(.timeLimit(.minutes(15))) struct ConfigurationTests {
     @Test func anEmptyEnvironmentGivesTheDefaults() throws {
         let configuration = try configuration([:])
         #expect(configuration.server.listen == HostAndPort(host: "127.0.0.1", port: 8080))
@@ -161,7 +161,7 @@ private func problems(
     }
 }
 
-@Suite struct ConfigurationFileTests {
+@Suite(.timeLimit(.minutes(15))) struct ConfigurationFileTests {
     @Test func aVariableIsReadFromAFileWithoutItsLineEnd() throws {
         let configuration = try configuration(
             ["DATABASE_URL_FILE": "/run/secrets/db"], files: ["/run/secrets/db": "postgresql://h/d\n"])
@@ -196,7 +196,7 @@ private func problems(
     }
 }
 
-@Suite struct ConfigurationDatabaseTests {
+@Suite(.timeLimit(.minutes(15))) struct ConfigurationDatabaseTests {
     @Test func withoutADatabaseServeSaysWhatToDo() {
         let found = problems([:], database: .required)
         #expect(found.count == 1)
@@ -235,7 +235,7 @@ private func problems(
     }
 }
 
-@Suite struct ConfigurationUpstreamTests {
+@Suite(.timeLimit(.minutes(15))) struct ConfigurationUpstreamTests {
     private let full = #"""
         [{"name": "gpu", "kind": "ollama", "url": "http://gpu.local:11434/", "key": "sesame",
           "models": ["llama3", "qwen3"], "connect_timeout": "2s", "first_byte_timeout": "10m",

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Turns, from their opening to their end, of PostgreSQL itself.
-@Suite struct ConversationStoreTests {
+@Suite(.timeLimit(.minutes(15))) struct ConversationStoreTests {
     @Test func aReplyIsStoredOnceAndItsLastStateCounts() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

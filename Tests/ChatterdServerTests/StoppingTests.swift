@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Stops at moments when there is more to it than clients that read.
-@Suite struct StoppingTests {
+@Suite(.timeLimit(.minutes(15))) struct StoppingTests {
     @Test func whoWaitsForTheDatabaseStopsAtOnce() async throws {
         try await onThread {
             let port = try BoundPort.refusing()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Random requests, pipelined and cut at random, get the responses that each of them would get alone.
-struct RandomRequestsTests {
+@Suite(.timeLimit(.minutes(15))) struct RandomRequestsTests {
     private struct Expected {
         let method: String
         let status: Int

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-struct RouterTests {
+@Suite(.timeLimit(.minutes(15))) struct RouterTests {
     private let router: Router = {
         var router = Router()
         let nothing: Handler = { _, _ in }

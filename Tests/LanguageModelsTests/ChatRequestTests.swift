@@ -3,7 +3,7 @@ import LanguageModels
 import TestSupport
 import Testing
 
-struct ChatRequestTests {
+@Suite(.timeLimit(.minutes(15))) struct ChatRequestTests {
     @Test func theRequestOfEveryClientIsDecoded() throws {
         let request = try ChatRequest(
             json:

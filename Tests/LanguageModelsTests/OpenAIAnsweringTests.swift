@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Answers of servers of kind `openai`, over real sockets.
-@Suite struct OpenAIAnsweringTests {
+@Suite(.timeLimit(.minutes(15))) struct OpenAIAnsweringTests {
     private typealias Stream = OpenAIStream
 
     private static let head = UpstreamStep.head(

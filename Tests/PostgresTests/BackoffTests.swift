@@ -2,7 +2,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite struct BackoffTests {
+@Suite(.timeLimit(.minutes(15))) struct BackoffTests {
     @Test func waitsGrowToFiveSecondsAndAreShortenedByHalfAtMost() {
         var backoff = Backoff()
         for full in [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000] {

@@ -5,7 +5,7 @@ import Testing
 @testable import Relay
 
 /// Readers of a reply that is made elsewhere.
-struct FollowerTests {
+@Suite(.timeLimit(.minutes(15))) struct FollowerTests {
     private final class Counts {
         var keepAlive = 0
         var idle = 0

@@ -1,4 +1,5 @@
 import Relay
+import Testing
 
 /// Time and threads that a test moves by hand: nothing runs, and no alarm rings, unless the test says so.
 ///
@@ -7,6 +8,11 @@ final class HandClock {
     private var shards: [HandShard] = []
     private(set) var now: UInt64 = 1_000_000_000
     private var alarms: [WeakAlarm] = []
+    private var stepsLeft = 0
+
+    /// The steps that one call may take, far more than any test needs: work that never ends fails the test and does not
+    /// hang it.
+    private static let stepLimit = 1_000_000
 
     func makeShard() -> HandShard {
         let shard = HandShard()
@@ -16,22 +22,38 @@ final class HandClock {
 
     /// Runs what there is to run on all shards until nothing is left.
     func settle() {
-        while shards.contains(where: { $0.turn() }) {}
+        stepsLeft = Self.stepLimit
+        runTurns()
     }
 
     /// Moves time on; alarms ring one after the other, each in its moment.
     func advance(by duration: Duration) {
-        settle()
+        stepsLeft = Self.stepLimit
+        runTurns()
         let end = now + UInt64(duration / .nanoseconds(1))
-        while let alarm = alarms.compactMap(\.alarm).filter({ $0.deadline <= end }).min(by: {
-            $0.deadline < $1.deadline
-        }) {
+        while stepsLeft > 0, let alarm = nextAlarm(until: end) {
             now = max(now, alarm.deadline)
             alarm.ring()
-            settle()
+            countStep()
+            runTurns()
         }
         now = end
         alarms.removeAll { $0.alarm == nil }
+    }
+
+    private func nextAlarm(until end: UInt64) -> HandAlarm? {
+        alarms.compactMap(\.alarm).filter { $0.deadline <= end }.min { $0.deadline < $1.deadline }
+    }
+
+    private func runTurns() {
+        while stepsLeft > 0, shards.contains(where: { $0.turn() }) {
+            countStep()
+        }
+    }
+
+    private func countStep() {
+        stepsLeft -= 1
+        if stepsLeft == 0 { Issue.record("the shards still have work after \(Self.stepLimit) steps") }
     }
 
     fileprivate func register(_ alarm: HandAlarm) {

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-struct JournalTests {
+@Suite(.timeLimit(.minutes(15))) struct JournalTests {
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
 

@@ -3,7 +3,7 @@ import Relay
 import TestSupport
 import Testing
 
-struct ReplyPositionTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplyPositionTests {
     @Test(arguments: [
         ("0", ReplyPosition()),
         ("1234", ReplyPosition(text: 1234)),

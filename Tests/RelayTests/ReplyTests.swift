@@ -3,7 +3,7 @@ import Relay
 import TestSupport
 import Testing
 
-struct ReplyTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplyTests {
     @Test func aReplyHandsOnEveryLineAndStoresWhatItHandedOn() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-struct TurnOrderTests {
+@Suite(.timeLimit(.minutes(15))) struct TurnOrderTests {
     @Test func aSecondTurnWaitsForTheFirstAndSeesItsAnswer() throws {
         let relay = TestRelay()
         relay.post("one")

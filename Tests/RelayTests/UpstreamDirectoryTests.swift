@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-struct UpstreamDirectoryTests {
+@Suite(.timeLimit(.minutes(15))) struct UpstreamDirectoryTests {
     private func upstream(_ name: String, models: [String] = [], priority: Int = 0) -> Upstream {
         var description = UpstreamDescription(name: name, kind: .echo)
         description.models = models

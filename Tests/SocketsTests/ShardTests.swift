@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite struct ShardTests {
+@Suite(.timeLimit(.minutes(15))) struct ShardTests {
     let shard: Shard
 
     init() throws {

@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite struct TLSTests {
+@Suite(.timeLimit(.minutes(15))) struct TLSTests {
     let shard: Shard
     let files: Certificates
     let trusting: TLSContext

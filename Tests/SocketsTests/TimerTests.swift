@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite struct TimerTests {
+@Suite(.timeLimit(.minutes(15))) struct TimerTests {
     let shard: Shard
 
     init() throws {

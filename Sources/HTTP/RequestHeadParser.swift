@@ -39,6 +39,20 @@ public struct RequestHeadParser: Sendable {
         return head
     }
 
+    /// The method, once its token is here, even if the rest of the head is refused; nil until then.
+    ///
+    /// `unread` must be what `parse` was given last.
+    public func method(in unread: Span<UInt8>) -> Method? {
+        if let start { return start.method }
+        let begin = skippedLine ? 2 : 0
+        var end = begin
+        while end < unread.count, Grammar.isTokenByte(unread[end]) {
+            end += 1
+        }
+        guard end > begin, end < unread.count, unread[end] == Grammar.space else { return nil }
+        return Method(token: unread.text(begin..<end))
+    }
+
     private static func parseStart(
         _ bytes: Span<UInt8>, in line: Range<Int>
     ) throws(HTTPError) -> (method: Method, target: Target, version: Version) {

@@ -78,17 +78,21 @@ extension Connection {
                 return false
             }
             index += parser.consumed
-            try begin(head, length: parser.consumed, isBodyHere: index < bytes.count)
+            index += try begin(head, length: parser.consumed, bytesHere: bytes.count - index)
         } catch {
-            refuse(Refusal(error))
+            refuse(Refusal(error), method: parser.method(in: bytes.extracting(index...)))
         }
         return true
     }
 
-    private func begin(_ head: RequestHead, length: Int, isBodyHere: Bool) throws(HTTPError) {
+    /// Begins a request; `bytesHere` is the number of bytes that came behind its head.
+    ///
+    /// - Returns: how many of them were a body that is not needed.
+    private func begin(_ head: RequestHead, length: Int, bytesHere: Int) throws(HTTPError) -> Int {
         let sent = head.fields[.xRequestID]
         let id = sent.flatMap { RequestID.isSane($0) ? $0 : nil } ?? group.ids.next()
-        let responder = Responder(id: id, head: head, arrival: arrival, connection: self)
+        let responder = Responder(
+            id: id, method: head.method, version: head.version, arrival: arrival, connection: self)
         responder.record.bytesIn = length
         begin(responder)
 
@@ -96,22 +100,43 @@ extension Connection {
         responder.setRoute(match)
         let framing = try BodyFraming.ofRequest(head)
         let expectsContinue = try head.expectsContinue()
-        let decoder = try BodyDecoder(framing: framing, limits: group.limits.body)
-        if expectsContinue, !isBodyHere, !decoder.isComplete, !match.isHandler {
-            // RFC 9110 10.1.1: the final answer is known, so the body is not asked for, and may still come or not.
-            state.refused()
+        guard match.isHandler else {
+            let skipped = passOver(framing, of: head, bytesHere: bytesHere)
+            responder.record.bytesIn += skipped
             dispatch(head, body: [], match: match, to: responder)
-            return
+            return skipped
         }
+        let decoder = try BodyDecoder(framing: framing, limits: group.limits.body)
         let action = state.headCompleted(
             wantsPersistence: head.wantsPersistence, hasBody: !decoder.isComplete, expectsContinue: expectsContinue,
-            isBodyHere: isBodyHere, at: now)
+            isBodyHere: bytesHere > 0, at: now)
         if action == .dispatch {
             dispatch(head, body: [], match: match, to: responder)
         } else {
             incoming = IncomingRequest(head: head, match: match, responder: responder, decoder: decoder)
             perform(action)
         }
+        return 0
+    }
+
+    /// Prepares for a response that the body makes no difference to: it is not waited for, and the connection ends after the
+    /// response unless the whole body is here.
+    ///
+    /// With `Expect: 100-continue` the client does not send it then (RFC 9110 10.1.1).
+    ///
+    /// - Returns: the bytes of the body, if all of them are here.
+    private func passOver(_ framing: BodyFraming, of head: RequestHead, bytesHere: Int) -> Int {
+        let length: Int
+        switch framing {
+        case .none: length = 0
+        case .length(let stated) where stated <= bytesHere: length = stated
+        case .length, .chunked, .untilClose:
+            state.refused()
+            return 0
+        }
+        _ = state.headCompleted(
+            wantsPersistence: head.wantsPersistence, hasBody: false, expectsContinue: false, isBodyHere: true, at: now)
+        return length
     }
 
     /// Returns whether there is more to do.
@@ -166,15 +191,25 @@ extension Connection {
         }
     }
 
-    /// Answers what cannot be read any further, and ends the connection.
-    func refuse(_ refusal: Refusal) {
+    /// Answers what cannot be read any further, and ends the connection; `method` is that of a head that could not be read.
+    func refuse(_ refusal: Refusal, method: Method? = nil) {
         if let incoming {
             self.incoming = nil
             group.bodyBytes -= incoming.body.count
         }
         state.refused()
-        let responder = exchange ?? Responder(id: group.ids.next(), head: nil, arrival: arrival, connection: self)
+        let responder =
+            exchange
+            ?? Responder(
+                id: group.ids.next(), method: method ?? methodOfPartialHead, version: .http11, arrival: arrival,
+                connection: self)
         begin(responder)
         responder.refuse(refusal)
+    }
+
+    /// The method of the head that `backlog` holds a part of, once it is known.
+    private var methodOfPartialHead: Method? {
+        guard let parser, let backlog else { return nil }
+        return parser.method(in: backlog.bytes)
     }
 }

@@ -5,8 +5,8 @@ import Sockets
 /// A client's connection: carries out what its state decides. Confined to its shard.
 ///
 /// It keeps bytes only while a head is incomplete or requests are pipelined: an idle connection and one that streams hold no
-/// buffer. Reading rests from the end of a request to the end of its response, so that what a client pipelines stays with the
-/// system.
+/// buffer. Reading is paused from the end of a request until its response is sent, so that what a client pipelines stays with
+/// the system.
 final class Connection: TCPStreamDelegate, @unchecked Sendable {
     let group: ConnectionGroup
     let port: ListeningPort
@@ -53,6 +53,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         case .read: read(bytes)
         case .hold: hold(bytes)
         case .close: perform(.close)
+        case .abort: perform(.abort)
         default: break
         }
         setTimer()
@@ -181,7 +182,10 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     /// The response is written; nothing is to be added to it.
     func responseEnded() {
         let action = state.responseEnded(unsent: tcp?.unsentCount ?? 0, at: now)
-        if state.phase != .draining {
+        if state.phase == .draining {
+            // A client that does not read its responses must not have its requests kept here.
+            tcp?.pauseReading()
+        } else {
             report(.completed)
         }
         perform(action)

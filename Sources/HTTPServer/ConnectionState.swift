@@ -11,7 +11,7 @@ struct ConnectionState: Sendable {
         case body
         /// A whole request is here, or one that is refused, and reading rests. The response follows.
         case responding
-        /// The response is written, but much of it is not sent. Its last byte follows, or a stall.
+        /// The response is written, but much of it is not sent, and reading is paused. Its last byte follows, or a stall.
         case draining
         /// The last response is written. Our direction ends once it is sent.
         case ending
@@ -67,6 +67,8 @@ struct ConnectionState: Sendable {
     /// Bytes that the system had taken when the stall deadline was set.
     private var sentBefore = 0
     private var lingeringLeft = 0
+    /// Bytes that came while the present response was made or sent.
+    private var heldInput = 0
     /// How long a response may be silent before its writer is asked; 0 for ever.
     private var silence: UInt64 = 0
     private var lastOutput: UInt64 = 0
@@ -94,9 +96,13 @@ struct ConnectionState: Sendable {
         case .head:
             return .read
         case .body:
-            phaseDeadline &+= UInt64(count) &* timing.bodyByte
+            // What has come buys time, but never more than the limit from now: 8 MiB at once would buy hours of silence.
+            phaseDeadline = min(phaseDeadline &+ UInt64(count) &* timing.bodyByte, now &+ timing.bodyDeadline)
             return .read
         case .responding, .draining:
+            // Reading is paused, so that at most the rest of a read comes here.
+            heldInput += count
+            guard heldInput <= Timing.heldInput else { return abort() }
             return .hold
         case .ending, .lingering:
             lingeringLeft -= count
@@ -266,6 +272,7 @@ struct ConnectionState: Sendable {
         guard keepsAlive, !isShuttingDown else { return end(at: now) }
         phase = .idle
         phaseDeadline = now &+ timing.idle
+        heldInput = 0
         return .next
     }
 

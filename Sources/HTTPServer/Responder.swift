@@ -51,14 +51,14 @@ public final class Responder: @unchecked Sendable {
     private var isBodyLeftOut = false
     private var chunk: OpenChunk?
 
-    init(id: String, head: RequestHead?, arrival: UInt64, connection: Connection) {
+    init(id: String, method: Method?, version: Version, arrival: UInt64, connection: Connection) {
         self.id = id
         self.arrival = arrival
         self.connection = connection
         shard = connection.group.shard
-        version = head?.version ?? .http11
-        isHead = head?.method == .head
-        record = ExchangeRecord(id: id, method: head?.method)
+        self.version = version
+        isHead = method == .head
+        record = ExchangeRecord(id: id, method: method)
         writtenBefore = connection.written
         unsentLimit = connection.group.limits.unsentOutput
     }

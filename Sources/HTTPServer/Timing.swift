@@ -4,10 +4,13 @@ import Sockets
 final class Timing: Sendable {
     /// What may be left unsent for a response to count as delivered: less than a system buffers for a connection.
     static let settledOutput = 64 * 1024
+    /// What may come from a client while its response is made or sent: the connection is cut off beyond it. Reading is paused
+    /// meanwhile, so that a client cannot reach it; one read of the shard is as long.
+    static let heldInput = 64 * 1024
 
     let headDeadline: UInt64
     let bodyDeadline: UInt64
-    /// Nanoseconds that each byte of a body adds to its deadline.
+    /// Nanoseconds that each byte of a body adds to its deadline, which is never later than `bodyDeadline` from now.
     let bodyByte: UInt64
     let idle: UInt64
     let writeStall: UInt64

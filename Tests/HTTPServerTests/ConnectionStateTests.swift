@@ -82,6 +82,36 @@ import Testing
         #expect(state.deadlinePassed(sent: 0, at: 61 * Self.second) == .refuse(.bodyTimedOut))
     }
 
+    @Test func aBodyNeverHasMoreTimeThanOneTimeLimit() {
+        var state = makeState()
+        _ = state.received(100, at: 0)
+        _ = state.headCompleted(
+            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: 0)
+        // 8 MiB at 16 KiB a second would buy 512 seconds.
+        _ = state.received(8 * 1024 * 1024, at: 5 * Self.second)
+        #expect(state.deadline == 65 * Self.second)
+        #expect(state.deadlinePassed(sent: 0, at: 65 * Self.second) == .refuse(.bodyTimedOut))
+    }
+
+    @Test func bytesHeldDuringAResponseAreBounded() {
+        var state = makeResponding()
+        #expect(state.received(Timing.heldInput - 1, at: Self.second) == .hold)
+        #expect(state.received(1, at: Self.second) == .hold)
+        #expect(state.responseEnded(unsent: 1_000_000, at: Self.second) == .awaitDrain)
+        #expect(state.received(1, at: Self.second) == .abort)
+        #expect(state.phase == .closed)
+    }
+
+    @Test func eachResponseHasItsOwnBoundForBytesHeld() {
+        var state = makeResponding()
+        #expect(state.received(Timing.heldInput, at: Self.second) == .hold)
+        #expect(state.responseEnded(unsent: 0, at: Self.second) == .next)
+        _ = state.received(0, at: Self.second)
+        _ = state.headCompleted(
+            wantsPersistence: true, hasBody: false, expectsContinue: false, isBodyHere: false, at: Self.second)
+        #expect(state.received(Timing.heldInput, at: Self.second) == .hold)
+    }
+
     @Test func aHeadThatTakesTooLongIsRefused() {
         var state = makeState()
         _ = state.received(1, at: 0)

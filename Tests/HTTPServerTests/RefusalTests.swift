@@ -94,6 +94,57 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nab", 404),
+        ("PUT /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab", 405),
+        ("DELETE /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", 405),
+    ])
+    func bodyThatMakesNoDifferenceIsNotAwaited(request: String, status: Int) async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.send(request)
+            let exchange = try client.readResponse()
+            #expect(exchange.status == status)
+            #expect(exchange["connection"] == "close")
+            #expect(client.readToEnd().end == .cut)
+        }
+    }
+
+    @Test func bodyThatMakesNoDifferenceButIsHereKeepsTheConnection() async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.send(
+                "PUT /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try client.readResponse().status == 405)
+            #expect(try client.readResponse().text == "hello")
+        }
+        #expect(try test.records(2)[0].bytesIn == 56)
+    }
+
+    @Test(arguments: [
+        "HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "HEAD / HTTP/2.0\r\nHost: a\r\n\r\n",
+        "\r\nHEAD /../etc HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+        "HEAD / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", "HEAD /nowhere HTTP/1.1\r\nHost: a\r\n\r\n",
+        "HEAD /\u{1} HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD / HT",
+    ])
+    func refusedHeadHasNoBody(request: String) async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        let (text, end) = try await blocking { try test.answer(to: request) }
+        #expect(text.hasPrefix("HTTP/1.1 "))
+        #expect(text.contains("content-length: "))
+        #expect(text.hasSuffix("\r\n\r\n"))
+        #expect(end == .cut)
+    }
+
+    @Test(arguments: ["HEA / HTTP/2.0\r\n\r\n", "HEAD", "HEAD\r\n\r\n", "HEAD\t/ HTTP/1.1\r\n\r\n"])
+    func refusalOfAnUnknownMethodHasABody(request: String) async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        let (text, _) = try await blocking { try test.answer(to: request) }
+        #expect(text.hasSuffix("}\n"))
+    }
+
     /// Without a lingering close the bytes still under way would answer with a reset, which overtakes the response.
     @Test func whoSendsALargeBodyGetsToReadWhyItIsRefused() async throws {
         let test = try TestServer { $0.addUsualRoutes() }

@@ -89,6 +89,35 @@ public final class TCPConnection: Sendable {
         return true
     }
 
+    /// Sends `unit` again and again without reading, until the peer's system takes no more or `limit` bytes are sent.
+    ///
+    /// The peer takes no more when its system still takes nothing after the peer has had `rounds` turns.
+    ///
+    /// - Parameter turn: returns when the peer has had its turn: when it has answered somebody else, for example.
+    /// - Returns: the number of bytes sent; the last unit may be incomplete.
+    public func flood(
+        with unit: [UInt8], upTo limit: Int, rounds: Int = 5, betweenRounds turn: () throws -> Void
+    ) throws -> Int {
+        // In large pieces: a system call for each unit would take most of the time.
+        let piece = Array(repeatElement(unit, count: max(1, 65_536 / unit.count)).joined())
+        var (sent, round) = (0, 0)
+        while sent < limit, round < rounds {
+            let count = piece.withUnsafeBytes { raw in
+                let rest = UnsafeRawBufferPointer(rebasing: raw[(sent % piece.count)...])
+                return Glibc.send(current, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            }
+            if count > 0 {
+                (sent, round) = (sent + count, 0)
+            } else if errno == EAGAIN {
+                try turn()
+                round += 1
+            } else if errno != EINTR {
+                throw TestFailure("the peer ended the connection after \(sent) bytes")
+            }
+        }
+        return sent
+    }
+
     /// Sends a text.
     @discardableResult
     public func send(_ text: String) -> Bool {

@@ -77,6 +77,16 @@ public final class TestProgram: Sendable {
         return port
     }
 
+    /// The most memory that it has had at one time so far, in bytes: what `VmHWM` says (proc_pid_status(5)).
+    public func peakMemory() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        guard let kibibytes = line?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
+            throw TestFailure("no VmHWM of \(pid)")
+        }
+        return kibibytes * 1024
+    }
+
     /// Sends a signal; one that has ended is beyond that.
     public func signal(_ number: Int32) {
         state.withLock { state in

@@ -1,0 +1,86 @@
+import ChatterdServer
+import Glibc
+import TestSupport
+import Testing
+
+/// Clients that cost as much as they can, against the program as a process of its own.
+@Suite struct FloodTests {
+    private static let mebibyte = 1024 * 1024
+
+    @Test(.timeLimit(.minutes(10)))
+    func unreadResponsesCostNoMemory() async throws {
+        try await onThread {
+            let (program, port) = try start()
+            let before = try program.peakMemory()
+            let unit = Array("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+            let clients = try (0..<4).map { _ in try RawClient(port: port, receiveBuffer: 4096) }
+            for client in clients {
+                let sent = try client.connection.flood(with: unit, upTo: 128 * Self.mebibyte) {
+                    let exchange = try RawClient.get(port: port, "/healthz")
+                    #expect(exchange.status == 200)
+                }
+                #expect(sent < 128 * Self.mebibyte)
+            }
+            let grown = try program.peakMemory() - before
+            #expect(grown < 16 * Self.mebibyte)
+            for client in clients { client.close() }
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func bodiesForNoRouteTakeNoRoom() async throws {
+        try await onThread {
+            let (program, port) = try start()
+            let body = [UInt8](repeating: 120, count: 8 * Self.mebibyte - 1)
+            let clients = try (0..<40).map { _ in
+                let client = try RawClient(port: port)
+                client.send(
+                    "POST /nothing-here HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(body.count + 1)\r\n\r\n")
+                #expect(try client.readResponse().status == 404)
+                return client
+            }
+            #expect(
+                try RawClient.post(port: port, "/llmprep", json: chatBody("app", "seed", role: "system")).status == 200)
+            // The lingering end takes what still comes, and keeps none of it.
+            for client in clients { client.send(body) }
+            #expect(
+                try RawClient.post(port: port, "/llmprep", json: chatBody("app", "seed", role: "system")).status == 200)
+            let peak = try program.peakMemory()
+            #expect(peak < 128 * Self.mebibyte)
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func unfinishedBodiesEndWithTheTimeLimitHoweverMuchHasCome() async throws {
+        try await onThread {
+            let (program, port) = try start([.bodyTimeout: "200ms", .bodyMinimumRate: "1KiB"])
+            let body = [UInt8](repeating: 120, count: 2 * Self.mebibyte - 1)
+            let clients = try (0..<8).map { _ in
+                let client = try RawClient(port: port)
+                client.send("POST /llmchat HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(body.count + 1)\r\n\r\n")
+                client.send(body)
+                return client
+            }
+            // What has come would buy half an hour at the slowest pace that is allowed.
+            for client in clients {
+                let exchange = try client.readResponse()
+                #expect(exchange.status == 408)
+                #expect(exchange.json["code"] as? String == "body_timeout")
+            }
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
+    private func start(_ environment: [Setting: String] = [:]) throws -> (TestProgram, Int) {
+        let database = try PrivateCluster.shared().makeDatabase()
+        let program = try TestProgram(
+            "chatterd", ["serve"],
+            environment: Stage.environment(upstream: "http://127.0.0.1:9", database: database, environment))
+        return (program, try program.waitForPort())
+    }
+}

@@ -120,7 +120,7 @@ import Testing
             #expect(try client.readResponse().status == 405)
             #expect(try client.readResponse().text == "hello")
         }
-        #expect(try test.records(2)[0].bytesIn == 56)
+        #expect(try test.records(2)[0].bytesIn == 53)
     }
 
     @Test(arguments: [

@@ -3,8 +3,8 @@ import Postgres
 import Relay
 import Sockets
 
-/// Keeps the lease of this process while turns are open, closes what dead processes left open, and clears away what has
-/// outlived its use. Confined to its shard.
+/// Keeps the lease of this process, closes what dead processes left open, and clears away what has outlived its use. Confined
+/// to its shard.
 ///
 /// Every two seconds a round, which asks one cheap question when there is nothing to do; what is much is done in bounded pieces.
 final class Housekeeper: @unchecked Sendable {
@@ -65,6 +65,7 @@ final class Housekeeper: @unchecked Sendable {
     /// Begins; on the shard.
     func start() {
         timer = DeadlineTimer(on: shard) { [unowned self] in tick() }
+        renewSoon()
         timer?.set(after: .nanoseconds(ProcessLease.renewal))
     }
 
@@ -77,9 +78,10 @@ final class Housekeeper: @unchecked Sendable {
             for task in [round, renewal, glance] {
                 await task?.value
             }
+            let leavesNothing = turns.count == 0 && lease.doubtsLeft == 0
             // The process ends anyway: if this fails the lease runs out by itself.
             _ = try? await pool.run([
-                Query(LeaseStatements.expire, lease.parameter), Query(LeaseStatements.end, lease.parameter),
+                Query(leavesNothing ? LeaseStatements.end : LeaseStatements.expire, lease.parameter),
                 Query(LeaseStatements.endSignals, lease.parameter),
             ])
         }.value
@@ -96,12 +98,7 @@ final class Housekeeper: @unchecked Sendable {
     }
 
     private func tick() {
-        if renewal == nil {
-            renewal = Task(executorPreference: shard) { [self] in
-                _ = try? await renewLease()
-                renewal = nil
-            }
-        }
+        renewSoon()
         if round == nil {
             round = Task(executorPreference: shard) { [self] in
                 // When something fails the pool has logged why; the next round tries again.
@@ -118,27 +115,33 @@ final class Housekeeper: @unchecked Sendable {
         timer?.set(after: .nanoseconds(ProcessLease.renewal))
     }
 
-    /// Renews the lease if it is time to. On the shard.
-    private func renewLease() async throws(PostgresError) {
-        let now = shard.now
-        guard turns.count > 0, let renewal = lease.renewal(at: now) else { return }
-        _ = try await pool.run(renewal)
-        lease.renewed(at: now)
+    /// Renews the lease, unless a renewal is on its way. On the shard.
+    private func renewSoon() {
+        guard renewal == nil else { return }
+        renewal = Task(executorPreference: shard) { [self] in
+            let now = shard.now
+            // When it fails the pool has logged why; the next tick tries again.
+            if (try? await pool.run(lease.renewal)) != nil {
+                lease.renewed(at: now)
+            }
+            renewal = nil
+        }
     }
 
     /// One round. On the shard.
     func runRound() async throws {
         guard !isEnding else { return }
         count += 1
-        if try await pool.run(Query(LeaseStatements.isAnyoneDead, lease.parameter)).bool(0, 0) == true {
+        try await releaseRepliesOfTheDead()
+        if try await pool.run(Query(LeaseStatements.isAnyAbandoned)).bool(0, 0) == true {
             try await repeatPiece(of: Self.settleLimit) { [self] in try await settleAbandoned() }
             guard !isEnding else { return }
             await adopt()
-            // Many have only been idle: they are not to be looked through again.
-            _ = try await pool.run(Query(LeaseStatements.forgetDead, lease.parameter))
         }
-        if lease.takeDoubt() {
-            try await giveUpUnknown()
+        let doubtsLeft = lease.doubtsLeft
+        if doubtsLeft > 0 {
+            try await giveUpUnknown(isLastLook: doubtsLeft == 1)
+            lease.lessenDoubt()
         }
         guard !isEnding else { return }
         if count % Self.calm == 0 {
@@ -166,23 +169,46 @@ final class Housekeeper: @unchecked Sendable {
     }
 
     private func settleAbandoned() async throws(PostgresError) -> Int64 {
-        let settled = try await pool.run(
-            Query(ReplyStatements.settleAbandoned, lease.parameter, .int8(Self.settleLimit)))
+        let settled = try await pool.run(Query(ReplyStatements.settleAbandoned, .int8(Self.settleLimit)))
         return Int64(settled.affectedRows)
     }
 
-    /// Gives up turns that the database holds as ours, and that nobody here knows of.
-    private func giveUpUnknown() async throws(PostgresError) {
-        let held = try await pool.run(Query(LeaseStatements.held, lease.parameter))
-        for row in 0..<held.rowCount {
-            guard !isEnding else { return }
-            guard let appID = held.string(row, 0), let number = held.int(row, 1),
-                turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
-            else { continue }
-            _ = try await pool.run(
-                Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter))
+    /// Gives up what dead processes left open, and forgets their leases.
+    private func releaseRepliesOfTheDead() async throws(PostgresError) {
+        let dead = try await pool.run(Query(LeaseStatements.dead, lease.parameter))
+        for row in 0..<dead.rowCount {
+            guard let process = dead.replyID(row, 0)?.parameter, let expiry = dead.string(row, 1) else { continue }
+            var time: String? = Self.newest
+            while let before = time {
+                guard !isEnding else { return }
+                let piece = try await pool.run(Query(LeaseStatements.releaseHeld, process, .text(before)))
+                guard piece.bool(0, 0) == true else { return }
+                time = piece.string(0, 1)
+            }
+            _ = try await pool.run(Query(LeaseStatements.forget, process, .text(expiry)))
         }
     }
+
+    /// Gives up turns that the database holds as ours, and that nobody here knows of; before the last look among the newest only,
+    /// at last among all.
+    private func giveUpUnknown(isLastLook: Bool) async throws(PostgresError) {
+        var time: String? = Self.newest
+        while let before = time {
+            let held = try await pool.run(Query(LeaseStatements.held, lease.parameter, .text(before)))
+            time = isLastLook ? held.string(held.rowCount - 1, 3) : nil
+            for row in 0..<held.rowCount {
+                guard !isEnding else { return }
+                guard let appID = held.string(row, 0), let number = held.int(row, 1),
+                    turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
+                else { continue }
+                _ = try await pool.run(
+                    Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter))
+            }
+        }
+    }
+
+    /// Where a look through the replies of a process begins.
+    private static let newest = "infinity"
 
     /// Removes journals of replies that are over: a process wrote on after its reply was closed by another one.
     private func sweepJournal(after place: (appID: String, reply: ReplyID)) async throws {

@@ -1,23 +1,32 @@
 import Postgres
 
-/// The SQL of the processes: who is alive, and what the dead left open.
+/// The SQL of the processes: which of them are alive, and what the dead left open.
+///
+/// A process renews its lease all the time, so a lease that has expired belongs to a process that is dead, or to one that could
+/// not reach the database. Nobody could reach it during a failover or a freeze. `isSteady` tells the two apart: some process has
+/// renewed its own lease without a gap for a whole lifetime, so the database was there for all of them.
 enum LeaseStatements {
+    /// The longest time between two renewals that leaves no gap, in seconds: two renewals, as one may be late.
+    private static let longestGap = ProcessLease.lifetime / 2
+    /// The rows of a process that are looked through in one statement.
+    private static let pieceLimit = 5_000
+
     /// Keeps this process alive in the eyes of the others for some seconds, by the database's clock.
     static let renew = Statement(
-        "renew_lease", .uuid, .int8,
+        "renew_lease", .uuid,
         sql: """
-            INSERT INTO chatterd_processes (id, expires_at) VALUES ($1, now() + make_interval(secs => $2))
-            ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at
+            INSERT INTO chatterd_processes AS l (id, expires_at, since)
+            VALUES ($1, now() + interval '\(ProcessLease.lifetime) s', now())
+            ON CONFLICT (id) DO UPDATE SET
+                expires_at = excluded.expires_at, since = CASE WHEN \(isUnbroken) THEN l.since ELSE now() END
             """)
 
-    /// Says that this process makes nothing any more.
+    /// Ends the lease of this process, which leaves replies open.
     static let expire = Statement(
         "expire_lease", .uuid, sql: "UPDATE chatterd_processes SET expires_at = now() WHERE id = $1")
 
-    /// Removes the lease of this process, unless it leaves replies open.
-    static let end = Statement(
-        "end_lease", .uuid,
-        sql: "DELETE FROM chatterd_processes l WHERE l.id = $1 AND \(holdsNothing)")
+    /// Removes the lease of this process, which leaves nothing open.
+    static let end = Statement("end_lease", .uuid, sql: "DELETE FROM chatterd_processes WHERE id = $1")
 
     /// Removes what was told to this process.
     static let endSignals = Statement(
@@ -26,12 +35,12 @@ enum LeaseStatements {
     /// Ends the leases of all processes: for one that knows that it is the only one.
     static let endAll = Statement("end_all_leases", sql: "DELETE FROM chatterd_processes")
 
-    /// Takes all replies from other processes: for one that knows that it is the only one.
+    /// Takes all replies from other processes: for one that knows that it is the only one. Reads all of `chatts`.
     static let releaseOthers = Statement(
         "release_others", .uuid,
         sql: """
-            UPDATE chatts c SET holder = \(nobody) FROM chatterd_processes l
-            WHERE l.id <> $1 AND \(isHeld("l.id"))
+            UPDATE chatts SET holder = \(nobody)
+            WHERE turn = seq AND state = 'streaming' AND holder IS DISTINCT FROM $1
             """)
 
     /// Gives up a reply of this process.
@@ -42,49 +51,89 @@ enum LeaseStatements {
             WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND \(ReplyStatements.isHolder("holder", "$3"))
             """)
 
-    /// The turns that this process holds.
-    static let held = Statement(
-        "held_turns", .uuid, sql: "SELECT c.appid, c.seq FROM chatts c WHERE \(isHeld("$1"))")
-
-    /// Whether there are other processes that are dead, and may have left replies open, or such replies were given up.
-    static let isAnyoneDead = Statement(
-        "is_anyone_dead", .uuid,
+    /// Gives up a reply of a dead process.
+    static let releaseDead = Statement(
+        "release_dead", .text, .int8,
         sql: """
-            SELECT EXISTS (SELECT FROM chatterd_processes l WHERE l.id <> $1 AND \(hasExpired))
-                OR EXISTS (SELECT FROM chatts c WHERE \(isHeld(nobody)))
+            UPDATE chatts SET holder = \(nobody)
+            WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder <> \(nobody) AND \(isDead("holder"))
             """)
 
-    /// Removes the leases of dead processes that left nothing open, or nothing any more.
-    static let forgetDead = Statement(
-        "forget_dead", .uuid,
-        sql: "DELETE FROM chatterd_processes l WHERE l.id <> $1 AND l.expires_at <= now() AND \(holdsNothing)")
+    /// The replies that process $1 holds among the newest it made before $2; the last row has the time to go on from, if there
+    /// may be more.
+    static let held = Statement(
+        "held_turns", .uuid, .text, returnsBinary: true,
+        sql: """
+            WITH \(piece)
+            SELECT appid, seq, id, NULL FROM piece WHERE state = 'streaming'
+            UNION ALL
+            SELECT NULL, NULL, NULL, \(rest)
+            """)
 
-    /// What dead processes left open, and what was given up: `c` of `chatts`.
-    static let abandoned = """
-        (SELECT id FROM chatterd_processes l WHERE l.id <> $1 AND \(hasExpired) UNION ALL SELECT \(nobody)) AS l
-        JOIN chatts c ON \(isHeld("l.id"))
-        """
+    /// Gives up what a dead process, $1, left open, among the newest replies that it made before $2; returns whether it is dead,
+    /// and the time to go on from, or null at the end.
+    ///
+    /// However long the process made replies for, all of them are looked through, a piece at a time: how old one may be that is
+    /// still open is not bounded, as it may have waited, or have been adopted after days.
+    static let releaseHeld = Statement(
+        "release_held", .uuid, .text,
+        sql: """
+            WITH \(piece), released AS (
+                UPDATE chatts c SET holder = \(nobody) FROM piece p
+                WHERE p.state = 'streaming' AND c.appid = p.appid AND c.seq = p.seq AND c.state = 'streaming'
+                    AND \(ReplyStatements.isHolder("c.holder", "$1")) AND \(isDead("$1"))
+            )
+            SELECT \(isDead("$1")), \(rest)
+            """)
 
-    /// Whether a process is dead: it has no lease, and the database is up for long enough that it could have renewed it.
+    /// The other processes that are dead, and may have left replies open, with the ends of their leases.
+    static let dead = Statement(
+        "dead_processes", .uuid, returnsBinary: true,
+        sql: """
+            SELECT d.id, d.expires_at::text FROM chatterd_processes d
+            WHERE d.id <> $1 AND d.expires_at <= now() AND \(isSteady)
+            """)
+
+    /// Whether there are replies that nobody makes.
+    static let isAnyAbandoned = Statement(
+        "is_any_abandoned", sql: "SELECT EXISTS (SELECT FROM chatts c WHERE \(isAbandoned("c")))")
+
+    /// Removes the lease of a dead process that left nothing open any more, unless it has come to life since its lease ended at $2.
+    static let forget = Statement(
+        "forget_dead", .uuid, .text,
+        sql: "DELETE FROM chatterd_processes WHERE id = $1 AND expires_at = $2::timestamptz AND expires_at <= now()")
+
+    /// Whether a reply has been given up.
+    static func isAbandoned(_ reply: String) -> String {
+        "\(reply).holder = \(nobody) AND \(reply).state = 'streaming'"
+    }
+
+    /// Whether a process is dead: it has no lease, and could have renewed one.
     static func isDead(_ holder: String) -> String {
         """
-        (\(holder) = \(nobody) OR pg_postmaster_start_time() < now() - interval '\(ProcessLease.lifetime) s'
+        (\(holder) = \(nobody) OR \(isSteady)
             AND NOT EXISTS (SELECT FROM chatterd_processes l WHERE l.id = \(holder) AND l.expires_at > now()))
         """
     }
 
+    /// Whether a process that lives has been able to renew its lease for a whole lifetime: another one has.
+    static let isSteady = """
+        EXISTS (
+            SELECT FROM chatterd_processes l
+            WHERE \(isUnbroken) AND l.since <= now() - interval '\(ProcessLease.lifetime) s')
+        """
+
+    /// Whether a lease, `l`, is renewed without a gap up to now.
+    private static let isUnbroken = "l.expires_at > now() + interval '\(ProcessLease.lifetime - longestGap) s'"
+
     /// The process that is always dead.
     private static let nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
 
-    /// Whether a lease, `l`, has run out, and not because the database was away.
-    private static let hasExpired = """
-        l.expires_at <= now() AND pg_postmaster_start_time() < now() - interval '\(ProcessLease.lifetime) s'
+    private static let piece = """
+        piece AS MATERIALIZED (
+            SELECT appid, seq, id, time, state FROM chatts WHERE holder = $1 AND time < $2::timestamptz
+            ORDER BY time DESC FETCH FIRST \(pieceLimit) ROWS WITH TIES)
         """
 
-    private static let holdsNothing = "NOT EXISTS (SELECT FROM chatts c WHERE \(isHeld("l.id")))"
-
-    /// Whether a reply, `c`, is being made by a process. None is made for longer than two days: an answer has a day at most.
-    private static func isHeld(_ holder: String) -> String {
-        "c.holder = \(holder) AND c.time > now() - interval '2 days' AND c.state = 'streaming'"
-    }
+    private static let rest = "CASE WHEN count(*) >= \(pieceLimit) THEN min(time)::text END FROM piece"
 }

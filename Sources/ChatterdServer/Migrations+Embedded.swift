@@ -11,6 +11,8 @@ extension Migration {
                 name: "0003_upstreams", sql: String(decoding: PackageResources._003_upstreams_sql, as: UTF8.self)),
             Migration(
                 name: "0004_adoptions", sql: String(decoding: PackageResources._004_adoptions_sql, as: UTF8.self)),
+            Migration(
+                name: "0005_lifecycle", sql: String(decoding: PackageResources._005_lifecycle_sql, as: UTF8.self)),
         ]
     }
 }

@@ -156,10 +156,10 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     /// Runs a batch by which this process comes to hold a turn: it must be known to be alive.
     private func runHolding(_ queries: [Query]) async throws(RelayError) -> [QueryResult] {
         let now = pool.shard.now
-        let renewal = lease.renewal(at: now)
+        let isLate = lease.isLate(at: now)
         do throws(RelayError) {
-            var results = try await run((renewal.map { [$0] } ?? []) + queries)
-            if renewal != nil {
+            var results = try await run((isLate ? [lease.renewal] : []) + queries)
+            if isLate {
                 lease.renewed(at: now)
                 results.removeFirst()
             }

@@ -4,7 +4,7 @@ import Relay
 
 /// The sign of life of this process in the database: other processes leave its open turns alone while it holds.
 ///
-/// Renewed by database time, along with the opening of turns, and by `Housekeeper` while turns are open, however long its rounds are.
+/// `Housekeeper` renews it all the time, however long its rounds are. The opening of a turn renews it as well if it is late.
 final class ProcessLease: Sendable {
     /// How long a sign of life counts, in seconds.
     static let lifetime = 8
@@ -25,10 +25,12 @@ final class ProcessLease: Sendable {
     /// The name as a parameter.
     var parameter: Parameter { .uuid(high: id.high, low: id.low) }
 
-    /// The query that renews the lease, if it is time to at `now` nanoseconds of the monotonic clock.
-    func renewal(at now: UInt64) -> Query? {
-        let isDue = renewedAt.withLock { $0.map { now &- $0 >= Self.renewal } ?? true }
-        return isDue ? Query(LeaseStatements.renew, parameter, .int8(Self.lifetime)) : nil
+    /// The query that renews the lease.
+    var renewal: Query { Query(LeaseStatements.renew, parameter) }
+
+    /// Whether the lease is to be renewed at `now` nanoseconds of the monotonic clock, before a turn is opened.
+    func isLate(at now: UInt64) -> Bool {
+        renewedAt.withLock { $0.map { now &- $0 >= Self.renewal * 3 / 2 } ?? true }
     }
 
     /// Notes that the lease was renewed by a query sent at `now`.
@@ -41,13 +43,12 @@ final class ProcessLease: Sendable {
         doubts.withLock { $0 = Self.doubtRounds }
     }
 
-    /// Whether there is reason to look for such turns. Each doubt is a reason for a while: a batch that was given up may
-    /// yet be done.
-    func takeDoubt() -> Bool {
-        doubts.withLock { left in
-            guard left > 0 else { return false }
-            left -= 1
-            return true
-        }
+    /// How many times such turns are still to be looked for. A doubt lasts for a while, as a batch that was given up may yet be
+    /// done.
+    var doubtsLeft: Int { doubts.withLock { $0 } }
+
+    /// Notes that such turns have been looked for.
+    func lessenDoubt() {
+        doubts.withLock { $0 = max(0, $0 - 1) }
     }
 }

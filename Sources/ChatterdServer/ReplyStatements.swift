@@ -61,25 +61,24 @@ enum ReplyStatements {
             ), \(settled)
             """)
 
-    /// Closes turns of dead processes as interrupted, at most $2; not those that are to be made again.
+    /// Closes turns that were given up as interrupted, at most $1; not those that are to be made again.
     static let settleAbandoned = Statement(
-        "settle_abandoned", .uuid, .int8,
+        "settle_abandoned", .int8,
         sql: """
             WITH dead AS MATERIALIZED (
-                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt
-                FROM \(LeaseStatements.abandoned)
-                WHERE \(isRegenerated) IS NOT TRUE
-                LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
+                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
+                WHERE \(LeaseStatements.isAbandoned("c")) AND \(isRegenerated) IS NOT TRUE
+                LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
             ), \(settled)
             """)
 
-    /// Takes over turns of dead processes that are to be made again, at most $2.
+    /// Takes over turns that were given up and are to be made again, at most $2.
     static let adopt = Statement(
         "adopt", .uuid, .int8, returnsBinary: true,
         sql: """
             WITH dead AS MATERIALIZED (
-                SELECT c.appid, c.seq FROM \(LeaseStatements.abandoned) WHERE \(isRegenerated)
-                LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
+                SELECT c.appid, c.seq FROM chatts c WHERE \(LeaseStatements.isAbandoned("c")) AND \(isRegenerated)
+                LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
             ), stored AS (
                 UPDATE chatts c SET
                     holder = $1, attempt = coalesce(c.attempt, 1) + 1, adoptions = coalesce(c.adoptions, 0) + 1
@@ -101,11 +100,11 @@ enum ReplyStatements {
             SELECT attempt FROM stored
             """)
 
-    /// Whether a turn is closed, or gone; and if not, whether process $3 holds it.
+    /// Whether a turn is closed, or gone; and if not, whether process $3 holds it, and whether a dead process does.
     static let isSettled = Statement(
         "is_settled", .text, .int8, .uuid,
         sql: """
-            SELECT count(*) = 0, bool_or(\(isHolder("holder", "$3"))) FROM chatts
+            SELECT count(*) = 0, bool_or(\(isHolder("holder", "$3"))), bool_or(\(LeaseStatements.isDead("holder"))) FROM chatts
             WHERE appid = $1 AND seq = $2 AND state = 'streaming'
             """)
 

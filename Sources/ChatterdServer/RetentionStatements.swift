@@ -62,7 +62,9 @@ enum RetentionStatements {
         CASE WHEN (
             SELECT greatest(t.time, t.finished) < now() - $3 * interval '1 microsecond'
             FROM chatts t WHERE t.appid = \(appID) ORDER BY t.seq DESC LIMIT 1)
-        THEN NOT EXISTS (SELECT FROM chatts s WHERE s.appid = \(appID) AND s.turn = s.seq AND s.state = 'streaming')
+        THEN NOT EXISTS (
+            SELECT FROM chatts s WHERE s.appid = \(appID) AND s.turn = s.seq AND s.state = 'streaming'
+                AND NOT \(LeaseStatements.isDead("s.holder")))
         ELSE false END
         """
     }

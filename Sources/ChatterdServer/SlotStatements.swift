@@ -185,7 +185,7 @@ enum SlotStatements {
     /// Whether a process lives, as `LeaseStatements.isDead` has it; the processes are read once for all tickets.
     private static func isAlive(_ holder: String) -> String {
         """
-        (pg_postmaster_start_time() >= now() - interval '\(ProcessLease.lifetime) s'
+        (NOT \(LeaseStatements.isSteady)
             OR \(holder) IN (SELECT l.id FROM chatterd_processes l WHERE l.expires_at > now()))
         """
     }

@@ -1,14 +1,24 @@
 /// Reading and ending replies, wherever they are made.
 extension ChatService {
-    /// Finds a reply.
+    /// Finds a reply. One that a dead process left open is closed first, or left to whoever makes it again.
     ///
     /// - Parameter appID: the app that it must belong to, if that is known.
     /// - Throws: `replyNotFound`.
     public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {
-        guard let record = try await store.findReply(id), appID == nil || appID == record.turn.appID else {
+        var record = try await store.findReply(id)
+        if let found = record, found.isAbandoned, found.state == nil, await settle(found.turn) {
+            record = try await store.findReply(id)
+        }
+        guard let record, appID == nil || appID == record.turn.appID else {
             throw RelayError(.replyNotFound, "There is no such reply.")
         }
         return record
+    }
+
+    /// Closes a turn of a dead process; returns whether it is closed now.
+    private func settle(_ turn: Turn) async -> Bool {
+        // The store may refuse it, or be away: then the reply is as it was found.
+        (try? await store.settleTurn(turn, isAbandoned: false, isUnwanted: false)) ?? false
     }
 
     /// Has a reader read a reply from a position on; the reader hears nothing before this returns.

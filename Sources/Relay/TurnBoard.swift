@@ -85,11 +85,7 @@ public final class TurnBoard: Sendable {
             let conversation = state.conversations[appID] ?? Conversation()
             let ahead = conversation.count + promises.turns
             let isKnown = key.map { promises.keys[$0] != nil || conversation.knows($0) } ?? false
-            guard isKnown || ahead <= limits.waitingTurns else {
-                throw RelayError(
-                    .overloaded,
-                    "\(ahead) prompts of this conversation are waiting already. Try again when they are answered.")
-            }
+            guard isKnown || ahead <= limits.waitingTurns else { throw Self.tooManyWait(ahead - 1) }
             promises.count += 1
             if let key {
                 promises.keys[key, default: 0] += 1
@@ -97,6 +93,17 @@ public final class TurnBoard: Sendable {
             state.promised[appID] = promises
             state.count += 1
         }
+    }
+
+    /// Refuses a prompt while one of its conversation is being answered, and so many wait for that.
+    private static func tooManyWait(_ count: Int) -> RelayError {
+        let ahead =
+            switch count {
+            case 0: "A prompt of this conversation is being answered already. Try again when it is answered."
+            case 1: "1 prompt of this conversation is waiting already. Try again when it is answered."
+            default: "\(count) prompts of this conversation are waiting already. Try again when they are answered."
+            }
+        return RelayError(.overloaded, ahead)
     }
 
     /// Gives a promised place back.

@@ -51,6 +51,16 @@ import Testing
         }
     }
 
+    @Test func replyWhosePromptsAreGoneIsNotReplayed() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("a", "1")
+            try await store.exchange("b", "2")
+            try await processes.sql("DELETE FROM chatts WHERE appid = 'app' AND seq = 3")
+            #expect(try await store.open("c").said == ["user a", "assistant 1", "user c"])
+        }
+    }
+
     @Test func otherBranchesAreLeftOut() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -103,7 +103,7 @@ import Testing
             try await processes.kill(dead)
             let turns = TurnBoard(limits: RelayLimits())
             try turns.promise(appID: "other")
-            let expiry = "SELECT max(expires_at) FROM chatterd_processes"
+            let expiry = "SELECT max(expires_at) FROM chatterd_processes WHERE isfinite(expires_at)"
             let renewals = AsyncStream<Bool>.makeStream()
             let keeper = Housekeeper(store: store, turns: turns, retention: nil) {
                 let before = try? await processes.sql(expiry)
@@ -172,8 +172,7 @@ import Testing
                 INSERT INTO chatterd_processes VALUES (gen_random_uuid(), '-infinity')
                 """)
             #expect(try await processes.rowCounts(of: over.turn.appID)["chatterd_journal"] == 1)
-            // It has no lease; but the database is up for long enough then.
-            try await processes.kill(other)
+            try await processes.proveSteadiness()
             let keeper = Self.keeper(of: processes)
             for _ in 0..<30 {
                 try await keeper.runRound()
@@ -181,7 +180,8 @@ import Testing
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_journal": 1])
             #expect(try await processes.rowCounts(of: "other") == ["chatts": 2])
             #expect(try await processes.rowCounts(of: "keyed") == ["chatts": 2])
-            #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["1"]])
+            // That of the first, and the witness.
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["2"]])
         }
     }
 
@@ -228,6 +228,91 @@ import Testing
             #expect(
                 try await processes.sql("SELECT DISTINCT appid FROM chatts ORDER BY 1")
                     == [[""], ["running"], ["young"]])
+        }
+    }
+
+    @Test func replyOfADeadProcessIsSettledHoweverOldItIs() async throws {
+        try await StoreProcesses.run { processes in
+            let dead = processes.first
+            let opened = try await dead.open("p")
+            let again = try await dead.open("p", appID: "again", onInterrupt: .regenerate)
+            _ = try await dead.journal([opened.entry("half")])
+            // More replies than one look goes through were finished after it.
+            try await processes.sql(
+                """
+                UPDATE chatts SET time = now() - interval '30 days';
+                INSERT INTO chatts (appid, seq, turn, name, message, state, id, holder, time)
+                SELECT 'done', n, n, 'assistant', 'x', 'complete', gen_random_uuid(),
+                    (SELECT holder FROM chatts WHERE appid = 'app' AND turn = seq), now() - n * interval '1 s'
+                FROM generate_series(1, 12000) n
+                """)
+            try await processes.kill(dead)
+            let keeper = Self.keeper(of: processes) {
+                _ = try? await processes.second.adoptAbandoned(limit: 10, onClaim: { _, _ in })
+            }
+            try await keeper.runRound()
+            #expect(try await processes.second.record(opened).state == .interrupted)
+            #expect(try await processes.second.record(again).attempt == 2)
+            // The finished ones keep their maker, and the process is forgotten.
+            #expect(
+                try await processes.sql("SELECT count(DISTINCT holder) FROM chatts WHERE appid = 'done'") == [["1"]])
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["2"]])
+        }
+    }
+
+    @Test func processThatComesBackDuringTheLookIsNotForgotten() async throws {
+        try await StoreProcesses.run { processes in
+            let (back, heir) = (processes.first, processes.second)
+            _ = try await back.open("p")
+            try await processes.kill(back)
+            let dead = try await processes.pool.run(Query(LeaseStatements.dead, heir.lease.parameter))
+            let expiry = try #require(dead.string(0, 1))
+            // It opens another turn, and its lease runs out once more.
+            let opened = try await back.open("q", appID: "other")
+            try await processes.sql("UPDATE chatterd_processes SET expires_at = now() - interval '2 hours'")
+            try await processes.proveSteadiness()
+            _ = try await processes.pool.run(
+                Query(LeaseStatements.forget, back.lease.parameter, .text(expiry)))
+            try await Self.keeper(of: processes).runRound()
+            #expect(try await heir.record(opened).state == .interrupted)
+        }
+    }
+
+    @Test func processWithoutOpenTurnsKeepsItsLease() async throws {
+        try await StoreProcesses.run { processes in
+            let keeper = Self.keeper(of: processes)
+            keeper.start()
+            while try await processes.sql("SELECT id FROM chatterd_processes WHERE since IS NOT NULL").isEmpty {}
+            await keeper.end()
+            #expect(try await processes.sql("SELECT id FROM chatterd_processes").isEmpty)
+        }
+    }
+
+    @Test func processThatLeavesATurnOpenKeepsAnExpiredLease() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.second
+            _ = try await store.open("p")
+            store.lease.doubt()
+            await Self.keeper(of: processes).end()
+            // The trigger of the tests adds an hour.
+            #expect(
+                try await processes.sql("SELECT expires_at <= now() + interval '1 hour' FROM chatterd_processes")
+                    == [["t"]])
+        }
+    }
+
+    @Test func replyOfADeadProcessDoesNotKeepAConversationFromItsRemoval() async throws {
+        try await StoreProcesses.run { processes in
+            _ = try await processes.first.open("p")
+            try await processes.sql(
+                "UPDATE chatts SET time = time - interval '9 days', holder = gen_random_uuid() WHERE appid = 'app'")
+            let keeper = Self.keeper(of: processes, retention: .seconds(3_600))
+            try await keeper.runRound()
+            #expect(try await processes.rowCounts() == ["chatts": 2])
+            try await processes.proveSteadiness()
+            let other = Self.keeper(of: processes, retention: .seconds(3_600))
+            try await other.runRound()
+            #expect(try await processes.rowCounts() == [:])
         }
     }
 

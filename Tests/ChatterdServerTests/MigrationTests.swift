@@ -90,6 +90,29 @@ import Testing
             ])
     }
 
+    @Test func replyWhoseLeaseWasForgottenIsGivenUp() async throws {
+        let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
+        let target = try ConnectionTarget(conninfo)
+        let earlier = Migration.embedded.filter { $0.name < "0005" }
+        _ = try await Migrator(earlier, target: target).run(patience: .seconds(600))
+        _ = try await blocking {
+            try PrivateCluster.shared().psql(
+                """
+                INSERT INTO chatterd_processes VALUES ('11111111-1111-1111-1111-111111111111', now());
+                INSERT INTO chatts (appid, seq, turn, name, message, state, holder) VALUES
+                ('app', 1, 1, 'assistant', '', 'streaming', '11111111-1111-1111-1111-111111111111'),
+                ('app', 2, 2, 'assistant', '', 'streaming', '22222222-2222-2222-2222-222222222222'),
+                ('app', 3, 3, 'assistant', '', 'complete', '22222222-2222-2222-2222-222222222222')
+                """, database: conninfo)
+        }
+        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        let holders = try await blocking {
+            try PrivateCluster.shared().psql(
+                "SELECT left(holder::text, 1) FROM chatts ORDER BY seq", database: conninfo)
+        }
+        #expect(holders == [["1"], ["0"], ["2"]])
+    }
+
     @Test func aMigrationThatWasChangedLaterIsNoticed() async throws {
         try await onThread {
             let cluster = try PrivateCluster.shared()

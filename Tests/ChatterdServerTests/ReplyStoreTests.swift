@@ -127,7 +127,7 @@ import Testing
             let opened = try await dead.open("b", options: "\"seed\":1", onInterrupt: .regenerate)
             _ = try await dead.journal([opened.entry("half")])
             #expect(try await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in }).isEmpty)
-            try await processes.kill(dead)
+            try await processes.kill(dead, isNoticed: true)
             let adopted = try await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in })
             let again = try #require(adopted.first)
             #expect(adopted.count == 1 && again.id == opened.id && again.turn == opened.turn && again.attempt == 2)
@@ -159,11 +159,11 @@ import Testing
         try await StoreProcesses.run(count: 4) { processes in
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             for attempt in 2...3 {
-                try await processes.kill(processes.stores[attempt - 2])
+                try await processes.kill(processes.stores[attempt - 2], isNoticed: true)
                 let adopted = try await processes.stores[attempt - 1].adoptAbandoned(limit: 1, onClaim: { _, _ in })
                 #expect(adopted.map(\.attempt) == [attempt])
             }
-            try await processes.kill(processes.stores[2])
+            try await processes.kill(processes.stores[2], isNoticed: true)
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
         }
@@ -184,7 +184,7 @@ import Testing
                     attempt += 1
                     #expect(try await store.restartTurn(opened.turn, id: opened.id) == attempt)
                 }
-                try await processes.kill(store)
+                try await processes.kill(store, isNoticed: true)
             }
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
@@ -198,12 +198,12 @@ import Testing
                 let opened = try await dead.open("p", appID: appID, onInterrupt: .regenerate)
                 try await heir.signal(appID == "read" ? .read : .stop, to: try await heir.record(opened))
             }
-            try await processes.kill(dead)
+            try await processes.kill(dead, isNoticed: true)
             #expect(
                 try await heir.settleTurn(Turn(appID: "too", number: 2), isAbandoned: false, isUnwanted: false))
             #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
             _ = try await processes.pool.run(
-                Query(ReplyStatements.settleAbandoned, heir.lease.parameter, .int8(9)))
+                Query(ReplyStatements.settleAbandoned, .int8(9)))
             #expect(
                 try await processes.sql("SELECT appid, state FROM chatts WHERE turn = seq ORDER BY 1")
                     == [["read", "streaming"], ["stopped", "interrupted"], ["too", "interrupted"]])
@@ -215,7 +215,7 @@ import Testing
             let (dead, heir, other) = (processes.first, processes.second, processes.stores[2])
             let opened = try await dead.open("p", onInterrupt: .regenerate)
             let unwanted = try await dead.open("p", appID: "unwanted", onInterrupt: .regenerate)
-            try await processes.kill(dead)
+            try await processes.kill(dead, isNoticed: true)
             #expect(try await !other.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
             #expect(try await other.settleTurn(unwanted.turn, isAbandoned: false, isUnwanted: true))
             try await processes.sql("UPDATE chatts SET attempt = 2 WHERE turn = seq")

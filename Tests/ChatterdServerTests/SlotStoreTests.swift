@@ -165,7 +165,7 @@ import Testing
             _ = try await heir.enter(alive)
             try await heir.sweep()
             #expect(try await stage.waiting() == ["a", "b", "c"])
-            try await stage.processes.kill(stage.processes.first)
+            try await stage.processes.kill(stage.processes.first, isNoticed: true)
             try await heir.sweep()
             #expect(try await stage.waiting() == ["a", "b", "c"])
             #expect(try await stage.processes.second.settleTurn(closed.turn, isAbandoned: false, isUnwanted: false))

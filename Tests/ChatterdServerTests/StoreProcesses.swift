@@ -57,21 +57,33 @@ struct StoreProcesses: Sendable {
         try await blocking { [conninfo] in try PrivateCluster.shared().psql(text, database: conninfo) }
     }
 
-    /// Ends the lease of a process, and waits until the others take that for its death.
-    func kill(_ store: PostgresConversationStore) async throws {
-        _ = try await pool.run([
-            Query(Self.endLease, store.lease.parameter), Query(Self.waitForUptime),
-        ])
+    /// Ends the lease of a process, and lets the others take that for its death.
+    ///
+    /// - Parameter isNoticed: whether another process has seen it already, and has given up what it left open.
+    func kill(_ store: PostgresConversationStore, isNoticed: Bool = false) async throws {
+        _ = try await pool.run(Query(Self.endLease, store.lease.parameter))
+        try await proveSteadiness()
+        if isNoticed {
+            _ = try await pool.run(Query(LeaseStatements.releaseHeld, store.lease.parameter, .text("infinity")))
+        }
     }
+
+    /// Shows that the database has been there for long: a process has renewed its lease all the time.
+    func proveSteadiness() async throws {
+        _ = try await pool.run(Query(Self.addWitness, Self.witness.parameter))
+    }
+
+    /// The process that has always been there.
+    static let witness = ReplyID(high: .max, low: .max)
 
     private static let endLease = Statement(
         "end_lease_for_good", .uuid, sql: "UPDATE chatterd_processes SET expires_at = '-infinity' WHERE id = $1")
 
-    private static let waitForUptime = Statement(
-        "wait_for_uptime",
+    private static let addWitness = Statement(
+        "add_witness", .uuid,
         sql: """
-            SELECT pg_sleep(greatest(0, 0.1 + extract(epoch FROM
-                pg_postmaster_start_time() + interval '\(ProcessLease.lifetime) s' - clock_timestamp())))
+            INSERT INTO chatterd_processes (id, expires_at, since) VALUES ($1, 'infinity', '-infinity')
+            ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, since = excluded.since
             """)
 
     /// How many rows each table has of a conversation; tables without any are left out.

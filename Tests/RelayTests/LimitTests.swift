@@ -9,6 +9,7 @@ import Testing
         let relay = TestRelay(limits)
         let posts = (0..<4).map { relay.post("p\($0)") }
         #expect(posts.map { $0.refusal?.code } == [nil, nil, nil, .overloaded])
+        #expect(posts[3].refusal?.message.hasPrefix("2 prompts of this conversation are waiting already.") == true)
         #expect(relay.post("other", appID: "b").refusal == nil)
         relay.model.generations[0].finish()
         relay.clock.settle()
@@ -54,7 +55,9 @@ import Testing
         let relay = TestRelay(limits)
         relay.store.faults[.openTurn] = [.hang]
         let first = relay.post("one")
-        #expect(relay.post("two").refusal?.code == .overloaded)
+        let second = relay.post("two")
+        #expect(second.refusal?.code == .overloaded)
+        #expect(second.refusal?.message.hasPrefix("A prompt of this conversation is being answered already.") == true)
         relay.store.release(.openTurn)
         relay.clock.settle()
         #expect(first.reply != nil)

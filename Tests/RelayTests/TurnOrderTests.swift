@@ -77,6 +77,17 @@ import Testing
         #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
     }
 
+    @Test func replyOfADeadProcessIsSettledByWhoeverReadsIt() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        let post = relay.post("one")
+        relay.database.dead = [relay.store.process]
+        let reader = try other.read(post)
+        other.clock.advance(by: .seconds(1))
+        #expect(reader.ends.count == 1)
+        #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]"])
+    }
+
     @Test func aTurnThatIsMadeAgainIsWaitedForFromTheMomentItIsClaimed() throws {
         let relay = TestRelay()
         let heir = relay.stranger()

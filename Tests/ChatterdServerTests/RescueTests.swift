@@ -179,8 +179,9 @@ import Testing
 
     @Test(arguments: [
         ModelLine.thinking("Let me see. Let me see. Let me see."),
+        // The line behind the call shows that the call is whole.
         ModelLine.token("Once upon a time there was a king. ")
-            + ModelLine.toolCalls([("now", "{}")], .v0_11)[0],
+            + ModelLine.toolCalls([("now", "{}")], .v0_11)[0] + ModelLine.token("So "),
         ModelLine.token("Once"),
     ])
     func whatIsNotOnlyTextIsBegunAnew(line: String) async throws {

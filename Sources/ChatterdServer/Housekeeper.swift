@@ -189,7 +189,7 @@ final class Housekeeper: @unchecked Sendable {
         }
     }
 
-    /// Gives up turns that the database holds as ours, and that nobody here knows of; before the last look among the newest only,
+    /// Gives up turns that the database holds as ours and that this process does not know; before the last look among the newest only,
     /// at last among all.
     private func giveUpUnknown(isLastLook: Bool) async throws(PostgresError) {
         var time: String? = Self.newest

@@ -3,7 +3,7 @@ import Postgres
 /// The SQL of the processes: which of them are alive, and what the dead left open.
 ///
 /// A process renews its lease all the time, so a lease that has expired belongs to a process that is dead, or to one that could
-/// not reach the database. Nobody could reach it during a failover or a freeze. `isSteady` tells the two apart: some process has
+/// not reach the database. No process can reach it during a failover or a freeze. `isSteady` tells the two apart: some process has
 /// renewed its own lease without a gap for a whole lifetime, so the database was there for all of them.
 enum LeaseStatements {
     /// The longest time between two renewals that leaves no gap, in seconds: two renewals, as one may be late.
@@ -94,7 +94,7 @@ enum LeaseStatements {
             WHERE d.id <> $1 AND d.expires_at <= now() AND \(isSteady)
             """)
 
-    /// Whether there are replies that nobody makes.
+    /// Whether there are replies without a living holder.
     static let isAnyAbandoned = Statement(
         "is_any_abandoned", sql: "SELECT EXISTS (SELECT FROM chatts c WHERE \(isAbandoned("c")))")
 

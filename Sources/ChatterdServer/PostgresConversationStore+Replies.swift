@@ -79,7 +79,7 @@ extension PostgresConversationStore {
             // It is given up for others to make again, if it stays unknown here.
             lease.doubt()
         } else if results[1].bool(0, 2) == true {
-            // It is to be made again: whoever has room takes what has been given up.
+            // It is to be made again: any process that has room takes what has been given up.
             _ = try await run([Query(LeaseStatements.releaseDead, .text(turn.appID), .int8(turn.number))])
         }
         return results[1].bool(0, 0) ?? false

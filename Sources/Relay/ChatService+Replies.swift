@@ -1,6 +1,6 @@
 /// Reading and ending replies, wherever they are made.
 extension ChatService {
-    /// Finds a reply. One that a dead process left open is closed first, or left to whoever makes it again.
+    /// Finds a reply. One that a dead process left open is closed first, or left to the process that makes it again.
     ///
     /// - Parameter appID: the app that it must belong to, if that is known.
     /// - Throws: `replyNotFound`.

@@ -10,7 +10,7 @@ import Testing
     @Test(.timeLimit(.minutes(10)))
     func unreadResponsesCostNoMemory() async throws {
         try await onThread {
-            // With one shard an answer to somebody else shows that it has had its turn.
+            // With one shard an answer to another peer shows that it has had its turn.
             let (program, port) = try start([.shards: "1"])
             let before = try program.peakMemory()
             let unit = Array("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)

@@ -66,7 +66,7 @@ import Testing
             try await processes.sql("DELETE FROM chatterd_processes")
             try await processes.proveSteadiness()
             #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).isEmpty)
-            // A prompt that waits for it finds it, and leaves it to whoever has room.
+            // A prompt that waits for it finds it, and leaves it to a process that has room.
             #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
             #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).map(\.id) == [opened.id])
         }

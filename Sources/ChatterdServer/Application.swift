@@ -141,6 +141,13 @@ public final class Application: Sendable {
         }
     }
 
+    /// Says 503 at `/readyz` from now on, and returns after `delay`; requests are taken as before, until `stop`.
+    public func drain(for delay: Duration) async {
+        state.drain()
+        // It ends early only if its task is cancelled: then the stop is wanted at once.
+        try? await Task.sleep(for: delay)
+    }
+
     /// Stops taking prompts, lets running replies end within `limit`, ends the others with an error event, and returns when all
     /// is stored and closed.
     public func stop(within limit: Duration) async {

@@ -40,6 +40,7 @@ extension Configuration.Server {
         listen = reader.hostAndPort(.listen) ?? HostAndPort(host: "127.0.0.1", port: 0)
         tls = Configuration.TLS(&reader)
         shards = reader.number(.shards) ?? max(1, min(256, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+        shutdownDelay = reader.duration(.shutdownDelay)
         shutdownLimit = reader.duration(.shutdownLimit)
         maximumConnections = reader.number(.maximumConnections) ?? 0
         requestLineLimit = reader.number(.requestLineLimit) ?? 0

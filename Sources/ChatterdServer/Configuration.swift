@@ -26,6 +26,8 @@ public struct Configuration: Sendable {
         public var tls: TLS?
         /// The number of event loops.
         public var shards: Int
+        /// How long `/readyz` says 503 after SIGTERM while requests are still taken.
+        public var shutdownDelay: Duration
         /// How long running replies may go on after SIGTERM.
         public var shutdownLimit: Duration
         /// Client connections of the process.

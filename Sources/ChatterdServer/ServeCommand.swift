@@ -64,6 +64,7 @@ struct ServeCommand: Sendable {
             } else if let application, stop == nil {
                 log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
                 stop = Task.detached {
+                    await application.drain(for: configuration.server.shutdownDelay)
                     await application.stop(within: configuration.server.shutdownLimit)
                     signals.finish()
                 }

@@ -12,6 +12,11 @@ extension Setting {
             .option(.process, .path, "off", "The PEM file of the certificate's private key, read again on SIGHUP.")
         case .shards:
             .option(.process, .count(1...256, of: "threads"), "number of cores", "How many event loops share the work.")
+        case .shutdownDelay:
+            .plain(
+                .process, .duration(.zero ... .minutes(10)), "0s",
+                "How long /readyz says 503 after SIGTERM while prompts are still taken, so that a balancer looks elsewhere first."
+            )
         case .shutdownLimit:
             .plain(
                 .process, .duration(.zero ... .hours(1)), "25s", "How long running replies may go on after SIGTERM.")

@@ -8,6 +8,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case tlsCertificate = "CHATTERD_TLS_CERT"
     case tlsKey = "CHATTERD_TLS_KEY"
     case shards = "CHATTERD_SHARDS"
+    case shutdownDelay = "CHATTERD_SHUTDOWN_DELAY"
     case shutdownLimit = "CHATTERD_SHUTDOWN_LIMIT"
     case logAppID = "CHATTERD_LOG_APPID"
 

@@ -248,7 +248,9 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
 
     private func fail(_ batch: Batch, with result: OpaquePointer) {
         var error = PostgresError(result: result)
-        let isGone = error.code == .connectionLost && error.sqlState != nil
+        // A pooler says 08P01 when it has lost the server, which may have come to the commit.
+        let isSaidByServer = error.sqlState.map { ownsSession || !$0.hasPrefix("08") } ?? false
+        let isGone = error.code == .connectionLost && isSaidByServer
         if isGone, !batch.hasAllResults {
             // The server said farewell before it came to the commit.
             error = error.safeToRetry()

@@ -18,6 +18,44 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(10))) func promptsAreTakenDuringShutdownDelay() async throws {
+        let upstream = try ScriptedUpstream([
+            .streamHead, .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks,
+        ])
+        try await onThread {
+            let program = try TestProgram(
+                "chatterd", ["serve"],
+                environment: Stage.environment(
+                    upstream: upstream.url, database: try PrivateCluster.shared().makeDatabase(),
+                    [.shutdownDelay: "600s"]))
+            let port = try program.waitForPort()
+            program.signal(SIGTERM)
+            try eventually("/readyz says 503") {
+                try RawClient.get(port: port, "/readyz").status == 503
+            }
+            let client = try RawClient(port: port)
+            client.post("/llmchat", json: chatBody("app", "one"))
+            #expect(try client.readHead().status == 200)
+            #expect(try client.nextDataEvent().data?.contains("Hello") == true)
+            // A second signal does not wait for the delay.
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10))) func serverStopsAfterShutdownDelay() async throws {
+        try await onThread {
+            let program = try TestProgram(
+                "chatterd", ["serve"],
+                environment: Stage.environment(
+                    upstream: "http://127.0.0.1:1", database: try PrivateCluster.shared().makeDatabase(),
+                    [.shutdownDelay: "10ms"]))
+            _ = try program.waitForPort()
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
     @Test func aReplyWhoseClientHasLeftIsFinishedFirst() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([

@@ -72,6 +72,23 @@ import Testing
         }
     }
 
+    @Test func batchIsNotRepeatedAfterPoolerLostItsServer() async throws {
+        let cluster = try PrivateCluster.shared()
+        let pooler = try TransactionPooler(toSocketIn: cluster.directory)
+        let database = try cluster.makeDatabaseName()
+        try await withPool(pooler.conninfo(database: database)) {
+            $0.connections = 1
+        } _: { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            pooler.losesServer.open()
+            let error = await failure(of: pool, Query(Self.insertNote, .int8(1)))
+            #expect(error?.code == .connectionLost)
+            #expect(error?.isSafeToRetry == false)
+        }
+        // It was done, and only the pooler does not know.
+        #expect(try cluster.psql("SELECT count(*) FROM notes", database: database) == [["1"]])
+    }
+
     @Test func migratorWorksBehindPooler() async throws {
         let cluster = try PrivateCluster.shared()
         let pooler = try TransactionPooler(toSocketIn: cluster.directory)

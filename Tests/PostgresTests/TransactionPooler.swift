@@ -8,15 +8,17 @@ import TestSupport
 final class TransactionPooler: Sendable {
     private let listener: BoundPort
     private let stopped = Gate()
+    /// Once open, each client is told at its next transaction that its server is lost, though the transaction is done.
+    let losesServer = Gate()
 
     /// Listens for clients of the server whose socket is in `directory`.
     init(toSocketIn directory: String) throws {
         listener = try BoundPort(backlog: 16)
-        startThread { [listener, stopped] in
+        startThread { [listener, stopped, losesServer] in
             while let client = listener.accept(unless: stopped) {
                 startThread {
                     guard let server = try? TCPConnection.connect(path: "\(directory)/.s.PGSQL.5432") else { return }
-                    Session(client: client, server: server).run()
+                    Session(client: client, server: server, losesServer: losesServer).run()
                 }
             }
         }
@@ -35,15 +37,23 @@ final class TransactionPooler: Sendable {
     private final class Session {
         private let client: MessageStream
         private let server: MessageStream
+        private let losesServer: Gate
 
-        init(client: TCPConnection, server: TCPConnection) {
+        init(client: TCPConnection, server: TCPConnection, losesServer: Gate) {
             (self.client, self.server) = (MessageStream(client), MessageStream(server))
+            self.losesServer = losesServer
         }
 
         func run() {
             guard let startup = client.next(isTyped: false) else { return }
             server.send(startup)
-            while passAnswer(), let isOver = passRequest(), !isOver {}
+            while passAnswer(), let isOver = passRequest(), !isOver {
+                guard losesServer.isOpen else { continue }
+                while let message = server.next(), message[0] != UInt8(ascii: "Z") {}
+                let fields = Array("SFATAL\0VFATAL\0C08P01\0Mserver conn crashed?\0\0".utf8)
+                client.send([UInt8(ascii: "E"), 0, 0, 0, UInt8(fields.count + 4)] + fields)
+                return client.close()
+            }
         }
 
         /// Passes the client's messages up to the one that the server answers with ReadyForQuery; true when the client leaves.
@@ -90,6 +100,10 @@ private final class MessageStream {
 
     func send(_ message: [UInt8]) {
         connection.send(message)
+    }
+
+    func close() {
+        connection.close()
     }
 
     /// The next whole message; `nil` when the connection has ended. A startup message has no type.

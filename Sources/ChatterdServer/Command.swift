@@ -6,8 +6,8 @@ public enum Command: Sendable, Equatable {
     case migrate
     /// Check everything that serving needs, and explain what is wrong.
     case doctor
-    /// Ask the server that runs here whether it is alive.
-    case health
+    /// Ask the server that runs here whether it is alive, or, where `isReadiness`, whether it takes prompts.
+    case health(isReadiness: Bool)
     /// Print the version.
     case version
     /// Print what there is to know.
@@ -34,10 +34,10 @@ public enum Command: Sendable, Equatable {
         case "-v", "--version": self = .version
         case _ where rest.contains { $0 == "-h" || $0 == "--help" }: self = .help(.commands)
         case "help": self = .help(try Self.topic(rest))
-        case "serve": self = .serve(isDevelopment: try Self.isDevelopment(rest))
+        case "serve": self = .serve(isDevelopment: try Self.has("--dev", name, rest))
         case "migrate": self = try Self.alone(.migrate, name, rest)
         case "doctor": self = try Self.alone(.doctor, name, rest)
-        case "health": self = try Self.alone(.health, name, rest)
+        case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))
         case "version": self = try Self.alone(.version, name, rest)
         default: throw CommandUsageError("there is no command \"\(SettingReader.excerpt(name))\"")
         }
@@ -52,9 +52,12 @@ public enum Command: Sendable, Equatable {
         return command
     }
 
-    private static func isDevelopment(_ rest: ArraySlice<String>) throws(CommandUsageError) -> Bool {
-        for argument in rest where argument != "--dev" {
-            throw CommandUsageError("serve takes --dev only, not \"\(SettingReader.excerpt(argument))\"")
+    /// Whether the one option that a command takes is given.
+    private static func has(
+        _ option: String, _ command: String, _ rest: ArraySlice<String>
+    ) throws(CommandUsageError) -> Bool {
+        for argument in rest where argument != option {
+            throw CommandUsageError("\(command) takes \(option) only, not \"\(SettingReader.excerpt(argument))\"")
         }
         return !rest.isEmpty
     }

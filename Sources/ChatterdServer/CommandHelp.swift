@@ -9,6 +9,7 @@ enum CommandHelp {
           migrate           bring the database's schema up to date, and end
           doctor            check everything that serving needs, and say what to do about it
           health            ask the server that runs here whether it is alive
+          health --ready    ask it whether it takes prompts: the database takes writes, and it is not being stopped
           version           print the version
           help              print this
           help variables    list the environment variables

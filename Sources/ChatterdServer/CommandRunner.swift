@@ -59,8 +59,8 @@ public struct CommandRunner: Sendable {
             return await actions.migrate(try configuration(database: .required))
         case .doctor:
             return await doctor()
-        case .health:
-            return health(try configuration(database: .optional))
+        case .health(let isReadiness):
+            return health(try configuration(database: .optional), isReadiness: isReadiness)
         case .version:
             output("chatterd \(Version.current)")
         case .help(let topic):
@@ -79,15 +79,16 @@ public struct CommandRunner: Sendable {
         return isHealthy ? Exit.success : Exit.failure
     }
 
-    private func health(_ configuration: Configuration) -> Int32 {
+    private func health(_ configuration: Configuration, isReadiness: Bool) -> Int32 {
         let listen = configuration.server.listen
         guard listen.port != 0 else {
             errors("chatterd: CHATTERD_LISTEN has port 0: where the server listens cannot be known")
             return Exit.failure
         }
-        switch CommandProbe.get("/healthz", from: CommandProbe.reachable(listen)) {
+        let path = (isReadiness ? Route.readyz : Route.healthz).rawValue
+        switch CommandProbe.get(path, from: CommandProbe.reachable(listen)) {
         case .success(let answer) where answer.status == 200:
-            output("alive")
+            output(isReadiness ? "ready" : "alive")
             return Exit.success
         case .success(let answer):
             errors("chatterd: the server at \(listen) answers with status \(answer.status)")

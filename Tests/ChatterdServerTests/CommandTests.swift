@@ -32,7 +32,9 @@ private struct Captured: Sendable {
 @Suite(.timeLimit(.minutes(15))) struct CommandTests {
     @Test(arguments: [
         (["serve"], Command.serve(isDevelopment: false)), (["serve", "--dev"], .serve(isDevelopment: true)),
-        (["migrate"], .migrate), (["doctor"], .doctor), (["health"], .health), (["version"], .version),
+        (["migrate"], .migrate), (["doctor"], .doctor),
+        (["health"], .health(isReadiness: false)), (["health", "--ready"], .health(isReadiness: true)),
+        (["version"], .version),
         (["--version"], .version), (["help"], .help(.commands)), (["--help"], .help(.commands)),
         (["-h"], .help(.commands)), (["serve", "--help"], .help(.commands)), (["help", "limits"], .help(.limits)),
         (["help", "variables"], .help(.variables)),
@@ -177,6 +179,19 @@ private final class TinyServer: Sendable {
         for host in ["127.0.0.1", "0.0.0.0", "localhost", ""] {
             #expect(await Captured().run("health", environment: ["CHATTERD_LISTEN": "\(host):\(server.port)"]) == 0)
         }
+    }
+
+    @Test func serverIsReadyWhenReadyzSaysSo() async throws {
+        let server = try TinyServer { line in
+            line == "GET /readyz HTTP/1.0" ? TinyServer.ok("{}") : "HTTP/1.1 404 Not Found\r\n\r\n"
+        }
+        let captured = Captured()
+        let environment = ["CHATTERD_LISTEN": "127.0.0.1:\(server.port)"]
+        #expect(await captured.run("health", "--ready", environment: environment) == 0)
+        #expect(captured.outputText == "ready\n")
+        let dying = try TinyServer { _ in "HTTP/1.1 503 Service Unavailable\r\n\r\n" }
+        #expect(
+            await captured.run("health", "--ready", environment: ["CHATTERD_LISTEN": "127.0.0.1:\(dying.port)"]) == 1)
     }
 
     @Test(arguments: ["HTTP/1.1 503 Service Unavailable\r\n\r\n", "", "hello\r\n", "HTTP/1.1\r\n\r\n"])

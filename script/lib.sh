@@ -34,6 +34,18 @@ persistently() {
     done
 }
 
+# unpacked PACKAGE: prints the path of the program in /usr/sbin that has the name of its Debian package, which is fetched and
+# unpacked if there is none. Not installed: the package would start a service, now and at each boot. What it needs must be there.
+unpacked() {
+    local home=$PWD/.build/debian/$1
+    if PATH=$PATH:/usr/sbin:$home/usr/sbin command -v "$1"; then return; fi
+    say "fetching $1"
+    rm -rf "$home" && mkdir -p "$home"
+    (cd "$home" && persistently apt-get download "$1") || die "apt-get could not fetch $1: is there a network?"
+    dpkg -x "$home/$1"_*.deb "$home"
+    printf '%s\n' "$home/usr/sbin/$1"
+}
+
 # as_root COMMAND…: directly as root, else through sudo.
 as_root() {
     if [ "$(id -u)" = 0 ]; then

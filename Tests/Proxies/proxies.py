@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""nginx or HAProxy as deploy/ configures it, in front of three chatterd processes.
+
+Started by script/proxies, which fetches what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import shutil
+import sys
+import tempfile
+
+from programs import HAProxy, Nginx
+from repeats import repeats
+from street import Street
+from trials import Trials
+
+LIMIT = 1500
+"""Seconds that all of it may take."""
+PROXIES = {"nginx": Nginx, "haproxy": HAProxy}
+
+
+async def run(options: argparse.Namespace, scratch: str) -> Trials:
+    """Makes all trials behind the proxy."""
+    make = PROXIES[options.proxy]
+    street = Street(options, scratch, make(options.path, scratch))
+    trials = Trials(street, options.short)
+    try:
+        async with asyncio.timeout(LIMIT):
+            await street.start()
+            await trials.run()
+            await street.stop()
+            trials.faults += await repeats(make(options.path, f"{scratch}/repeats"))
+    finally:
+        # From here on connections break because of us.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        street.abandon()
+    return trials
+
+
+def main() -> int:
+    """Reads the options, tries, and prints what was found."""
+    parser = argparse.ArgumentParser(prog="script/proxies")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--proxy", choices=PROXIES, required=True)
+    parser.add_argument("--path", required=True)
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    scratch = tempfile.mkdtemp(prefix=f"chatterd-{options.proxy}.")
+    os.mkdir(f"{scratch}/repeats")
+    faults = ["the run did not come to its end"]
+    try:
+        trials = asyncio.run(run(options, scratch))
+        faults = trials.faults
+        for what, count in trials.figures.items():
+            print(f"{what:24}{count:>10,}", flush=True)
+    finally:
+        for fault in faults[:20]:
+            print(f"FAULT {fault}", flush=True)
+        if faults:
+            print(f"logs: {scratch}", file=sys.stderr, flush=True)
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""Three chatterd processes behind a proxy, a model server that waits to be told, and clients that recover as the API says."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+from typing import Any, AsyncIterator, Awaitable, Callable
+
+from programs import Cluster, HAProxy, Nginx
+from ledger import Ledger, Wrong
+from processes import LONG, PATIENCE, Server
+from record import Record
+from script import Script
+from upstream import Upstream
+from wire import Exchange, Lost
+
+RETRIED = (502, 503, 504)
+"""Statuses after which a client sends the same request again."""
+DELAY = 3
+"""Seconds of CHATTERD_SHUTDOWN_DELAY: longer than HAProxy takes to notice that /readyz says 503."""
+
+
+class Door:
+    """What `Exchange` takes for its way to a server: the proxy, which cuts what it likes."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def link(self, _: int) -> Door:
+        """Here every cut is the proxy's, and the client's to recover from."""
+        return self
+
+    def is_excused(self) -> bool:
+        """No cut breaks a promise as long as the client recovers."""
+        return True
+
+    def __str__(self) -> str:
+        return "cut behind the proxy"
+
+
+class Stream(Exchange):
+    """An exchange that can be read as it comes."""
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        """The body, piece by piece."""
+        return self._pieces()
+
+
+class HandModel:
+    """A model server that says one word and then waits for the trial."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.go_on = asyncio.Event()
+        self.has_left = asyncio.Event()
+        self.answer = ["second"]
+        """What it says behind its first word, line by line."""
+
+    async def start(self) -> None:
+        """Listens on a free port."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 24)
+        self.port = server.sockets[0].getsockname()[1]
+        self._server = server
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            if "content-length:" in head:
+                await reader.readexactly(int(head.split("content-length:")[1].split("\r\n")[0]))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n")
+            writer.write(self._line("first ", False))
+            leaving = asyncio.create_task(reader.read(1))
+            waiting = asyncio.create_task(self.go_on.wait())
+            await asyncio.wait((leaving, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if leaving.done():
+                self.has_left.set()
+            else:
+                for text in self.answer:
+                    writer.write(self._line(text, False))
+                writer.write(self._line("", True))
+                await writer.drain()
+            leaving.cancel()
+            waiting.cancel()
+            await asyncio.gather(leaving, waiting, return_exceptions=True)
+        except (OSError, asyncio.IncompleteReadError):
+            self.has_left.set()
+        finally:
+            writer.close()
+
+    @staticmethod
+    def _line(text: str, is_done: bool) -> bytes:
+        line = {"model": "hand", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": text}, "done": is_done}
+        return json.dumps(line | ({"done_reason": "stop"} if is_done else {})).encode() + b"\n"
+
+
+class Process(Server):
+    """A chatterd that knows both model servers, and is stopped as a release does."""
+
+    hand = 0
+    """The port of the model server that waits."""
+
+    def settings(self) -> dict[str, str]:
+        """The settings that it has beside those of the chaos test."""
+        upstreams = [{"name": "script", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "models": ["chaos"]},
+                     {"name": "hand", "kind": "ollama", "url": f"http://127.0.0.1:{self.hand}", "models": ["hand"]}]
+        return LONG | {
+            "CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_SHUTDOWN_DELAY": f"{DELAY}s", "CHATTERD_SHUTDOWN_LIMIT": "2s",
+            "CHATTERD_DISCONNECT_GRACE": "30s"}
+
+
+class Street:
+    """All of it."""
+
+    def __init__(self, options: Any, scratch: str, proxy: Nginx | HAProxy) -> None:
+        self.record, self.cluster, self.proxy = Record(), Cluster(scratch), proxy
+        self.hand, self.upstream = HandModel(), Upstream(self.record)
+        self.processes: list[Process] = []
+        self._options, self._scratch = options, scratch
+
+    async def start(self) -> None:
+        """Starts everything, and waits until the proxy answers for chatterd."""
+        await asyncio.gather(self.hand.start(), self.upstream.start(), self.cluster.make())
+        for slot in range(3):
+            process = Process(slot, self._options.program, self._scratch, self.cluster.conninfo, self.upstream.port, self.record)
+            process.hand = self.hand.port
+            process.start()
+            self.processes.append(process)
+        for process in self.processes:
+            await process.wait_until_ready()
+        await self.proxy.start([process.port for process in self.processes])
+        await self.eventually("the proxy reaches chatterd", lambda: self.status("GET", "/readyz", 200))
+
+    async def eventually(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Waits for what has to happen."""
+        until = asyncio.get_running_loop().time() + PATIENCE
+        while not await holds():
+            if asyncio.get_running_loop().time() > until:
+                raise RuntimeError(f"never: {what}")
+            await asyncio.sleep(0.05)
+
+    async def status(self, method: str, path: str, wanted: int) -> bool:
+        """Whether a request through the proxy has this status."""
+        try:
+            exchange = await self.ask(method, path)
+        except Lost:
+            return False
+        exchange.close()
+        return exchange.status == wanted
+
+    async def ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None) -> Stream:
+        """A request through the proxy."""
+        door = Door(self.proxy.port)
+        return await Stream.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type,return-value]
+
+    async def stop(self) -> None:
+        """Stops the processes in order, and then what they need."""
+        await asyncio.gather(*(process.stop() for process in self.processes))
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Makes sure that all are gone."""
+        for process in self.processes:
+            process.abandon()
+        self.processes = []
+        self.proxy.stop()
+        self.cluster.stop()
+
+
+class Caller:
+    """A client that posts prompts with a key, repeats what was refused, and reads on what was cut."""
+
+    def __init__(self, street: Street, number: int) -> None:
+        self._street, self._number = street, number
+        self._chance, self._numbers = random.Random(number), itertools.count()
+        self.replies: list[tuple[Script, Ledger]] = []
+        self.is_over = False
+
+    async def run(self) -> None:
+        """Talks until the trial is over."""
+        count = self._street.record.count
+        while not self.is_over:
+            script = Script(token=f"c{self._number}t{next(self._numbers)}", seed=self._chance.getrandbits(32),
+                            lines=self._chance.randint(3, 150), words=3, burst=1, pace=self._chance.randint(0, 60), thinking=0, calls=0,
+                            ending="complete")
+            body = {"appID": f"caller.{self._number}", "model": "chaos", "messages": [{"role": "user", "content": script.prompt()}]}
+            exchange = await self._insist("POST", "/llmchat", body, {"Idempotency-Key": script.token})
+            path = exchange.fields["location"]
+            count["prompts"] += 1
+            reading = [self._follow(path, script, exchange)]
+            if self._chance.random() < 0.5:
+                # Most likely at another process than the one that makes the reply.
+                reading.append(self._follow(path, script, await self._insist("GET", path, None, {})))
+            await asyncio.gather(*reading)
+
+    async def _follow(self, path: str, script: Script, exchange: Stream) -> None:
+        """Reads a reply to its end over as many connections as it takes."""
+        ledger = Ledger(script.token)
+        self.replies.append((script, ledger))
+        while not await self._read(exchange, ledger):
+            self._street.record.count["resumes"] += 1
+            exchange = await self._insist("GET", path, None, {"Last-Event-ID": ledger.last_id} if ledger.last_id else {})
+
+    async def _insist(self, method: str, path: str, body: Any, fields: dict[str, str]) -> Stream:
+        """Sends a request until it is answered."""
+        street, until = self._street, self._street.record.now() + PATIENCE
+        while street.record.now() < until:
+            try:
+                exchange = await street.ask(method, path, body, fields)
+                if exchange.status == 200:
+                    return exchange
+                text = (await exchange.body()).decode()
+                exchange.close()
+                street.record.count[f"status {exchange.status}"] += 1
+                if exchange.status not in RETRIED or not json.loads(text).get("retryable"):
+                    raise RuntimeError(f"{method} {path}: {exchange.status} {text}")
+            except Lost:
+                street.record.count["requests cut"] += 1
+            await asyncio.sleep(self._chance.uniform(0.05, 0.3))
+        raise RuntimeError(f"{method} {path} was never answered")
+
+    async def _read(self, exchange: Stream, ledger: Ledger) -> bool:
+        """Takes the events of a stream; returns whether the reply has ended."""
+        try:
+            async for event in exchange.events():
+                if not ledger.take(event):
+                    break
+        except Lost:
+            self._street.record.count["streams cut"] += 1
+        except Wrong as wrong:
+            self._street.record.violation("bytes lost or doubled", ledger.reader, str(wrong))
+            return True
+        finally:
+            exchange.close()
+        return ledger.final is not None

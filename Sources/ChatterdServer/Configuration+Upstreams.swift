@@ -57,8 +57,10 @@ extension Configuration.Upstreams {
 
     private static func defaultModel(_ reader: inout SettingReader) -> String? {
         guard let model = reader.text(.defaultModel) else { return nil }
-        guard model.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
-            reader.report("\(Setting.defaultModel.name) must be the name of a model, without control characters")
+        guard ModelName.isValid(model) else {
+            reader.report(
+                "\(Setting.defaultModel.name) must be the name of a model: at most \(ModelName.maximumLength) bytes, "
+                    + "without control characters")
             return nil
         }
         return model

@@ -112,6 +112,8 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     func attach(_ subscription: ReplySubscription) {
         audience.insert(subscription)
+        // The only reader, which the model waits for, may have fallen behind by what was on its way, and has caught up.
+        release()
         if let place = audience.queuePlace {
             subscription.receiveSoon(place: place)
         }

@@ -112,6 +112,11 @@ public final class ReplySubscription: @unchecked Sendable {
         if isAhead {
             return skip(to: end)
         }
+        guard !isFull else {
+            // The reader gets it from a page when it can take more: one read of a model server may bring very many lines.
+            fallBehind()
+            return true
+        }
         position = end
         if !reader.read(line: line, to: end) {
             isFull = true

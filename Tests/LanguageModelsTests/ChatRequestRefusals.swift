@@ -17,6 +17,16 @@ struct ChatRequestRefusal: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { message }
 
+    fileprivate static func misspelled(
+        _ name: String, _ meant: String, in object: String? = nil
+    ) -> ChatRequestRefusal {
+        let member = object == nil ? ",\"\(name)\":\"x\"" : ",\"options\":{\"\(name)\":\"x\"}"
+        return ChatRequestRefusal(
+            .request(adding: member), .unknownMember, meant,
+            "\(object ?? "The body") has a member that differs from \"\(meant)\" in upper and lower case only: write \"\(meant)\"."
+        )
+    }
+
     fileprivate static func onDisconnect(
         _ value: String, _ problem: ChatRequestError.Problem, _ found: String = ""
     ) -> ChatRequestRefusal {
@@ -34,6 +44,8 @@ extension String {
     ) -> String {
         #"{"appID":\#(appID),"model":\#(model),"messages":\#(messages)\#(members)}"#
     }
+
+    fileprivate static let blank = "messages[1].content is blank: send what the user says."
 
     fileprivate static func message(_ message: String) -> String {
         request(messages: #"[{"role":"user","content":"x"},\#(message)]"#)
@@ -67,6 +79,25 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(.request(model: "null"), .missing, "model", "model is missing."),
     .init(.request(model: #""""#), .empty, "model", "model must not be empty."),
     .init(.request(model: "{}"), .wrongType, "model", "model must be a string, not an object."),
+    .init(
+        .request(model: "\"\(String(repeating: "é", count: 129))\""), .tooLong, "model",
+        "model has 258 bytes; at most 256 are allowed."),
+    .init(.request(model: #""a\u000ab""#), .forbiddenCharacter, "model", "model must not contain control characters."),
+    .init(.request(model: #""a\u0085""#), .forbiddenCharacter, "model", "model must not contain control characters."),
+    .misspelled("Model", "model"), .misspelled("MESSAGES", "messages"), .misspelled("\\u0053tream", "stream"),
+    .misspelled("me\u{17F}\u{17F}ages", "messages"), .misspelled("me\\u017fsages", "messages"),
+    .misspelled("\u{212A}eep_alive", "keep_alive"), .misspelled("APPID", "appID"), .misspelled("appid", "appID"),
+    .misspelled("Options", "options"), .misspelled("N", "n"),
+    .misspelled("Model", "model", in: "options"), .misspelled("\u{17F}tream", "stream", in: "options"),
+    .init(
+        .request(adding: ",\"\(String(repeating: "k", count: 129))\":1"), .tooLong, nil,
+        "The body has a member whose name has more than 128 bytes."),
+    .init(
+        .request(adding: ",\"options\":{\"\(String(repeating: "k", count: 5000))\":1}"), .tooLong, nil,
+        "options has a member whose name has more than 128 bytes."),
+    .init(.message(#"{"role":"user","content":""}"#), .empty, "messages[1].content", .blank),
+    .init(.message(#"{"role":"user","content":" \n\t\u00a0\u3000"}"#), .empty, "messages[1].content", .blank),
+    .init(.message(#"{"role":"user","content":" ","thinking":"x"}"#), .empty, "messages[1].content", .blank),
     .init(#"{"appID":"a","model":"m"}"#, .missing, "messages", "messages is missing."),
     .init(.request(messages: "null"), .missing, "messages", "messages is missing."),
     .init(.request(messages: "[]"), .empty, "messages", "messages must not be empty."),

@@ -114,9 +114,27 @@ import Testing
             ])
     }
 
-    @Test func emptyContentIsContent() throws {
-        let request = try ChatRequest(json: .request(messages: #"[{"role":"user","content":""}]"#))
-        #expect(request.messages == [ModelMessage(role: "user", content: "")])
+    @Test(arguments: ["system", "assistant", "tool", "User"])
+    func emptyContentOfAnyoneButTheUserIsContent(role: String) throws {
+        let request = try ChatRequest(json: .request(messages: #"[{"role":"\#(role)","content":""}]"#))
+        #expect(request.messages == [ModelMessage(role: role, content: "")])
+    }
+
+    @Test func blankPromptIsTakenBesideAPicture() throws {
+        let request = try ChatRequest(
+            json: .request(messages: #"[{"role":"user","content":" ","images":["aGk="]}]"#))
+        #expect(request.messages.first?.content == " ")
+    }
+
+    @Test func modelNameOfTheGreatestLengthIsAccepted() throws {
+        let name = String(repeating: "é", count: 128)
+        #expect(try ChatRequest(json: .request(model: "\"\(name)\"")).model == name)
+    }
+
+    @Test func memberNamesThatAreAlikeOtherwiseAreKept() throws {
+        let members =
+            #","seed":1,"modèle":1,"models":1,"nn":1,"\#(String(repeating: "é", count: 64))":1,"options":{"Temperature":1}"#
+        #expect(try ChatRequest(json: .request(adding: members)).passThrough.count == 6)
     }
 
     @Test func theModelMayBeLeftOutWhereTheCallerSaysSo() throws {
@@ -184,7 +202,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         for _ in 0..<50 {
             let messages = (0..<Int.random(in: 1...4, using: &random)).map { _ in
-                ModelMessage(role: "user", content: random.text(upTo: 30))
+                ModelMessage(role: "assistant", content: random.text(upTo: 30))
             }
             let passThrough = [
                 RawMember(key: "options", value: Array(random.json(depth: 2).utf8)),

@@ -31,7 +31,9 @@ import Testing
     @Test(
         arguments: [
             (" ", .notJSON, nil), ("{", .notJSON, nil), ("{} x", .notJSON, nil), ("[]", .wrongType, nil),
-            (#"{"model":""}"#, .empty, "model"), (#"{"model":7}"#, .wrongType, "model"),
+            (#"{"model":""}"#, .empty, "model"),
+            ("{\"model\":\"\(String(repeating: "m", count: 257))\"}", .tooLong, "model"),
+            (#"{"model":"a\u0000"}"#, .forbiddenCharacter, "model"), (#"{"model":7}"#, .wrongType, "model"),
             (#"{"stream":1}"#, .wrongType, "stream"), (#"{"on_disconnect":"soon"}"#, .unknownValue, "on_disconnect"),
             (#"{"on_interrupt":"soon"}"#, .unknownValue, "on_interrupt"),
             (#"{"queue_events":1}"#, .wrongType, "queue_events"),

@@ -148,12 +148,12 @@ final class FakeSource: ReplySource {
 
     var position: ReplyPosition { reply.visible }
 
-    func attach(_ subscription: ReplySubscription) { audience.insert(subscription) }
-
-    func detach(_ subscription: ReplySubscription) {
-        audience.remove(subscription)
+    func attach(_ subscription: ReplySubscription) {
+        audience.insert(subscription)
         isHeld = false
     }
+
+    func detach(_ subscription: ReplySubscription) { audience.remove(subscription) }
 
     func drained(_ subscription: ReplySubscription) { isHeld = false }
 

@@ -93,11 +93,26 @@ import Testing
         start(reader)
         source.say("a")
         #expect(source.isHeld)
-        // What was on its way already.
-        source.say("b")
         reader.drain()
         #expect(!source.isHeld)
-        #expect(reader.string == "ab" && reply.asked.isEmpty)
+        #expect(reader.string == "a" && reply.asked.isEmpty)
+    }
+
+    @Test func aFullReaderIsWrittenNothingOfWhatWasOnItsWay() {
+        let reader = PartsReader()
+        reader.room = 1
+        start(reader)
+        source.say("a")
+        for _ in 0..<300 { source.say("b") }
+        clock.settle()
+        #expect(reader.lines == 1 && reader.string == "a")
+        #expect(source.isHeld)
+        reader.drain()
+        clock.settle()
+        #expect(!source.isHeld)
+        source.say("c")
+        #expect(reader.string == "a" + String(repeating: "b", count: 300) + "c")
+        #expect(reply.asked == [ReplyPosition(text: 1)])
     }
 
     @Test func oneFullReaderDoesNotHoldTheOthersBack() {

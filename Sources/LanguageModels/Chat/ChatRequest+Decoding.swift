@@ -40,12 +40,7 @@ extension ChatRequest {
         guard let range else { throw .missing("appID") }
         let field = ChatRequestField("appID", body.extracting(range))
         let appID = try field.string(upTo: maximumAppIDLength)
-        // Two names that differ only in what cannot be stored would become one.
-        let hasControls = appID.unicodeScalars.contains { $0.value < 0x20 || 0x7F...0x9F ~= $0.value }
-        guard !hasControls, !field.hasUnstorableEscapes else {
-            throw ChatRequestError(
-                problem: .forbiddenCharacter, field: "appID", message: "appID must not contain control characters.")
-        }
+        try field.requireNoControls(in: appID)
         return appID
     }
 
@@ -56,9 +51,9 @@ extension ChatRequest {
             if isRequired { throw .missing("model") }
             return ""
         }
-        let model = try ChatRequestField("model", body.extracting(range)).string()
-        if isRequired, model.isEmpty { throw .empty("model") }
-        return model
+        // An empty one is as good as none where none is needed.
+        if !isRequired, range.count == 2, body[range.lowerBound] == UInt8(ascii: "\"") { return "" }
+        return try ChatRequestField("model", body.extracting(range)).name(upTo: ModelName.maximumLength)
     }
 
     private static func messages(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> [ModelMessage]
@@ -95,14 +90,46 @@ extension ChatRequest {
         }
         var result: [RawMember] = []
         for (key, value) in members {
-            let member = RawMember(
-                key: String(decodingJSON: body.extracting(key.range)),
-                value: ChatRequestField("", body.extracting(value)).json)
+            let name = try memberName(key, in: body, .ofRequest, of: "The body")
+            if name == "options" {
+                try checkOptions(body.extracting(value))
+            }
+            let member = RawMember(key: name, value: ChatRequestField("", body.extracting(value)).json)
             // Of two alike the last counts.
             result.removeAll { $0.key == member.key }
             result.append(member)
         }
         return result
+    }
+
+    /// Checks the names of the members of `options`; what is no object is the model server's to refuse.
+    private static func checkOptions(_ options: Span<UInt8>) throws(ChatRequestError) {
+        var keys: [JSONString] = []
+        do {
+            var reader = JSONReader(options)
+            guard try reader.kind() == .object else { return }
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                keys.append(key)
+                try reader.skipValue()
+            }
+        } catch {
+            throw .notJSON(error)
+        }
+        for key in keys {
+            _ = try memberName(key, in: options, .ofOptions, of: "options")
+        }
+    }
+
+    private static func memberName(
+        _ key: JSONString, in body: Span<UInt8>, _ known: MemberNames, of object: String
+    ) throws(ChatRequestError) -> String {
+        // Six bytes write one, at most.
+        guard key.range.count <= 6 * MemberNames.maximumLength else { throw .memberNameTooLong(in: object) }
+        let name = String(decodingJSON: body.extracting(key.range))
+        guard name.utf8.count <= MemberNames.maximumLength else { throw .memberNameTooLong(in: object) }
+        if let meant = known.misspelled(name) { throw .misspelled(meant, in: object) }
+        return name
     }
 }
 

@@ -28,9 +28,9 @@ public struct ChatRequestError: Error, Equatable, Sendable {
         case missing
         /// A value is of another type than asked for.
         case wrongType
-        /// A string or an array is empty.
+        /// A string or an array is empty, or a prompt is blank.
         case empty
-        /// A string has more characters than allowed.
+        /// A string has more characters or bytes than allowed.
         case tooLong
         /// An array or object has more members than allowed.
         case tooMany
@@ -77,6 +77,32 @@ extension ChatRequestError {
         ChatRequestError(
             problem: .tooLong, field: field.words,
             message: "\(field.words) has \(count) characters; at most \(limit) are allowed.")
+    }
+
+    static func tooManyBytes(_ field: ChatRequestFieldName, count: Int, limit: Int) -> ChatRequestError {
+        ChatRequestError(
+            problem: .tooLong, field: field.words,
+            message: "\(field.words) has \(count) bytes; at most \(limit) are allowed.")
+    }
+
+    static func blank(_ field: ChatRequestFieldName) -> ChatRequestError {
+        ChatRequestError(
+            problem: .empty, field: field.words, message: "\(field.words) is blank: send what the user says.")
+    }
+
+    /// `member` is a name of the API, and not what the client wrote.
+    static func misspelled(_ member: String, in object: String) -> ChatRequestError {
+        ChatRequestError(
+            problem: .unknownMember, field: member,
+            message:
+                "\(object) has a member that differs from \"\(member)\" in upper and lower case only: write \"\(member)\"."
+        )
+    }
+
+    static func memberNameTooLong(in object: String) -> ChatRequestError {
+        ChatRequestError(
+            problem: .tooLong, field: nil,
+            message: "\(object) has a member whose name has more than \(MemberNames.maximumLength) bytes.")
     }
 
     static func unknownValue(_ field: ChatRequestFieldName, wanted: String) -> ChatRequestError {

@@ -76,6 +76,25 @@ struct ChatRequestField: ~Escapable {
         return string
     }
 
+    /// The value as a name: text of 1 to `limit` bytes of UTF-8, without control characters.
+    func name(upTo limit: Int) throws(ChatRequestError) -> String {
+        let string = try string()
+        if string.isEmpty { throw .empty(name) }
+        guard string.utf8.count <= limit else { throw .tooManyBytes(name, count: string.utf8.count, limit: limit) }
+        try requireNoControls(in: string)
+        return string
+    }
+
+    /// Refuses the value, which is `string`, if it holds control characters, or what cannot be stored: two names that differ only
+    /// there would become one.
+    func requireNoControls(in string: String) throws(ChatRequestError) {
+        guard !string.hasControlCharacters, !hasUnstorableEscapes else {
+            throw ChatRequestError(
+                problem: .forbiddenCharacter, field: name.words,
+                message: "\(name.words) must not contain control characters.")
+        }
+    }
+
     /// Refuses values that are not arrays of one type.
     func requireArray(of kind: JSONKind, _ noun: String) throws(ChatRequestError) {
         try require(.array, "an array")

@@ -14,6 +14,9 @@ extension ModelMessage {
         role = try ChatRequestField(ChatRequestFieldName(message: index, "role"), text.extracting(range))
             .string(upTo: ChatRequest.maximumRoleLength)
         content = try Self.content(members, in: text, at: index)
+        guard role != "user" || members.says || !content.isBlank else {
+            throw .blank(ChatRequestFieldName(message: index, "content"))
+        }
         extras = try Self.extras(members, in: text, at: index)
     }
 
@@ -22,10 +25,7 @@ extension ModelMessage {
     ) throws(ChatRequestError) -> String {
         let name = ChatRequestFieldName(message: index, "content")
         guard let range = members.content else {
-            // Calls and pictures speak for themselves.
-            guard members.extras.contains(where: { $0.key == .toolCalls || $0.key == .images }) else {
-                throw .missing(name)
-            }
+            guard members.says else { throw .missing(name) }
             return ""
         }
         if text[range.lowerBound] == UInt8(ascii: "[") {
@@ -85,6 +85,9 @@ private struct MessageMembers {
         }
     }
 
+    /// Whether there are calls or pictures, which speak for themselves.
+    var says: Bool { extras.contains { $0.key == .toolCalls || $0.key == .images } }
+
     /// The members that are kept beside role and content; the model server ignores any other.
     enum Extra: CaseIterable {
         case thinking
@@ -103,4 +106,9 @@ private struct MessageMembers {
             }
         }
     }
+}
+
+extension String {
+    /// Whether there is nothing but white space.
+    fileprivate var isBlank: Bool { unicodeScalars.allSatisfy(\.properties.isWhitespace) }
 }

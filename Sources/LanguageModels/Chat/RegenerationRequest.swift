@@ -51,8 +51,7 @@ public struct RegenerationRequest: Sendable, Equatable {
         let isNull = value[0] == UInt8(ascii: "n")
         switch member {
         case .model:
-            model = isNull ? nil : try ChatRequestField("model", value).string()
-            if model?.isEmpty == true { throw .empty("model") }
+            model = isNull ? nil : try ChatRequestField("model", value).name(upTo: ModelName.maximumLength)
         case .stream:
             stream = isNull ? true : try ChatRequestField("stream", value).boolean()
         case .onDisconnect:

@@ -1,4 +1,6 @@
 import HTTP
+import HTTPServer
+import Relay
 
 /// The token that changes the list of model servers.
 struct AdminToken: Sendable {
@@ -6,6 +8,14 @@ struct AdminToken: Sendable {
 
     init(_ token: ConfigurationSecret) {
         self.token = Array(token.value.utf8)
+    }
+
+    /// Refuses a request that does not bring it.
+    @Sendable func check(_ head: RequestHead) -> Refusal? {
+        guard !admits(head.fields[.authorization]) else { return nil }
+        return Refusal(
+            RelayError(.unauthorized, "This needs the admin token, as Authorization: Bearer."),
+            fields: [.wwwAuthenticate: "Bearer"])
     }
 
     /// Whether an `Authorization` field brings it (RFC 6750 2.1).

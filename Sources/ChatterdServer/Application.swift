@@ -83,10 +83,12 @@ public final class Application: Sendable {
             let state = ServerState()
             var environment = Environment()
             environment.onExchangeEnd = { log.record($0) }
+            let hints = RefusalHints(configuration.server)
+            environment.errorBody = { .error(hints.explained($0)) }
             server = Server(
                 shards: shards, limits: Limits(configuration),
                 router: Router(services, registry: registry, state: state, configuration: configuration),
-                environment: environment)
+                policy: configuration.server.browsers, environment: environment)
             let keeper = Housekeeper(
                 store: PostgresConversationStore(
                     pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),

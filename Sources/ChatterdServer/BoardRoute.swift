@@ -10,6 +10,7 @@ struct BoardRoute: Sendable {
     /// Stores a posting.
     @Sendable func post(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
+            try request.requireJSON(like: #"{"name":"ada","message":"Hello, board"}"#)
             let posting = try Posting(decoding: request.body.span)
             try await services[request].board.post(name: posting.name, message: posting.message)
             responder.respondEmptyObject()

@@ -49,6 +49,10 @@ struct ChatRoute: Sendable {
     private func decode(
         _ request: Request, _ responder: Responder, requiringModel: Bool
     ) throws(RelayError) -> ChatRequest {
+        try request.requireJSON(
+            like: requiringModel
+                ? #"{"appID":"me","model":"llama3.2","messages":[{"role":"user","content":"Hello"}]}"#
+                : #"{"appID":"me","messages":[{"role":"user","content":"Hello"}]}"#)
         do throws(ChatRequestError) {
             let chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)
             responder.annotate(Annotation.appID, chat.appID)

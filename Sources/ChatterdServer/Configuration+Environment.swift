@@ -1,4 +1,6 @@
 import Glibc
+import HTTP
+import HTTPServer
 import LanguageModels
 import Sockets
 
@@ -39,6 +41,7 @@ extension Configuration.Server {
     fileprivate init(_ reader: inout SettingReader) {
         listen = reader.hostAndPort(.listen) ?? HostAndPort(host: "127.0.0.1", port: 0)
         tls = Configuration.TLS(&reader)
+        browsers = BrowserPolicy(&reader)
         shards = reader.number(.shards) ?? max(1, min(256, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         shutdownDelay = reader.duration(.shutdownDelay)
         shutdownLimit = reader.duration(.shutdownLimit)
@@ -53,6 +56,35 @@ extension Configuration.Server {
         idleTimeout = reader.duration(.idleTimeout)
         writeTimeout = reader.duration(.writeTimeout)
         unsentLimit = reader.number(.unsentLimit) ?? 0
+    }
+}
+
+extension BrowserPolicy {
+    fileprivate init(_ reader: inout SettingReader) {
+        var hosts: Set<HostName>? = []
+        for text in reader.list(.hosts) {
+            if text == "*" {
+                hosts = nil
+            } else if let host = HostName(text) {
+                hosts?.insert(host)
+            } else {
+                reader.report(
+                    "\(Setting.hosts.name): \"\(SettingReader.excerpt(text))\" is not a name such as chat.example, "
+                        + "without scheme, port and path")
+            }
+        }
+        var origins: Set<WebOrigin> = []
+        for text in reader.list(.origins) {
+            if let origin = WebOrigin(parsing: text) {
+                origins.insert(origin)
+            } else {
+                reader.report(
+                    "\(Setting.origins.name): \"\(SettingReader.excerpt(text))\" is not an origin such as "
+                        + "https://app.example or http://localhost:3000, without a path; each is listed by itself")
+            }
+        }
+        self.init(
+            hosts: hosts, origins: origins, openRoutes: [Route.healthz.rawValue, Route.readyz.rawValue])
     }
 }
 

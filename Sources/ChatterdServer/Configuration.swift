@@ -1,3 +1,4 @@
+import HTTPServer
 import LanguageModels
 import Sockets
 
@@ -24,6 +25,8 @@ public struct Configuration: Sendable {
         public var listen: HostAndPort
         /// Where HTTPS is served beside it.
         public var tls: TLS?
+        /// Which names it answers to, and which web pages may use it.
+        public var browsers: BrowserPolicy
         /// The number of event loops.
         public var shards: Int
         /// How long `/readyz` says 503 after SIGTERM while requests are still taken.

@@ -30,18 +30,12 @@ extension Responder {
     /// Answers with an error as JSON; 503 says when to come back.
     func refuse(_ error: RelayError, fields: Fields = [:]) {
         annotate(error)
-        var body = ByteBuffer()
-        body.append("{\"error\":")
-        body.append(jsonString: error.message)
-        body.append(",\"code\":")
-        body.append(jsonString: error.code.rawValue)
-        body.append("}\n")
         var fields = fields
         fields.set(.contentType, "application/json")
         if error.code.status == .serviceUnavailable {
             fields.set(.retryAfter, FieldValue(max(1, Int(error.retryAfter?.components.seconds ?? 1))))
         }
-        respond(error.code.status, fields: fields, body: body)
+        respond(error.code.status, fields: fields, body: .error(Refusal(error)))
     }
 
     /// Notes an error for the log.
@@ -52,10 +46,11 @@ extension Responder {
         }
     }
 
-    /// Answers with a JSON text.
-    func respond(_ status: Status = .ok, json: ByteBuffer, fields: Fields = [:]) {
+    /// Answers with a JSON text, and a line end after it.
+    func respond(_ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:]) {
         var fields = fields
         fields.set(.contentType, "application/json")
+        json.append("\n")
         respond(status, fields: fields, body: json)
     }
 
@@ -64,6 +59,13 @@ extension Responder {
         var body = ByteBuffer()
         body.append("{}")
         respond(json: body)
+    }
+}
+
+extension Refusal {
+    /// An error as the HTTP layer answers with it.
+    init(_ error: RelayError, fields: Fields = [:]) {
+        self.init(error.code.status, code: error.code.rawValue, message: error.message, fields: fields)
     }
 }
 

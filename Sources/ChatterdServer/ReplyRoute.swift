@@ -91,6 +91,9 @@ struct ReplyRoute: Sendable {
     }
 
     private func decode(_ request: Request) throws(RelayError) -> RegenerationRequest {
+        if !request.body.isEmpty {
+            try request.requireJSON(like: #"{"model":"llama3.2"}"#)
+        }
         do throws(ChatRequestError) {
             return try RegenerationRequest(decoding: request.body.span)
         } catch {

@@ -51,15 +51,15 @@ extension Router {
         on(.get, Route.getchatts.rawValue, board.list)
         on(.get, Route.models.rawValue, ModelsRoute(services: services, registry: registry).list)
         if let token = configuration.upstreams.adminToken {
+            let admin = AdminToken(token).check
             let upstream = UpstreamRoute(
-                services: services, registry: registry, token: AdminToken(token), configuration: configuration.upstreams
-            )
-            on(.get, Route.upstreams.rawValue, upstream.list)
-            on(.post, Route.upstreams.rawValue, upstream.add)
-            on(.get, Route.upstream.rawValue, upstream.show)
-            on(.put, Route.upstream.rawValue, upstream.replace)
-            on(.delete, Route.upstream.rawValue, upstream.remove)
-            on(.post, Route.testUpstream.rawValue, upstream.test)
+                services: services, registry: registry, configuration: configuration.upstreams)
+            on(.get, Route.upstreams.rawValue, check: admin, upstream.list)
+            on(.post, Route.upstreams.rawValue, check: admin, upstream.add)
+            on(.get, Route.upstream.rawValue, check: admin, upstream.show)
+            on(.put, Route.upstream.rawValue, check: admin, upstream.replace)
+            on(.delete, Route.upstream.rawValue, check: admin, upstream.remove)
+            on(.post, Route.testUpstream.rawValue, check: admin, upstream.test)
         }
         on(.get, Route.identity.rawValue, status.identity)
         on(.get, Route.healthz.rawValue, status.health)

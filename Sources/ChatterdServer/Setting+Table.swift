@@ -10,6 +10,14 @@ extension Setting {
             .option(.process, .path, "off", "The PEM file of the certificate chain, read again on SIGHUP.")
         case .tlsKey:
             .option(.process, .path, "off", "The PEM file of the certificate's private key, read again on SIGHUP.")
+        case .hosts:
+            .option(
+                .process, .list(of: "names"), "none",
+                "The names that clients may ask for it by, beside numeric addresses and localhost; * for any.")
+        case .origins:
+            .option(
+                .process, .list(of: "origins"), "none",
+                "The origins of web pages that may use it, beside its own, such as https://app.example.")
         case .shards:
             .option(.process, .count(1...256, of: "threads"), "number of cores", "How many event loops share the work.")
         case .shutdownDelay:

@@ -7,6 +7,8 @@ public enum Setting: String, CaseIterable, Sendable {
     case tlsListen = "CHATTERD_TLS_LISTEN"
     case tlsCertificate = "CHATTERD_TLS_CERT"
     case tlsKey = "CHATTERD_TLS_KEY"
+    case hosts = "CHATTERD_HOSTS"
+    case origins = "CHATTERD_ORIGINS"
     case shards = "CHATTERD_SHARDS"
     case shutdownDelay = "CHATTERD_SHUTDOWN_DELAY"
     case shutdownLimit = "CHATTERD_SHUTDOWN_LIMIT"
@@ -87,6 +89,8 @@ extension Setting {
         case choice([String])
         /// The path of a file.
         case path
+        /// The things named, with commas between them.
+        case list(of: String)
         /// A JSON text, or the path of a file that holds it.
         case json
     }
@@ -146,6 +150,7 @@ extension Setting.Entry {
         case .flag: "0 or 1"
         case .choice(let words): words.joined(separator: ", ")
         case .path: "path"
+        case .list(let noun): "\(noun) with commas"
         case .json: "JSON or path"
         }
     }

@@ -109,6 +109,17 @@ extension SettingReader {
         return text
     }
 
+    /// The elements of a list with commas between them, without white space around them; none if it is not set.
+    mutating func list(_ setting: Setting) -> [String] {
+        guard let text = text(setting) else { return [] }
+        return text.split(separator: ",").map { $0.drop(while: \.isWhitespace) }
+            .map { element in
+                let end = element.lastIndex { !$0.isWhitespace }
+                return end.map { String(element[...$0]) } ?? ""
+            }
+            .filter { !$0.isEmpty }
+    }
+
     mutating func flag(_ setting: Setting) -> Bool {
         choice(setting, ["0", "1"]) == "1"
     }

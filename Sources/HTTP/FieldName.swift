@@ -23,6 +23,10 @@ public struct FieldName: Sendable, Hashable {
     public static let accessControlAllowMethods = FieldName(lowercase: "access-control-allow-methods")
     /// `access-control-allow-origin`
     public static let accessControlAllowOrigin = FieldName(lowercase: "access-control-allow-origin")
+    /// `access-control-max-age`
+    public static let accessControlMaxAge = FieldName(lowercase: "access-control-max-age")
+    /// `access-control-request-method`
+    public static let accessControlRequestMethod = FieldName(lowercase: "access-control-request-method")
     /// `allow`
     public static let allow = FieldName(lowercase: "allow")
     /// `authorization`
@@ -63,6 +67,8 @@ public struct FieldName: Sendable, Hashable {
     public static let queueEvents = FieldName(lowercase: "queue-events")
     /// `retry-after`
     public static let retryAfter = FieldName(lowercase: "retry-after")
+    /// `sec-fetch-site`
+    public static let secFetchSite = FieldName(lowercase: "sec-fetch-site")
     /// `server`
     public static let server = FieldName(lowercase: "server")
     /// `te`

@@ -100,10 +100,15 @@ extension Connection {
         responder.setRoute(match)
         let framing = try BodyFraming.ofRequest(head)
         let expectsContinue = try head.expectsContinue()
-        guard match.isHandler else {
+        let refusal = refusalAtHead(head, match, hasBody: framing != .none && framing != .length(0), to: responder)
+        guard match.isHandler, refusal == nil else {
             let skipped = passOver(framing, of: head, bytesHere: bytesHere)
             responder.record.bytesIn += skipped
-            dispatch(head, body: [], match: match, to: responder)
+            if let refusal {
+                responder.refuse(refusal)
+            } else {
+                dispatch(head, body: [], match: match, to: responder)
+            }
             return skipped
         }
         let decoder = try BodyDecoder(framing: framing, limits: group.limits.body)
@@ -117,6 +122,22 @@ extension Connection {
             perform(action)
         }
         return 0
+    }
+
+    /// What is wrong with a request by its head alone, and who may read the response.
+    private func refusalAtHead(
+        _ head: RequestHead, _ match: Router.Match, hasBody: Bool, to responder: Responder
+    ) -> Refusal? {
+        if match.pattern.map({ group.policy.openRoutes.contains($0) }) != true {
+            switch group.policy.verdict(on: head, isSecure: port.isSecure) {
+            case .served: break
+            case .shared(let origin): responder.sharedWith = origin
+            case .refused(let refusal): return refusal
+            }
+        }
+        guard case .handler(_, let check, _, _) = match else { return nil }
+        if hasBody, let refusal = BrowserPolicy.refusalOfBody(head) { return refusal }
+        return check?(head)
     }
 
     /// Prepares for a response that the body makes no difference to: it is not waited for, and the connection ends after the
@@ -173,7 +194,7 @@ extension Connection {
     private func dispatch(_ head: RequestHead, body: [UInt8], match: Router.Match, to responder: Responder) {
         guard let tcp else { return }
         switch match {
-        case .handler(let handler, _, let parameter):
+        case .handler(let handler, _, _, let parameter):
             tcp.pauseReading()
             let request = Request(
                 head: head, body: body, parameter: parameter, id: responder.id, peer: tcp.peer, shard: group.shard,
@@ -183,11 +204,14 @@ extension Connection {
                 responder.handlerReturned()
             }
         case .options(let allow, _):
-            responder.respond(.noContent, fields: Responder.allow(allow))
+            let isPreflight = responder.sharedWith != nil && head.fields.contains(.accessControlRequestMethod)
+            var fields = isPreflight ? BrowserPolicy.preflight(methods: allow) : [:]
+            if let allow = FieldValue(validating: allow) { fields.set(.allow, allow) }
+            responder.respond(.noContent, fields: fields)
         case .wrongMethod(let allow, _):
-            responder.refuse(.methodNotAllowed, fields: Responder.allow(allow))
+            responder.refuse(.methodNotAllowed(allow))
         case .nothing:
-            responder.refuse(.notFound)
+            responder.refuse(.notFound(suggestion: group.router.nearestPattern(to: head.target.path)))
         }
     }
 

@@ -9,6 +9,7 @@ final class ConnectionGroup: @unchecked Sendable {
     let limits: Limits
     let timing: Timing
     let router: Router
+    let policy: BrowserPolicy
     let environment: Environment
 
     /// Bytes of request bodies that are held at present.
@@ -30,6 +31,7 @@ final class ConnectionGroup: @unchecked Sendable {
         limits = server.limits
         timing = server.timing
         router = server.router
+        policy = server.policy
         environment = server.environment
         bodyBytesLimit = server.limits.bodiesTogether / shards
         ids = RequestID(seed: server.environment.seed())

@@ -16,15 +16,20 @@ public struct Environment: Sendable {
     public init() {
         wallClock = { time(nil) }
         seed = { UInt64.random(in: .min ... .max) }
-        errorBody = { refusal in
-            var body = ByteBuffer(capacity: 128)
-            body.append("{\"error\":")
-            body.append(jsonString: refusal.message)
-            body.append(",\"code\":")
-            body.append(jsonString: refusal.code)
-            body.append("}\n")
-            return body
-        }
+        errorBody = { .error($0) }
         onExchangeEnd = { _ in }
+    }
+}
+
+extension ByteBuffer {
+    /// The JSON of an error.
+    public static func error(_ refusal: Refusal) -> ByteBuffer {
+        var body = ByteBuffer(capacity: 128)
+        body.append("{\"error\":")
+        body.append(jsonString: refusal.message)
+        body.append(",\"code\":")
+        body.append(jsonString: refusal.code)
+        body.append("}\n")
+        return body
     }
 }

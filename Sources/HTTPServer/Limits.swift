@@ -18,7 +18,7 @@ public struct Limits: Sendable, Hashable {
     public var idle = Duration.seconds(75)
     /// Connections of one listener at one time: more wait in the system's queue.
     public var connections = 10_000
-    /// Bytes of a streamed response that the client may leave untaken while more is written: cut off.
+    /// Bytes of a streamed response that may be unsent while more is written, be it within one turn: cut off.
     public var unsentOutput = 1024 * 1024
     /// Time without one byte being taken while output, or the end of it, waits: cut off.
     public var writeStall = Duration.seconds(30)

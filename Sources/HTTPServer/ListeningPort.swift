@@ -11,6 +11,9 @@ final class ListeningPort: @unchecked Sendable {
         self.identity = identity
     }
 
+    /// Whether connections begin with TLS.
+    var isSecure: Bool { identity != nil }
+
     /// What connections begin with; the certificate may have been renewed since the one before.
     var tls: TLSContext? { identity?.current }
 

@@ -10,13 +10,16 @@ public struct Refusal: Error, Sendable, Hashable {
     public let message: String
     /// Seconds after which another try may succeed, for the Retry-After field; nil when waiting does not help.
     public let retryAfter: Int?
+    /// Further fields of the response.
+    public let fields: Fields
 
     /// Makes a refusal.
-    public init(_ status: Status, code: String, message: String, retryAfter: Int? = nil) {
+    public init(_ status: Status, code: String, message: String, retryAfter: Int? = nil, fields: Fields = [:]) {
         self.status = status
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
+        self.fields = fields
     }
 }
 
@@ -26,9 +29,33 @@ extension Refusal {
         self.init(error.status, code: Refusal.snakeCase(error.code.rawValue), message: error.message)
     }
 
-    static let notFound = Refusal(.notFound, code: "not_found", message: "There is nothing at this path.")
-    static let methodNotAllowed = Refusal(
-        .methodNotAllowed, code: "method_not_allowed", message: "This method is not offered here: see the Allow field.")
+    /// `suggestion` is a path that there is.
+    static func notFound(suggestion: String?) -> Refusal {
+        let hint = suggestion.map { " Did you mean \($0)?" } ?? ""
+        return Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint)")
+    }
+
+    /// `allow` is the value of the Allow field.
+    static func methodNotAllowed(_ allow: String) -> Refusal {
+        Refusal(
+            .methodNotAllowed, code: "method_not_allowed",
+            message: "This path does not have that method. It has \(allow).",
+            fields: FieldValue(validating: allow).map { [.allow: $0] } ?? [:])
+    }
+
+    static let misdirected = Refusal(
+        .misdirectedRequest, code: "misdirected_request",
+        message: "This server does not answer to the name in the Host field.")
+    static let foreignOrigin = Refusal(
+        .forbidden, code: "forbidden_origin", message: "A web page of another origin may not use this server.")
+    static let formOfPage = Refusal(
+        .unsupportedMediaType, code: "unsupported_media_type",
+        message: "A web page must send JSON: set Content-Type to application/json.")
+    // RFC 9110 12.5.3: the field says which codings would do.
+    static let compressed = Refusal(
+        .unsupportedMediaType, code: "unsupported_content_encoding",
+        message: "Compressed bodies are not accepted: send the body as it is, without Content-Encoding.",
+        fields: [.acceptEncoding: "identity"])
     static let headTimedOut = Refusal(
         .requestTimeout, code: "head_timeout", message: "The head of the request took too long to arrive.")
     static let bodyTimedOut = Refusal(

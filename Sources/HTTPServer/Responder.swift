@@ -35,6 +35,8 @@ public final class Responder: @unchecked Sendable {
     /// Called when the stream was silent for the time it asked for.
     var onSilence: (() -> Void)?
     var record: ExchangeRecord
+    /// The foreign origin whose page may read the response; nil when there is none.
+    var sharedWith: String?
     /// Bytes of the body that count against the limit for all bodies.
     var heldBytes = 0
     let arrival: UInt64
@@ -89,6 +91,9 @@ public final class Responder: @unchecked Sendable {
     public func refuse(_ refusal: Refusal, fields: Fields = [:]) {
         guard phase == .waiting, let connection else { return }
         var fields = fields
+        for field in refusal.fields {
+            if let value = FieldValue(validating: field.value) { fields.set(field.name, value) }
+        }
         fields.set(.contentType, "application/json")
         if let retryAfter = refusal.retryAfter {
             fields.set(.retryAfter, FieldValue(retryAfter))
@@ -144,12 +149,26 @@ public final class Responder: @unchecked Sendable {
         buffer.append(utf8: id)
         buffer.append("\r\n")
         framing.write(fields, to: &buffer)
+        if !connection.group.policy.origins.isEmpty {
+            writeSharing(to: &buffer)
+        }
         if !connection.state.responseBegan() {
             buffer.append("connection: close\r\n")
         } else if version == .http10 {
             buffer.append("connection: keep-alive\r\n")
         }
         buffer.append("\r\n")
+    }
+
+    /// Lets the page of a listed origin read the response, and what browsers hide otherwise (Fetch Standard, 3.3.3). There is no
+    /// `Access-Control-Allow-Credentials`: no cookie means anything here.
+    private func writeSharing(to buffer: inout ByteBuffer) {
+        // RFC 9110 12.5.5: a cache must not give one origin the answer to another.
+        buffer.append("vary: origin\r\n")
+        guard let sharedWith else { return }
+        buffer.append("access-control-allow-origin: ")
+        buffer.append(utf8: sharedWith)
+        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-request-id\r\n")
     }
 
     // MARK: - For the stream
@@ -166,7 +185,8 @@ public final class Responder: @unchecked Sendable {
 
     func append(_ body: (inout ByteBuffer) -> Void) {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
-        guard tcp.unsentCount <= unsentLimit || !connection.state.isBlocked else {
+        // Even within one turn, when nothing has been tried to be sent yet: a writer that can wait has stopped long before.
+        guard tcp.unsentCount <= unsentLimit else {
             connection.cutOff(.clientGone)
             return
         }
@@ -249,16 +269,7 @@ public final class Responder: @unchecked Sendable {
     // MARK: - For the connection
 
     func setRoute(_ match: Router.Match) {
-        switch match {
-        case .handler(_, let pattern, _), .wrongMethod(_, let pattern): record.route = pattern
-        case .options(_, let pattern): record.route = pattern
-        case .nothing: break
-        }
-    }
-
-    static func allow(_ methods: String) -> Fields {
-        guard let value = FieldValue(validating: methods) else { return [:] }
-        return [.allow: value]
+        record.route = match.pattern
     }
 
     func handlerReturned() {

@@ -1,9 +1,13 @@
+import Bytes
 import HTTP
 
 /// Answers a request; runs on the shard of its connection, and stays there over every `await`.
 ///
 /// It makes one response through the responder. A stream that it opened may go on after it has returned.
 public typealias Handler = @Sendable (Request, Responder) async -> Void
+
+/// Looks at the head of a request before its body is read; what it refuses never reaches the handler.
+public typealias HeadCheck = @Sendable (RequestHead) -> Refusal?
 
 /// Finds the handler of a method and a path, exactly: no wildcards but one `:name` segment, which stands for any that is not
 /// empty. Of two patterns that fit a path the one without such a segment counts, then the one that was routed first.
@@ -12,7 +16,7 @@ public typealias Handler = @Sendable (Request, Responder) async -> Void
 /// router itself unless there is a handler.
 public struct Router: Sendable {
     enum Match {
-        case handler(Handler, pattern: String, parameter: String?)
+        case handler(Handler, check: HeadCheck?, pattern: String, parameter: String?)
         /// OPTIONS, with the methods for the Allow field.
         case options(allow: String, pattern: String?)
         case wrongMethod(allow: String, pattern: String)
@@ -24,13 +28,22 @@ public struct Router: Sendable {
             }
             return false
         }
+
+        /// The pattern of the route; nil when there is none.
+        var pattern: String? {
+            switch self {
+            case .handler(_, _, let pattern, _), .wrongMethod(_, let pattern): pattern
+            case .options(_, let pattern): pattern
+            case .nothing: nil
+            }
+        }
     }
 
     private struct Resource {
         let pattern: String
         /// What stands before and after the `:name` segment, slashes included.
         let ends: (prefix: Substring, suffix: Substring)?
-        var handlers: [(method: Method, handler: Handler)] = []
+        var handlers: [(method: Method, handler: Handler, check: HeadCheck?)] = []
 
         init(_ pattern: String) {
             self.pattern = pattern
@@ -54,8 +67,9 @@ public struct Router: Sendable {
             return path.utf8[start..<end].contains(UInt8(ascii: "/")) ? nil : start..<end
         }
 
-        func handler(for method: Method) -> Handler? {
-            handlers.first { $0.method == method }?.handler
+        func match(_ method: Method, parameter: String?) -> Match? {
+            guard let found = handlers.first(where: { $0.method == method }) else { return nil }
+            return .handler(found.handler, check: found.check, pattern: pattern, parameter: parameter)
         }
 
         /// RFC 9110 10.2.1.
@@ -70,12 +84,16 @@ public struct Router: Sendable {
 
     /// Routes a method of a path, or of a pattern such as `/replies/:id/choose`; a second handler for the same is a mistake that
     /// stops the program.
-    public mutating func on(_ method: Method, _ pattern: String, _ handler: @escaping Handler) {
+    ///
+    /// - Parameter check: what a request's head must pass before its body is read.
+    public mutating func on(
+        _ method: Method, _ pattern: String, check: HeadCheck? = nil, _ handler: @escaping Handler
+    ) {
         precondition(pattern.hasPrefix("/"), "a pattern begins with a slash")
         let index = parameterized.firstIndex { $0.pattern == pattern }
         var resource = index.map { parameterized[$0] } ?? exact[pattern] ?? Resource(pattern)
-        precondition(resource.handler(for: method) == nil, "\(method) \(pattern) is routed twice")
-        resource.handlers.append((method, handler))
+        precondition(!resource.handlers.contains { $0.method == method }, "\(method) \(pattern) is routed twice")
+        resource.handlers.append((method, handler, check))
         if let index {
             parameterized[index] = resource
         } else if resource.ends != nil {
@@ -111,16 +129,37 @@ public struct Router: Sendable {
     }
 
     private func match(_ method: Method, _ resource: Resource, parameter: String?) -> Match {
-        if let handler = resource.handler(for: method) {
-            return .handler(handler, pattern: resource.pattern, parameter: parameter)
+        if let match = resource.match(method, parameter: parameter) {
+            return match
         }
-        if method == .head, let handler = resource.handler(for: .get) {
-            return .handler(handler, pattern: resource.pattern, parameter: parameter)
+        if method == .head, let match = resource.match(.get, parameter: parameter) {
+            return match
         }
         if method == .options {
             return .options(allow: resource.allow, pattern: resource.pattern)
         }
         return .wrongMethod(allow: resource.allow, pattern: resource.pattern)
+    }
+
+    /// The pattern that is written most like a path that has no route; nil when none is much like it.
+    func nearestPattern(to path: String) -> String? {
+        let path = String(decoding: path.utf8.prefix(Self.comparedLength), as: UTF8.self).lowercased()
+        let known = exact.keys.filter { $0 != "/" }.sorted()
+        if let found = NearestNames.similar(to: path, among: known, atMost: 1).first { return found }
+        return parameterized.map(\.pattern).first { pattern in
+            !NearestNames.similar(to: Self.generalize(path, like: pattern), among: [pattern], atMost: 1).isEmpty
+        }
+    }
+
+    /// The bytes of a path that are looked at for one that is written alike.
+    private static let comparedLength = 128
+
+    /// The path with the parameter of a pattern in place of the segment there.
+    private static func generalize(_ path: String, like pattern: String) -> String {
+        let segments = path.split(separator: "/")
+        let wanted = pattern.split(separator: "/")
+        guard segments.count == wanted.count else { return path }
+        return zip(segments, wanted).map { "/" + ($1.hasPrefix(":") ? $1 : $0) }.joined()
     }
 
     private static func allow(_ methods: [Method]) -> String {

@@ -9,6 +9,7 @@ public final class Server: Sendable {
         let limits: Limits
         let timing: Timing
         let router: Router
+        let policy: BrowserPolicy
         let environment: Environment
     }
 
@@ -23,9 +24,15 @@ public final class Server: Sendable {
     private let listening = Lock(Listening())
 
     /// Makes a server that does not listen yet; there must be a shard.
-    public init(shards: [Shard], limits: Limits = Limits(), router: Router, environment: Environment = Environment()) {
+    ///
+    /// - Parameter policy: which names it answers to, and which web pages may use it.
+    public init(
+        shards: [Shard], limits: Limits = Limits(), router: Router, policy: BrowserPolicy = BrowserPolicy(),
+        environment: Environment = Environment()
+    ) {
         precondition(!shards.isEmpty, "a server needs a shard")
-        let parts = Parts(limits: limits, timing: Timing(limits), router: router, environment: environment)
+        let parts = Parts(
+            limits: limits, timing: Timing(limits), router: router, policy: policy, environment: environment)
         let census = Census(shards: shards.count)
         self.limits = limits
         self.census = census

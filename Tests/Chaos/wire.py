@@ -60,7 +60,7 @@ class Exchange:
         return exchange
 
     async def _ask(self, method: str, path: str, fields: dict[str, str], body: bytes) -> None:
-        head = [f"{method} {path} HTTP/1.1", "Host: chaos", "Connection: close"]
+        head = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close"]
         head += [f"{name}: {value}" for name, value in fields.items()]
         if body:
             head += ["Content-Type: application/json", f"Content-Length: {len(body)}"]

@@ -32,7 +32,7 @@ import Testing
             Transcript(try stage.chat("app", "three")).check()
             #expect(upstream.requests[3].messages == history + [["assistant", "a3"], ["user", "three"]])
             // Until the old one is chosen.
-            #expect(try choose(old, on: stage).text == "{}")
+            #expect(try choose(old, on: stage).text == "{}\n")
             Transcript(try stage.chat("app", "four")).check()
             #expect(upstream.requests[4].messages == history + [["assistant", "a2"], ["user", "four"]])
         }

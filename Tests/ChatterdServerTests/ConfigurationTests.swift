@@ -1,4 +1,6 @@
 import ChatterdServer
+import HTTP
+import HTTPServer
 import LanguageModels
 import Sockets
 import Testing
@@ -55,6 +57,30 @@ private func problems(
         case .path: #expect(found.count == 1, "the other two of HTTPS are missing")
         default: #expect(found.contains { $0.hasPrefix(setting.name) }, "\(found)")
         }
+    }
+
+    @Test func namesAndOriginsAreLists() throws {
+        let standard = try configuration([:]).server.browsers
+        #expect(standard.hosts == [] && standard.origins.isEmpty)
+        let given = try configuration([
+            "CHATTERD_HOSTS": " Chat.Example,box ,, ", "CHATTERD_ORIGINS": "https://app.example, http://localhost:3000",
+        ]).server.browsers
+        #expect(given.hosts == Set(["chat.example", "box"].compactMap { HostName($0) }))
+        #expect(
+            given.origins
+                == Set(["https://app.example", "http://localhost:3000"].compactMap { WebOrigin(parsing: $0) }))
+        #expect(try configuration(["CHATTERD_HOSTS": "*"]).server.browsers.hosts == nil)
+    }
+
+    @Test(arguments: [
+        ("CHATTERD_HOSTS", "chat.example:443"), ("CHATTERD_HOSTS", "https://chat.example"),
+        ("CHATTERD_HOSTS", "*.example"),
+        ("CHATTERD_ORIGINS", "*"), ("CHATTERD_ORIGINS", "null"), ("CHATTERD_ORIGINS", "app.example"),
+        ("CHATTERD_ORIGINS", "https://app.example/"), ("CHATTERD_DEFAULT_MODEL", String(repeating: "m", count: 257)),
+    ])
+    func valueThatIsNoNameOrOriginIsAProblem(name: String, value: String) {
+        let found = problems([name: "\(value)"])
+        #expect(found.count == 1 && found[0].hasPrefix(name), "\(found)")
     }
 
     @Test func allProblemsAreToldAtOnce() {

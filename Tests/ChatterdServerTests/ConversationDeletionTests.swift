@@ -24,7 +24,7 @@ import Testing
             for _ in 0..<2 {
                 let deleted = try stage.send("DELETE", "/conversations/app")
                 #expect(deleted.status == 200)
-                #expect(deleted.text == "{}")
+                #expect(deleted.text == "{}\n")
             }
             #expect(try stage.read(location).status == 404)
             #expect(try stage.rows("app").isEmpty)

@@ -55,7 +55,7 @@ import Testing
             let body = chatBody("app", "be a pirate", role: "system", stream: false)
             let prep = try RawClient.post(port: stage.port, "/llmprep", json: body)
             #expect(prep.status == 200)
-            #expect(prep.text == "{}")
+            #expect(prep.text == "{}\n")
             #expect(upstream.requests.count == 2)
             #expect(try stage.rows("app").map(\.summary) == [["system", "be a pirate"]])
 

@@ -42,7 +42,7 @@ struct CrowdReader {
         let query = statuses.count.isMultiple(of: 2) ? nil : lastID.map { "?last_event_id=\($0)" }
         let field = query == nil ? lastID.map { "Last-Event-ID: \($0)\r\n" } : nil
         let head =
-            "GET \(reply)\(query ?? "") HTTP/1.1\r\nHost: chatterd.test\r\n\(field ?? "")Connection: close\r\n\r\n"
+            "GET \(reply)\(query ?? "") HTTP/1.1\r\nHost: localhost\r\n\(field ?? "")Connection: close\r\n\r\n"
         let request = Array(head.utf8)
         guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
             throw TestFailure("a request was not taken: \(String(cString: strerror(errno)))")

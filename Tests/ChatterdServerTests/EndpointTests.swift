@@ -53,12 +53,12 @@ import Testing
     @Test(arguments: ["name", "username"])
     func theBoardKeepsWhatIsPosted(member: String) async throws {
         try await onStage { stage in
-            #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]")
+            #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]\n")
             for text in ["first", "zweite \u{1f600} \"quoted\"\n", ""] {
                 let answer = try RawClient.post(
                     port: stage.port, "/postchatt", json: "{\"\(member)\":\"ann\",\"message\":\(jsonString(text))}")
                 #expect(answer.status == 200)
-                #expect(answer.text == "{}")
+                #expect(answer.text == "{}\n")
             }
             let board = try RawClient.get(port: stage.port, "/getchatts")
             let rows = try JSONSerialization.jsonObject(with: Data(board.body)) as? [[String]] ?? []
@@ -76,7 +76,7 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.chat("app", "private")).check()
-            #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]")
+            #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]\n")
         }
     }
 
@@ -89,7 +89,7 @@ import Testing
             let answer = try RawClient.post(port: stage.port, "/postchatt", json: body)
             #expect(answer.status == 422)
             #expect(answer.json["code"] as? String == "invalid_request")
-            #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]")
+            #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]\n")
         }
     }
 

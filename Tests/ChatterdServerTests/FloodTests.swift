@@ -77,11 +77,34 @@ import Testing
         }
     }
 
-    private func start(_ environment: [Setting: String] = [:]) throws -> (TestProgram, Int) {
+    @Test(.timeLimit(.minutes(10)))
+    func modelNameCostsNoMemory() async throws {
+        let upstream = try ScriptedUpstream.answering((0..<300).map { "t\($0) " })
+        try await onThread {
+            let (program, port) = try start(upstream: upstream.url)
+            let before = try program.peakMemory()
+            for _ in 0..<3 {
+                let long = String(repeating: "m", count: 4_000_000)
+                let refused = try RawClient.post(port: port, "/llmchat", json: chatBody("app", "Hi", model: long))
+                #expect(refused.status == 422)
+                #expect((refused.json["error"] as? String)?.contains("at most 256") == true)
+            }
+            let longest = String(repeating: "m", count: 256)
+            Transcript(try RawClient.post(port: port, "/llmchat", json: chatBody("app", "Hi", model: longest))).check()
+            let grown = try program.peakMemory() - before
+            #expect(grown < 64 * Self.mebibyte)
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
+    private func start(
+        _ environment: [Setting: String] = [:], upstream: String = "http://127.0.0.1:9"
+    ) throws -> (TestProgram, Int) {
         let database = try PrivateCluster.shared().makeDatabase()
         let program = try TestProgram(
             "chatterd", ["serve"],
-            environment: Stage.environment(upstream: "http://127.0.0.1:9", database: database, environment))
+            environment: Stage.environment(upstream: upstream, database: database, environment))
         return (program, try program.waitForPort())
     }
 }

@@ -160,7 +160,7 @@ import Testing
             // It means nothing to /llmprep.
             let body = chatBody("app", "new", role: "system")
             for _ in 0..<2 {
-                #expect(try RawClient.post(port: stage.port, "/llmprep", json: body, fields: key("é")).text == "{}")
+                #expect(try RawClient.post(port: stage.port, "/llmprep", json: body, fields: key("é")).text == "{}\n")
             }
         }
     }

@@ -17,7 +17,11 @@ import Testing
         "{\"appID\":\"app\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
         "{\"appID\":\"app\",\"model\":null,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
         "{\"appID\":\"app\",\"model\":5,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\"model\":\"tiny\\n\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+        "{\"appID\":\"app\",\(good),\"Model\":\"other\"}",
+        "{\"appID\":\"app\",\(good),\"options\":{\"\u{17F}tream\":false}}",
         // The messages.
+        "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"\\n \"}]}",
         "{\"appID\":\"app\",\"model\":\"tiny\"}", "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":null}",
         "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":[]}",
         "{\"appID\":\"app\",\"model\":\"tiny\",\"messages\":{}}",
@@ -69,7 +73,10 @@ import Testing
             let long = String(repeating: "x", count: 1000)
             let answer = try stage.chat("app", long)
             #expect(answer.status == 413)
-            #expect(answer.json["error"] is String && answer.json["code"] is String)
+            #expect(
+                answer.json["error"] as? String
+                    == "The body is too large. At most 1KiB are accepted (CHATTERD_BODY_LIMIT).")
+            #expect(answer.json["code"] as? String == "body_too_large")
             #expect(try stage.chat("app", "short").status == 200)
             #expect(try stage.rows("app").map(\.role) == ["user", "assistant"])
         }
@@ -80,6 +87,8 @@ import Testing
             let unknown = try RawClient.get(port: stage.port, "/nowhere")
             #expect(unknown.status == 404)
             #expect(unknown.json["error"] is String && unknown.json["code"] is String)
+            let alike = try RawClient.get(port: stage.port, "/llmchatt").json["error"] as? String
+            #expect(alike?.contains("/llmchat?") == true)
             for (method, path, allowed) in [
                 ("GET", "/llmchat", "POST"), ("PUT", "/llmprep", "POST"), ("GET", "/llmprompt", "POST"),
                 ("POST", "/getchatts", "GET"), ("GET", "/postchatt", "POST"), ("DELETE", "/", "GET"),
@@ -88,7 +97,78 @@ import Testing
                 let answer = try RawClient.get(port: stage.port, path, method: method)
                 #expect(answer.status == 405, "\(method) \(path)")
                 #expect(answer["Allow"]?.contains(allowed) == true, "\(method) \(path)")
-                #expect(answer.json["error"] is String && answer.json["code"] is String)
+                #expect((answer.json["error"] as? String)?.contains(allowed) == true)
+            }
+        }
+    }
+
+    @Test func emptyBodyGetsAnExample() async throws {
+        try await onStage { stage in
+            for path in ["/llmchat", "/llmprep", "/postchatt"] {
+                for body in ["", " \r\n"] {
+                    let answer = try RawClient.post(port: stage.port, path, json: body)
+                    let text = try #require(answer.json["error"] as? String)
+                    #expect(answer.status == 422 && text.hasPrefix("The body is empty. Send JSON such as {"))
+                    // The example is a right body.
+                    let example = text.drop { $0 != "{" }.dropLast()
+                    let retried = try RawClient.post(port: stage.port, path, json: String(example))
+                    #expect(retried.status == 200, "\(path) \(example)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("application/x-www-form-urlencoded", "appID=me&model=echo"), ("application/x-www-form-urlencoded", "hello"),
+        (
+            "multipart/form-data; boundary=b",
+            "--b\r\nContent-Disposition: form-data; name=\"appID\"\r\n\r\nme\r\n--b--\r\n"
+        ),
+    ])
+    func formGetsTheAdviceToSendJSON(type: String, form: String) async throws {
+        try await onStage { stage in
+            for path in ["/llmchat", "/llmprep", "/postchatt"] {
+                let client = try RawClient(port: stage.port)
+                client.request("POST", path, fields: [("Content-Type", type)], body: Array(form.utf8))
+                let answer = try client.readResponse()
+                #expect(answer.status == 422)
+                #expect((answer.json["error"] as? String)?.hasPrefix("The body is a form. Send JSON such as {") == true)
+            }
+        }
+    }
+
+    @Test func bodyThatCurlCallsAFormIsTakenForTheJSONThatItIs() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            let client = try RawClient(port: stage.port)
+            client.request(
+                "POST", "/llmchat", fields: [("Content-Type", "application/x-www-form-urlencoded")],
+                body: Array((" \n" + chatBody("app", "x")).utf8))
+            Transcript(try client.readResponse()).check()
+        }
+    }
+
+    @Test func compressedBodyIsRefused() async throws {
+        try await onStage { stage in
+            let client = try RawClient(port: stage.port)
+            client.request("POST", "/llmprep", fields: [("Content-Encoding", "gzip")], body: [0x1F, 0x8B, 8, 0])
+            let answer = try client.readResponse()
+            #expect(answer.status == 415)
+            #expect(answer["accept-encoding"] == "identity")
+        }
+    }
+
+    @Test func successfulBodiesEndWithALineEnd() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            let prep = try RawClient.post(port: stage.port, "/llmprep", json: chatBody("app", "seed", role: "system"))
+            #expect(prep.text == "{}\n" && prep["content-length"] == "3")
+            let whole = try stage.chat("app", "Hi", stream: false)
+            #expect(whole.text.hasSuffix("}\n") && !whole.text.hasSuffix("\n\n"))
+            for path in ["/", "/healthz", "/readyz", "/getchatts", "/models"] {
+                let answer = try RawClient.get(port: stage.port, path)
+                #expect(answer.status == 200 && answer.text.hasSuffix("\n"), "\(path)")
+                #expect(answer["content-length"] == "\(answer.body.count)")
             }
         }
     }

@@ -37,6 +37,51 @@ source.addEventListener("error", event => {
 </script>"""
 
 
+# It tries all that a page can do to a server, and tells what it could see of the answers.
+ATTEMPTS = """<!doctype html><meta charset="utf-8"><iframe name="sink"></iframe><script>
+const query = new URLSearchParams(location.search);
+const [target, app, reply] = [query.get("target"), query.get("app"), query.get("reply")];
+const body = JSON.stringify({appID: app, messages: [{role: "system", content: "Written by a page."}]});
+const json = {"Content-Type": "application/json", "Idempotency-Key": "page"};
+const seen = {};
+const attempt = async (name, path, options) => {
+    try {
+        const response = await fetch(target + path, options);
+        seen[name] = response.type === "opaque" ? "opaque" : response.status + " " + (await response.text()).trim();
+    } catch (error) {
+        seen[name] = "blocked";
+    }
+};
+const stream = path => new Promise(done => {
+    const source = new EventSource(target + path);
+    source.onmessage = event => { source.close(); done("event"); };
+    source.onerror = () => { source.close(); done("blocked"); };
+});
+const form = type => new Promise(done => {
+    const form = document.createElement("form");
+    Object.assign(form, {method: "post", action: target + "/llmprep", enctype: type, target: "sink"});
+    const field = document.createElement("input");
+    [field.name, field.value] = [body.slice(0, -1) + ', "x": "', '"}'];
+    form.append(field);
+    document.body.append(form);
+    document.querySelector("iframe").onload = () => done("sent");
+    form.submit();
+});
+onload = async () => {
+    await attempt("read", "/getchatts");
+    await attempt("reply", reply, {headers: {Accept: "application/json"}});
+    seen.stream = await stream(reply);
+    await attempt("no-cors", "/llmprep", {method: "POST", mode: "no-cors", body});
+    await attempt("plain", "/llmprep", {method: "POST", body});
+    await attempt("untyped", "/llmprep", {method: "POST", body: new Blob([body])});
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) await form(type);
+    await attempt("delete", "/conversations/" + app, {method: "DELETE"});
+    if (query.get("writes")) await attempt("json", "/llmprep", {method: "POST", headers: json, body});
+    await fetch("/found", {method: "POST", body: JSON.stringify(seen)});
+};
+</script>"""
+
+
 class Request:
     """One request of the browser for a reply: what it asked for, what it was told."""
 
@@ -62,15 +107,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path.startswith("/page?"):
             self.answer(PAGE.encode())
-        elif self.path.startswith("/replies/"):
+        elif self.path.startswith("/attempts?"):
+            self.answer(ATTEMPTS.encode())
+        elif self.path.startswith(("/replies/", "/getchatts")):
             self.close_connection = True
             self.server.network.relay(self)
         else:
             self.answer(b"", status=404)
 
     def do_POST(self):
-        self.server.network.hear(self.path, self.rfile.read(int(self.headers["Content-Length"])).decode())
-        self.answer(b"{}")
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path in ("/found", "/seen"):
+            self.server.network.hear(self.path, body.decode())
+            self.answer(b"{}")
+        else:
+            self.close_connection = True
+            self.server.network.relay(self, body)
+
+    def do_DELETE(self):
+        self.close_connection = True
+        self.server.network.relay(self)
 
     def answer(self, body, status=200):
         self.send_response(status)
@@ -107,7 +163,7 @@ class Network:
             self.seen.add(body)
             self._changed.notify_all()
 
-    def relay(self, handler):
+    def relay(self, handler, body=b""):
         number, request = len(self.requests), Request(handler.headers)
         self.requests.append(request)
         limit = self.cuts[number] if number < len(self.cuts) else None
@@ -115,7 +171,7 @@ class Network:
         lines = [handler.requestline, "Connection: close"]
         lines += [f"{name}: {value}" for name, value in handler.headers.items() if name.lower() != "connection"]
         with socket.create_connection((self.target.hostname, self.target.port), PATIENCE) as server:
-            server.sendall("\r\n".join(lines + ["", ""]).encode())
+            server.sendall("\r\n".join(lines + ["", ""]).encode() + body)
             while data := server.recv(65536):
                 end = None if limit is None else self.place_to_cut(data, limit - len(request.got))
                 with contextlib.suppress(OSError):
@@ -151,7 +207,11 @@ def browser(directory, url):
         "--disable-background-networking --disable-component-update --disable-default-apps --disable-extensions",
         "--disable-sync --metrics-recording-only --password-store=basic",
     ]
-    command = [PROGRAM, *" ".join(options).split(), "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    command = [PROGRAM, *" ".join(options).split()]
+    # A name of this machine that is not known here: what a page of an attacker has after DNS rebinding.
+    command += ["--host-resolver-rules=MAP rebound.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
+    # What the browser itself does against such pages is not what the tests are about.
+    command += ["--disable-features=HttpsUpgrades,LocalNetworkAccessChecks"]
     home = os.path.join(directory, "browser")
     os.makedirs(home, exist_ok=True)
     environment = os.environ | {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
@@ -173,7 +233,12 @@ def browser(directory, url):
 
 def found(network, directory, path):
     """What EventSource in a browser made of a reply, when it had closed itself and stayed closed."""
-    with browser(directory, f"{network.url}/page?reply={urllib.parse.quote(path)}"):
+    return visited(network, directory, f"{network.url}/page?reply={urllib.parse.quote(path)}")
+
+
+def visited(network, directory, url):
+    """What a page has to tell when a browser has opened it."""
+    with browser(directory, url):
         try:
             return network.found.get(timeout=PATIENCE)
         except queue.Empty:

@@ -20,7 +20,7 @@ import Testing
 
     private func describe(_ method: HTTP.Method, _ target: String) throws -> String {
         switch router.match(method, try Target(target, for: method)) {
-        case .handler(_, let pattern, let parameter): "\(pattern) \(parameter ?? "-")"
+        case .handler(_, _, let pattern, let parameter): "\(pattern) \(parameter ?? "-")"
         case .options(let allow, _): "options \(allow)"
         case .wrongMethod(let allow, _): "wrong \(allow)"
         case .nothing: "nothing"
@@ -74,6 +74,17 @@ import Testing
     ])
     func aTargetFindsItsRoute(method: HTTP.Method, target: String, expected: String) throws {
         #expect(try describe(method, target) == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("/llmchatt", "/llmchat"), ("/LLMCHAT", "/llmchat"), ("/llm", "/llmchat"), ("/replys", "/replies"),
+            ("/reply/123", "/replies/:id"), ("/replies/1/chose", "/replies/:id/choose"), ("/favicon.ico", nil),
+            ("//", nil),
+            ("/" + String(repeating: "x", count: 8000), nil),
+        ] as [(String, String?)])
+    func unknownPathIsLikeAKnownOne(path: String, pattern: String?) {
+        #expect(router.nearestPattern(to: path) == pattern)
     }
 
     @Test(arguments: [

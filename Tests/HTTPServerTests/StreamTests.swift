@@ -242,4 +242,30 @@ private final class Tap: @unchecked Sendable {
             #expect(client.bodyEnd == .complete)
         }
     }
+
+    @Test func unsentOutputIsBoundedWithinOneTurn() async throws {
+        let bound = 64 * 1024
+        var limits = Limits.patient
+        limits.unsentOutput = bound
+        let tap = Tap()
+        let test = try makeServer(tap, limits: limits)
+        try await blocking {
+            let client = try open(test, tap)
+            let most = Lock(0)
+            let isWritten = Gate()
+            tap.onShard(test) { stream in
+                for _ in 0..<1000 {
+                    stream.write { $0.append([UInt8](repeating: 120, count: 4096)) }
+                    let unsent = stream.unsentCount
+                    most.withLock { $0 = max($0, unsent) }
+                }
+                #expect(stream.isClosed)
+                isWritten.open()
+            }
+            #expect(isWritten.wait())
+            #expect(tap.isGone.wait())
+            #expect(most.withLock { $0 } <= bound + 4096 + 1024)
+            #expect(client.readToEnd().end != .complete)
+        }
+    }
 }

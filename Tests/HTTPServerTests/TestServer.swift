@@ -17,7 +17,8 @@ final class TestServer: Sendable {
 
     /// Listens on a port of 127.0.0.1, the one at `place` or a free one.
     init(
-        shards count: Int = 1, limits: Limits = .patient, at place: BoundPort? = nil, _ route: (inout Router) -> Void
+        shards count: Int = 1, limits: Limits = .patient, policy: BrowserPolicy = BrowserPolicy(),
+        at place: BoundPort? = nil, _ route: (inout Router) -> Void
     ) throws {
         self.place = place
         let log = Lock<[ExchangeRecord]>([])
@@ -30,7 +31,7 @@ final class TestServer: Sendable {
         let shards = try Shard.makeAll(count: count)
         Self.allShards.withLock { $0 += shards }
         self.shards = shards
-        server = Server(shards: shards, limits: limits, router: router, environment: environment)
+        server = Server(shards: shards, limits: limits, router: router, policy: policy, environment: environment)
         guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)) else {
             throw TestFailure("no loopback address")
         }

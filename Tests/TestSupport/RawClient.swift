@@ -30,7 +30,7 @@ public final class RawClient {
 
     /// Sends a request with a length and a Host.
     public func request(_ method: String, _ path: String, fields: [(String, String)] = [], body: [UInt8]? = nil) {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: chatterd.test\r\n"
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }
         if let body { head += "Content-Length: \(body.count)\r\n" }
         send(Array((head + "\r\n").utf8) + (body ?? []))

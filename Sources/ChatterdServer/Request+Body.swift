@@ -1,0 +1,34 @@
+import Bytes
+import HTTP
+import HTTPServer
+import Relay
+
+extension Request {
+    /// Refuses a body that was never meant to be JSON: none at all, or a form.
+    ///
+    /// `example` is a body that would do.
+    func requireJSON(like example: String) throws(RelayError) {
+        guard let first = firstByteOfText else {
+            throw RelayError(.invalidRequest, "The body is empty. Send JSON such as \(example).")
+        }
+        guard !isForm(beginningWith: first) else {
+            throw RelayError(
+                .invalidRequest,
+                "The body is a form. Send JSON such as \(example), with Content-Type: application/json.")
+        }
+    }
+
+    /// Whether the body is what a form sends. curl calls any body a form by its Content-Type: then its beginning counts.
+    private func isForm(beginningWith first: UInt8) -> Bool {
+        switch fields.mediaType?.text {
+        case "multipart/form-data": true
+        case "application/x-www-form-urlencoded":
+            ![UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
+        default: false
+        }
+    }
+
+    private var firstByteOfText: UInt8? {
+        body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    }
+}

@@ -1,0 +1,64 @@
+/// The host that a client says it means, without its port: a part of a Host field, of an origin or of a setting.
+///
+/// Names compare without regard to case, and a dot at the end makes no difference (RFC 3986 3.2.2).
+public struct HostName: Sendable, Hashable {
+    /// The name or address in lower case; an IPv6 address in its brackets.
+    public let text: String
+
+    /// Takes the host of `host[:port]`; nil when the text is malformed.
+    public init?(authority: String) {
+        let bytes = Array(authority.utf8)
+        guard Authority.isValid(bytes.span, in: 0..<bytes.count) else { return nil }
+        var host = bytes.span.lowercaseText(0..<Self.end(of: authority.utf8))
+        if host.utf8.count > 1, host.utf8.last == UInt8(ascii: ".") {
+            host.removeLast()
+        }
+        text = host
+    }
+
+    /// Takes a name or an address without a port; nil when the text is anything else.
+    public init?(_ host: String) {
+        guard let name = HostName(authority: host), Self.end(of: host.utf8) == host.utf8.count else { return nil }
+        self = name
+    }
+
+    /// Whether the host of `host[:port]` is a numeric address or `localhost`: what no name server can make point elsewhere.
+    ///
+    /// The text must be what the request parser takes.
+    public static func isFixed(_ authority: String) -> Bool {
+        let host = authority.utf8.prefix(end(of: authority.utf8))
+        return host.first == UInt8(ascii: "[") || isIPv4(host)
+            || Grammar.equals(Substring(host), lowercase: "localhost")
+    }
+
+    /// Where the host ends and the port begins.
+    private static func end(of authority: String.UTF8View) -> Int {
+        let tail = authority.reversed().prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "]") }
+        let rest = authority.count - tail.count
+        guard rest > 0 else { return authority.count }
+        let mark = authority[authority.index(authority.startIndex, offsetBy: rest - 1)]
+        return mark == UInt8(ascii: ":") ? rest - 1 : authority.count
+    }
+
+    /// Four decimal numbers up to 255, as browsers write each IPv4 address (URL Standard, host serializer).
+    private static func isIPv4(_ host: Substring.UTF8View) -> Bool {
+        var (parts, digits, number) = (0, 0, 0)
+        for byte in host {
+            if byte == UInt8(ascii: ".") {
+                guard digits > 0 else { return false }
+                (parts, digits, number) = (parts + 1, 0, 0)
+            } else {
+                guard Grammar.isDigit(byte), digits < 3 else { return false }
+                number = number * 10 + Int(byte - UInt8(ascii: "0"))
+                digits += 1
+                guard number <= 255 else { return false }
+            }
+        }
+        return parts == 3 && digits > 0
+    }
+}
+
+extension HostName: CustomStringConvertible {
+    /// The name or address.
+    public var description: String { text }
+}

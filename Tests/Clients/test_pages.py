@@ -1,0 +1,102 @@
+"""What web pages can do to chatterd, in a real browser. Run by script/test-browser."""
+
+import json
+import unittest
+import urllib.parse
+
+from browser import Network, visited
+from client import call, prompt, stream
+from server import Server, make_directory
+
+
+class APage(unittest.TestCase):
+    """Pages are served at a port of their own, under `127.0.0.1` and `localhost`: these are origins of their own, and two sites."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = make_directory(cls)
+
+    def start(self, **variables):
+        server = Server(self.directory, **variables)
+        self.addCleanup(server.stop)
+        return server
+
+    def attempts(self, server, page, target, writes=False):
+        """What a page at an address saw of its attempts, and whether the conversation and the board are as before."""
+        with stream(server.url, prompt("Remember me.", "page")) as response:
+            reply = response.headers["Location"]
+            response.read()
+        call(server.url, "POST", "/postchatt", {"name": "ada", "message": "secret"})
+        before = self.stored(server)
+        query = urllib.parse.urlencode({"target": target, "app": "page", "reply": reply, "writes": "1" if writes else ""})
+        seen = visited(self.network, self.directory, f"{page}/attempts?{query}")
+        return seen, self.stored(server) == before
+
+    def stored(self, server):
+        return server.rows("SELECT appid, seq, name, message FROM chatts ORDER BY appid, seq")
+
+    def network_for(self, server):
+        self.network = Network(self, server.url)
+        return self.network
+
+    def assert_shut_out(self, seen, is_unchanged):
+        self.assertTrue(is_unchanged, seen)
+        self.assertEqual(seen["no-cors"], "opaque")
+        for name in ("plain", "untyped", "delete", "read", "reply", "stream"):
+            self.assertEqual(seen[name], "blocked", (name, seen))
+        self.assertNotIn("secret", json.dumps(seen))
+
+    def test_a_page_of_another_port_neither_writes_nor_reads(self):
+        server = self.start()
+        page = self.network_for(server).url
+        self.assert_shut_out(*self.attempts(server, page, server.url))
+
+    def test_a_page_of_another_site_neither_writes_nor_reads(self):
+        server = self.start()
+        page = self.network_for(server).url.replace("127.0.0.1", "localhost")
+        self.assert_shut_out(*self.attempts(server, page, server.url))
+
+    def test_a_page_whose_name_was_rebound_to_this_machine_neither_writes_nor_reads(self):
+        server = self.start()
+        # The page's own server is chatterd itself, as far as the browser knows: only the name tells.
+        page = self.network_for(server).url.replace("127.0.0.1", "rebound.example")
+        seen, is_unchanged = self.attempts(server, page, "")
+        self.assertTrue(is_unchanged, seen)
+        for name in ("plain", "untyped", "delete", "read", "reply"):
+            self.assertTrue(seen[name].startswith("421 "), (name, seen))
+        self.assertEqual(seen["stream"], "blocked")
+        self.assertNotIn("secret", json.dumps(seen))
+
+    def test_a_page_of_a_listed_origin_writes_and_reads(self):
+        # The origin has to be known before the server, which the page then speaks to.
+        network = Network(self, "http://127.0.0.1:9")
+        self.network = network
+        for page in (network.url, network.url.replace("127.0.0.1", "localhost")):
+            server = self.start(CHATTERD_ORIGINS=page)
+            seen, is_unchanged = self.attempts(server, page, server.url, writes=True)
+            # A form is refused even so: its sender cannot be told from others by what it sends.
+            self.assertTrue(seen["plain"].startswith("415 "), seen)
+            self.assertEqual(seen["delete"], "200 {}")
+            self.assertIn("secret", seen["read"])
+            self.assertIn("Remember me.", seen["reply"])
+            self.assertEqual(seen["stream"], "event")
+            self.assertEqual(seen["json"], "200 {}")
+            self.assertFalse(is_unchanged)
+            self.assertIn("Written by a page.", "".join(self.stored(server)))
+            server.stop()
+
+    def test_its_own_page_writes_and_reads(self):
+        server = self.start()
+        page = self.network_for(server).url
+        seen, is_unchanged = self.attempts(server, page, "", writes=True)
+        self.assertTrue(seen["plain"].startswith("415 "), seen)
+        self.assertIn("secret", seen["read"])
+        self.assertIn("Remember me.", seen["reply"])
+        self.assertEqual(seen["stream"], "event")
+        self.assertEqual(seen["json"], "200 {}")
+        self.assertFalse(is_unchanged)
+        self.assertIn("Written by a page.", "".join(self.stored(server)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -71,13 +71,13 @@ public final class Application: Sendable {
                 service.chat.journal = journal
             }
             let registry = UpstreamRegistry(configuration.upstreams, pool: services[0].pool, log: log) {
-                [services] list in
+                [services] list, unusable in
                 let slots = list.compactMap { upstream in
                     upstream.description.slots.map { (upstream.description.name, $0) }
                 }
                 services[0].slots.update(slots: Dictionary(slots) { first, _ in first })
                 for service in services {
-                    service.shard.run { service.upstreams.take(list) }
+                    service.shard.run { service.upstreams.take(list, unusable: unusable) }
                 }
             }
             let state = ServerState()

@@ -17,7 +17,14 @@ extension Configuration.Upstreams {
         list = Self.list(
             &reader, defaults: UpstreamReader.Defaults(connectTimeout: connectTimeout, limits: limits),
             hasRegistry: adminToken != nil, readFile: readFile)
+        refusesEcho = reader.isSet(.echo) && !list.contains(Self.echo)
         keys = UpstreamKeys(environment: environment, own: list, directory: directory, readFile: readFile)
+    }
+
+    /// Adds the built-in model, unless `CHATTERD_ECHO` refuses it or the list has one of its kind.
+    public mutating func offerEcho() {
+        guard !refusesEcho, !list.contains(where: { $0.kind == .echo }) else { return }
+        list.append(Self.echo)
     }
 
     private static func list(

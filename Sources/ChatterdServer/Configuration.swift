@@ -84,6 +84,8 @@ public struct Configuration: Sendable {
         public var adminToken: ConfigurationSecret?
         /// The model of a prompt that names none.
         public var defaultModel: String?
+        /// Whether `CHATTERD_ECHO` says that the built-in model is not to be offered, by `serve --dev` either.
+        var refusesEcho: Bool
 
         /// What holds for a model server whose description does not say otherwise.
         var defaults: UpstreamReader.Defaults {

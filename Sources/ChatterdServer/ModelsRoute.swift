@@ -43,8 +43,9 @@ struct ModelsRoute: Sendable {
         var known: Set<String> = []
         for server in reachable {
             let description = server.upstream.description
-            let own = description.models.isEmpty ? server.models.map(\.name) : description.models
-            names += (own + description.aliases.keys.sorted()).filter { known.insert($0).inserted }
+            let configured = UpstreamNames(description)
+            let own = (configured.takesAnyName ? server.models.map(\.name) : []) + configured.listed
+            names += own.filter { known.insert($0).inserted }
         }
         return names.compactMap { name in
             let serving = directory.choices(for: name).compactMap { choice -> (name: String, context: Int?)? in
@@ -121,9 +122,9 @@ struct ModelsRoute: Sendable {
         if case .failure(let error)? = listing?.models {
             body.append(",\"problem\":")
             body.append(jsonString: error.message)
-        } else if entry.problem != nil {
-            // The words of it name variables and files: they are for the operator.
-            body.append(",\"problem\":\"This server is not set up to ask it.\"")
+        } else if let problem = entry.publicProblem {
+            body.append(",\"problem\":")
+            body.append(jsonString: problem)
         }
         body.append(",\"models\":")
         body.append(decimal: models?.count ?? 0)

@@ -26,14 +26,14 @@ struct PreparedUpstream: Sendable {
         do throws(HTTPClientError) {
             origin = try description.kind == .echo ? nil : description.origin()
         } catch {
-            throw UpstreamKeys.Problem(message: "its URL cannot be used: \(error.message)")
+            throw UpstreamKeys.Problem(message: "its URL cannot be used: \(error.message)", reason: .url)
         }
         do throws(SocketError) {
             authorities = try description.authorities.map { path throws(SocketError) in
                 try TLSContext.client(authorities: path)
             }
         } catch {
-            throw UpstreamKeys.Problem(message: "its ca_file cannot be used: \(error.message)")
+            throw UpstreamKeys.Problem(message: "its ca_file cannot be used: \(error.message)", reason: .authorities)
         }
         if let old, old.description == description, old.key == key, old.authorities === authorities {
             health = old.health

@@ -97,7 +97,7 @@ struct ServeCommand: Sendable {
             log.announce("listening on https://\(address)")
         }
         if isDevelopment, let address = application.addresses.first {
-            log.announce(Self.invitation(address, model: configuration.upstreams.list.first?.models.first ?? "echo"))
+            log.announce(Self.invitation(address, model: Self.modelToTry(configuration.upstreams)))
         }
         log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
         return application
@@ -118,20 +118,24 @@ struct ServeCommand: Sendable {
         }
     }
 
-    /// Adds the built-in model, and says so when no model server answers.
+    /// Adds the built-in model unless the configuration refuses it, and says which model servers do not answer.
     private func offerEcho(_ configuration: inout Configuration) {
         let upstreams = configuration.upstreams.list
-        if !upstreams.contains(where: { $0.kind == .echo }) {
-            configuration.upstreams.list.append(Configuration.Upstreams.echo)
-        }
+        configuration.upstreams.offerEcho()
+        let advice = configuration.upstreams.refusesEcho ? "" : ": the built-in model \"echo\" is there to try"
         for upstream in upstreams where upstream.kind != .echo {
             // One that is in the list has passed this.
             guard let url = try? UpstreamURL(parsing: upstream.url) else { continue }
             // Whether anybody listens is all that matters here: the doctor looks closer.
             if case .failure = CommandProbe.connect(to: url.address, within: .seconds(1)) {
-                log.announce("no model server answers at \(url): the built-in model \"echo\" is there to try")
+                log.announce("no model server answers at \(url)\(advice)")
             }
         }
+    }
+
+    /// A model that is there, or is likely to be.
+    private static func modelToTry(_ upstreams: Configuration.Upstreams) -> String {
+        upstreams.list.first?.models.first ?? (upstreams.refusesEcho ? "llama3.2" : "echo")
     }
 
     private static func invitation(_ address: SocketAddress, model: String) -> String {

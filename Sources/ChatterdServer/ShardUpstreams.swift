@@ -12,6 +12,7 @@ final class ShardUpstreams: @unchecked Sendable {
 
     private let factory: UpstreamFactory
     private var made: [Made] = []
+    private var unusable: [UnusableUpstream] = []
 
     private struct Made {
         let prepared: PreparedUpstream
@@ -25,8 +26,10 @@ final class ShardUpstreams: @unchecked Sendable {
         survey = ModelSurvey(on: factory.shard, estimates: estimates)
     }
 
-    /// Takes other model servers; those that are the same keep their connections, and answers go on as they began.
-    func take(_ list: [PreparedUpstream]) {
+    /// Takes other model servers; those that are the same keep their connections, and answers continue as they began.
+    ///
+    /// - Parameter unusable: the servers of the list that this process cannot ask.
+    func take(_ list: [PreparedUpstream], unusable: [UnusableUpstream] = []) {
         let old = made.map { ObjectIdentifier($0.upstream) }
         made = list.map { prepared in
             if let same = made.first(where: { $0.prepared.isSame(as: prepared) }) {
@@ -37,8 +40,11 @@ final class ShardUpstreams: @unchecked Sendable {
         }
         // While the registry has one that it cannot use it looks every two seconds, which is as long as a survey may take:
         // what was said must not be void each time.
-        guard made.map({ ObjectIdentifier($0.upstream) }) != old else { return }
-        directory.update(made.map(\.upstream))
+        let isSame = made.map { ObjectIdentifier($0.upstream) } == old
+        guard !isSame || self.unusable != unusable else { return }
+        self.unusable = unusable
+        directory.update(made.map(\.upstream), unusable: unusable)
+        guard !isSame else { return }
         survey.forget()
         let first = directory.upstreams.first { upstream in
             made.contains { $0.upstream === upstream && $0.generator != nil }

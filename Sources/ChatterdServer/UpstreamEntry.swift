@@ -1,6 +1,7 @@
 import Bytes
 import LanguageModels
 import Postgres
+import Relay
 
 /// A model server of the list, and whether this process can ask it.
 struct UpstreamEntry: Sendable {
@@ -21,6 +22,8 @@ struct UpstreamEntry: Sendable {
     let revision: Int
     /// What it speaks; nothing when its description cannot be read.
     let kind: UpstreamDescription.Kind?
+    /// The models that it is asked for, as far as its description can be read.
+    let names: UpstreamNames
     /// The JSON form as it was read, without secrets that somebody has written into the row; nothing when it cannot be read.
     let shown: [UInt8]?
     /// What this process asks it with, or why it cannot.
@@ -29,10 +32,20 @@ struct UpstreamEntry: Sendable {
     /// What this process asks it with.
     var prepared: PreparedUpstream? { try? outcome.get() }
 
-    /// Why this process cannot ask it.
-    var problem: String? {
+    /// Why this process cannot ask it, for the administrator.
+    var problem: String? { failure?.message }
+
+    /// Why this process cannot ask it, for clients: without names of variables and files.
+    var publicProblem: String? { failure.map { "This server is not set up to ask it: \($0.reason.rawValue)." } }
+
+    /// What it is to clients while this process cannot ask it.
+    var unusable: UnusableUpstream? {
+        failure.map { UnusableUpstream(names, reason: $0.reason.rawValue, detail: $0.message) }
+    }
+
+    private var failure: UpstreamKeys.Problem? {
         guard case .failure(let problem) = outcome else { return nil }
-        return problem.message
+        return problem
     }
 
     /// Appends the JSON form with what there is to know beside it.

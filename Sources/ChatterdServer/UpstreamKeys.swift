@@ -2,9 +2,20 @@ import LanguageModels
 
 /// Where this process finds the keys that descriptions of model servers refer to.
 struct UpstreamKeys: Sendable {
-    /// Why a key is not there, in words without it.
+    /// Why a model server cannot be asked.
     struct Problem: Error, Equatable {
+        /// What is wrong, in a few words for clients.
+        enum Reason: String {
+            case key = "its key cannot be found"
+            case url = "its URL cannot be used"
+            case authorities = "its file of authorities cannot be used"
+            case description = "its description has mistakes"
+        }
+
+        /// The reason for the operator, with names of variables and files, but never with a key.
         let message: String
+        /// The reason for clients.
+        var reason = Reason.key
     }
 
     private let variables: [String: ConfigurationSecret]

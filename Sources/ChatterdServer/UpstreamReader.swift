@@ -1,6 +1,7 @@
 import Bytes
 import HTTP
 import LanguageModels
+import Relay
 
 /// Reads the one JSON form of a model server's description, from wherever it comes, and finds all that is wrong with it.
 struct UpstreamReader {
@@ -24,6 +25,8 @@ struct UpstreamReader {
 
     /// The description; nothing when there are problems.
     private(set) var description: UpstreamDescription?
+    /// The models that it is asked for: they can be read even when something else is wrong.
+    private(set) var names = UpstreamNames(server: "")
     /// The name as it was given, for messages.
     let name: String?
     /// One sentence for each problem.
@@ -74,6 +77,7 @@ struct UpstreamReader {
         description.key = key
         readConnection(&description, defaults)
         readModels(&description)
+        names = UpstreamNames(description)
         self.description = fields.problems.isEmpty ? description : nil
     }
 
@@ -86,22 +90,17 @@ struct UpstreamReader {
         try self.init(from: &reader, source, defaults: defaults, name: name)
     }
 
-    /// Reads the description in a text.
+    /// Reads the description in a row of the table.
     ///
-    /// - Throws: all that is wrong with it.
-    static func description(
+    /// - Throws: why it cannot be read at all.
+    static func row(
         _ text: [UInt8], _ source: Source, defaults: Defaults
-    ) throws(UpstreamKeys.Problem) -> UpstreamDescription {
-        let reader: UpstreamReader
+    ) throws(UpstreamKeys.Problem) -> UpstreamReader {
         do throws(JSONError) {
-            reader = try UpstreamReader(text, source, defaults: defaults)
+            return try UpstreamReader(text, source, defaults: defaults)
         } catch {
-            throw UpstreamKeys.Problem(message: "its description is not JSON: \(error)")
+            throw UpstreamKeys.Problem(message: "its description is not JSON: \(error)", reason: .description)
         }
-        guard let description = reader.description else {
-            throw UpstreamKeys.Problem(message: reader.problems.joined(separator: "; "))
-        }
-        return description
     }
 
     private mutating func readConnection(_ description: inout UpstreamDescription, _ defaults: Defaults) {

@@ -24,7 +24,7 @@ final class UpstreamRegistry: Sendable {
 
     private let configuration: Configuration.Upstreams
     private let pool: PostgresPool
-    private let apply: @Sendable ([PreparedUpstream]) -> Void
+    private let apply: @Sendable ([PreparedUpstream], [UnusableUpstream]) -> Void
     private let log: Log
     private let state = Lock(State())
 
@@ -32,10 +32,11 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Parameters:
     ///   - pool: of any shard.
-    ///   - apply: hands a list to all shards, in the order of the calls; returns at once.
+    ///   - apply: hands all shards the servers that can be asked, and those that cannot, in the order of the calls; returns at
+    ///     once.
     init(
         _ configuration: Configuration.Upstreams, pool: PostgresPool, log: Log,
-        apply: @escaping @Sendable ([PreparedUpstream]) -> Void
+        apply: @escaping @Sendable ([PreparedUpstream], [UnusableUpstream]) -> Void
     ) {
         self.configuration = configuration
         self.pool = pool
@@ -208,7 +209,7 @@ final class UpstreamRegistry: Sendable {
             state.entries = fresh + builtIn(replacing: state.entries, names: Set(fresh.map(\.name)))
             let prepared = state.entries.compactMap(\.prepared)
             log.conceal(prepared.compactMap { $0.key?.value })
-            apply(prepared)
+            apply(prepared, state.entries.compactMap(\.unusable))
             return state.entries
         }
         report(taken ?? [], unlikeIn: old)
@@ -225,29 +226,39 @@ final class UpstreamRegistry: Sendable {
     }
 
     private func entry(of row: Row, replacing old: UpstreamEntry?) -> UpstreamEntry {
+        var reader: UpstreamReader?
         let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
-        var read: UpstreamDescription?
         do throws(UpstreamKeys.Problem) {
             // Each process has a say in what may be named through the API.
             let source =
                 row.origin == .api
                 ? UpstreamReader.Source.request(keyDirectory: configuration.keys.directory) : .table
-            let description = try UpstreamReader.description(row.document, source, defaults: configuration.defaults)
-            guard description.name == row.name else {
-                throw UpstreamKeys.Problem(message: "its row and its description have different names")
-            }
-            read = description
-            // Of the environment's a new revision may mean another place in the list only; of the API's it was put.
-            let isPut = row.origin == .api && row.revision != old?.revision
-            outcome = .success(
-                try PreparedUpstream(
-                    description, keys: configuration.keys, replacing: isPut ? nil : old?.prepared))
+            let read = try UpstreamReader.row(row.document, source, defaults: configuration.defaults)
+            reader = read
+            outcome = .success(try prepare(read, of: row, replacing: old))
         } catch {
             outcome = .failure(error)
         }
+        let description = reader?.description.flatMap { $0.name == row.name ? $0 : nil }
         return UpstreamEntry(
-            name: row.name, document: row.document, origin: row.origin, revision: row.revision, kind: read?.kind,
-            shown: read?.document(defaults: configuration.defaults), outcome: outcome)
+            name: row.name, document: row.document, origin: row.origin, revision: row.revision,
+            kind: description?.kind, names: reader?.names ?? UpstreamNames(server: row.name),
+            shown: description?.document(defaults: configuration.defaults), outcome: outcome)
+    }
+
+    private func prepare(
+        _ reader: UpstreamReader, of row: Row, replacing old: UpstreamEntry?
+    ) throws(UpstreamKeys.Problem) -> PreparedUpstream {
+        guard let description = reader.description else {
+            throw UpstreamKeys.Problem(message: reader.problems.joined(separator: "; "), reason: .description)
+        }
+        guard description.name == row.name else {
+            throw UpstreamKeys.Problem(
+                message: "its row and its description have different names", reason: .description)
+        }
+        // Of the environment's a new revision may mean another place in the list only; of the API's it was put.
+        let isPut = row.origin == .api && row.revision != old?.revision
+        return try PreparedUpstream(description, keys: configuration.keys, replacing: isPut ? nil : old?.prepared)
     }
 
     private func builtIn(replacing old: [UpstreamEntry], names: Set<String>) -> [UpstreamEntry] {
@@ -261,7 +272,7 @@ final class UpstreamRegistry: Sendable {
             let document = description.document(defaults: configuration.defaults)
             return UpstreamEntry(
                 name: description.name, document: document, origin: .builtIn, revision: 0, kind: description.kind,
-                shown: document, outcome: .success(prepared))
+                names: UpstreamNames(description), shown: document, outcome: .success(prepared))
         }
     }
 }

@@ -51,7 +51,7 @@ public final class ChatService: @unchecked Sendable {
     /// Commits a prompt, and gives the reply that is to be run; or the reply that the key was given to before.
     ///
     /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`, `invalidRequest` and `replyNotFound` for a parent that is none,
-    ///   `idempotencyKeyReused`; nothing is stored then.
+    ///   `idempotencyKeyReused`, `modelNotFound` and `unavailable` when no model server may be asked; nothing is stored then.
     public func accept(
         _ request: ChatRequest, key: IdempotencyKey? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
@@ -281,11 +281,15 @@ public final class ChatService: @unchecked Sendable {
 
     static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
 
-    /// Refuses a prompt when the queues of all its model servers are full; the one where it counts by now, if they have any.
+    /// Refuses a prompt that no model server is configured for, and one when the queues of all its model servers are full.
+    ///
+    /// - Returns: the server whose queue it counts in by now, if it has one.
     private func requireRoom(for model: String) async throws(RelayError) -> UpstreamDescription? {
+        let choices = upstreams.choices(for: model)
+        guard !choices.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
         guard let slots else { return nil }
         var refusal: RelayError?
-        for choice in upstreams.choices(for: model) {
+        for choice in choices {
             let description = choice.upstream.description
             guard description.slots != nil else { return nil }
             do throws(RelayError) {

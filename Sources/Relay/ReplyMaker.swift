@@ -126,10 +126,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     private func take(_ step: RescuePlan.Step) async throws(RelayError) -> Outcome? {
         guard case .ask(let number, let delay, let goOn) = step else {
-            let absence =
-                trouble?.isAbsent == true
-                ? "The model server was removed while the prompt waited for it." : "There is no model server."
-            throw RelayError(trouble?.failure ?? ModelError(.modelNotFound, absence))
+            throw RelayError(trouble?.failure ?? absence)
         }
         if delay > .zero {
             await pause.wait(atMost: delay)
@@ -141,6 +138,13 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         trimmingsLeft = Self.trimmings
         text = goOn ? try await reply.wholeText() : nil
         return try await ask()
+    }
+
+    /// Why there is no server to ask.
+    private var absence: ModelError {
+        let refusal = service.upstreams.refusal(of: reply.model)
+        guard trouble?.isAbsent == true, refusal.code == .modelNotFound else { return refusal }
+        return ModelError(.modelNotFound, "The model server was removed while the prompt waited for it.")
     }
 
     /// What is done when a server has failed.

@@ -301,6 +301,17 @@ private func problems(
         #expect(upstreams.last?.models == ["echo"])
     }
 
+    @Test func developmentOffersTheBuiltInModelUnlessItIsRefused() throws {
+        for (echo, offered) in [(nil, true), ("1", true), ("0", false)] as [(String?, Bool)] {
+            var environment = ["OLLAMA_URL": "http://o"]
+            environment["CHATTERD_ECHO"] = echo
+            var upstreams = try configuration(environment).upstreams
+            upstreams.offerEcho()
+            #expect(upstreams.list.contains { $0.name == "echo" } == offered, "\(echo ?? "not set")")
+            #expect(upstreams.list.count == (offered ? 2 : 1))
+        }
+    }
+
     @Test func entriesTakeTheLimitsOfTheProcess() throws {
         let upstreams = try configuration(["CHATTERD_UPSTREAM_TOTAL_TIMEOUT": "1m", "CHATTERD_ANSWER_LIMIT": "1MiB"])
         #expect(upstreams.upstreams.list.first?.limits.total == .seconds(60))

@@ -84,7 +84,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             #expect(created.json["slots"] as? Int == 2)
             #expect(try stage.answer("gpu-model") == "one")
             #expect(try stage.answer("quick") == "one")
-            #expect(try stage.answer("gpu/other") == "one")
+            #expect(try stage.answer("gpu/gpu-model") == "one")
             #expect(try stage.manage("GET", "/upstreams/gpu").json["origin"] as? String == "api")
             #expect(try stage.upstreams() == ["ollama environment", "gpu api"])
 

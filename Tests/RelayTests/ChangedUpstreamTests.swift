@@ -73,6 +73,52 @@ import Testing
         #expect(queue.old.generations.isEmpty && queue.isFree)
     }
 
+    @Test func waitingPromptIsUnavailableWhenItsServerBecomesUnusable() {
+        let queue = Queue()
+        let post = queue.relay.post("Hi")
+        queue.relay.service.upstreams.update(
+            [], unusable: [UnusableUpstream(UpstreamNames(server: "u"), reason: "its key cannot be found", detail: "")])
+        queue.proceed()
+        #expect(post.code == .model(.unavailable) && post.isOver)
+        #expect(queue.old.generations.isEmpty && queue.isFree)
+    }
+
+    @Test func waitingPromptDoesNotGoToAServerThatIsNotConfiguredForItsModel() {
+        let queue = Queue()
+        let post = queue.relay.post("Hi")
+        var other = UpstreamDescription(name: "v", kind: .openai)
+        other.models = ["another"]
+        queue.relay.service.upstreams.update([Upstream(other, model: queue.new, health: UpstreamHealth())])
+        queue.proceed()
+        #expect(post.code == .model(.modelNotFound) && post.isOver)
+        #expect(queue.new.generations.isEmpty)
+    }
+
+    @Test func adoptedReplyDoesNotGoToAServerThatIsNotConfiguredForItsModel() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onInterrupt: .regenerate)
+        let heir = relay.stranger()
+        var other = UpstreamDescription(name: "v", kind: .openai)
+        other.models = ["another"]
+        heir.service.upstreams.update([Upstream(other, model: heir.model, health: UpstreamHealth())])
+        let reader = try heir.read(post)
+        relay.database.dead = [relay.store.process]
+        heir.adopt()
+        heir.clock.advance(by: .seconds(1))
+        #expect(heir.model.generations.isEmpty)
+        #expect(reader.ends.count == 1 && reader.ends.first??.code == .model(.modelNotFound))
+    }
+
+    @Test func promptForAnUnlistedModelIsRefusedBeforeItIsStored() {
+        let relay = TestRelay()
+        var other = UpstreamDescription(name: "v", kind: .openai)
+        other.models = ["another"]
+        relay.service.upstreams.update([Upstream(other, model: relay.model, health: UpstreamHealth())])
+        let post = relay.post("Hi")
+        #expect(post.refusal?.code == .model(.modelNotFound))
+        #expect(relay.database.replies.isEmpty && relay.board.count == 0)
+    }
+
     @Test func aPromptThatDoesNotFitTheServerAsItIsByThenLeavesTheSlot() {
         let queue = Queue()
         let post = queue.relay.post(String(repeating: "word ", count: 100))

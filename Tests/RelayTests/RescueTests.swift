@@ -346,11 +346,11 @@ import Testing
         #expect(models.map(\.generations.count) == [2, 2])
     }
 
-    @Test func whatHasNoModelServerSaysSo() {
+    @Test func promptWithoutAnyModelServerIsRefused() {
         let relay = TestRelay()
         relay.service.upstreams.update([])
         let post = relay.post("Hi")
-        #expect(post.code == .model(.modelNotFound) && post.isOver)
+        #expect(post.refusal?.code == .model(.modelNotFound) && post.id == nil)
     }
 }
 

@@ -41,7 +41,7 @@ final class TestRelay {
         service = ChatService(
             store: store,
             upstreams: UpstreamDirectory([
-                Upstream(UpstreamDescription(name: "test", kind: .echo), model: model, health: UpstreamHealth())
+                Upstream(UpstreamDescription(name: "test", kind: .openai), model: model, health: UpstreamHealth())
             ]),
             slots: slots.map {
                 // The process that is asked first is the hall's own.

@@ -3,53 +3,132 @@ import Relay
 import Testing
 
 @Suite(.timeLimit(.minutes(15))) struct UpstreamDirectoryTests {
-    private func upstream(_ name: String, models: [String] = [], priority: Int = 0) -> Upstream {
-        var description = UpstreamDescription(name: name, kind: .echo)
+    private func description(
+        _ name: String, _ kind: UpstreamDescription.Kind = .openai, models: [String] = [],
+        aliases: [String: String] = [:], priority: Int = 0
+    ) -> UpstreamDescription {
+        var description = UpstreamDescription(name: name, kind: kind)
         description.models = models
+        description.aliases = aliases
         description.priority = priority
-        return Upstream(description, model: ScriptedModel(), health: UpstreamHealth())
+        return description
+    }
+
+    private func directory(
+        _ descriptions: UpstreamDescription..., unusable: [UpstreamDescription] = []
+    ) -> UpstreamDirectory {
+        UpstreamDirectory(
+            descriptions.map { Upstream($0, model: ScriptedModel(), health: UpstreamHealth()) },
+            unusable: unusable.map {
+                UnusableUpstream(UpstreamNames($0), reason: "its key cannot be found", detail: "no KEY")
+            })
     }
 
     private func names(_ choices: [UpstreamChoice]) -> [String] {
         choices.map { "\($0.upstream.description.name):\($0.model)" }
     }
 
-    @Test func aNameGoesToWhoClaimsItAndTheRestToWhoClaimsNothing() {
-        let directory = UpstreamDirectory([upstream("1"), upstream("2", models: ["echo", "x"])])
+    @Test func listedNameGoesToTheServerThatListsItAndOthersToTheServersWithoutAList() {
+        let directory = directory(description("1"), description("2", models: ["echo", "x"]))
         #expect(names(directory.choices(for: "echo")) == ["2:echo"])
         #expect(names(directory.choices(for: "anything")) == ["1:anything"])
     }
 
-    @Test func ofThoseThatClaimANameTheOneWithTheGreaterPriorityComesFirst() {
-        let directory = UpstreamDirectory([
-            upstream("1", models: ["x"]), upstream("2", models: ["x", "y"]), upstream("3", models: ["x"], priority: 1),
-        ])
+    @Test func greaterPriorityComesFirstAmongServersThatListAName() {
+        let directory = directory(
+            description("1", models: ["x", "x"]), description("2", models: ["x", "y"]),
+            description("3", models: ["x"], priority: 1))
         #expect(names(directory.choices(for: "x")) == ["3:x", "1:x", "2:x"])
         #expect(names(directory.choices(for: "y")) == ["2:y"])
     }
 
-    @Test func whereAllClaimSomethingTheFirstServesTheRest() {
-        let directory = UpstreamDirectory([upstream("1", models: ["x"]), upstream("2", models: ["y"])])
-        #expect(names(directory.choices(for: "z")) == ["1:z"])
-        #expect(directory.choices(for: "z").count == 1)
+    @Test func unlistedNameGoesToNoServerWhenAllHaveLists() {
+        let directory = directory(
+            description("1", models: ["qwen3"]),
+            description("2", models: ["llama3.2:3b"], aliases: ["small": "llama3.2:3b"]))
+        #expect(directory.choices(for: "gpt-77-nobody-has-it").isEmpty)
+        let refusal = directory.refusal(of: "gpt-77-nobody-has-it")
+        #expect(refusal.code == .modelNotFound)
+        #expect(
+            refusal.message
+                == "No model server is configured for the model \"gpt-77-nobody-has-it\". "
+                + "GET /models lists what can be asked for.")
+        #expect(directory.refusal(of: "llama3.2").message.hasSuffix("Did you mean \"llama3.2:3b\"?"))
+        #expect(directory.refusal(of: "smal").message.hasSuffix("Did you mean \"small\"?"))
+        #expect(directory.refusal(of: "2/smal").message.hasSuffix("Did you mean \"2/small\"?"))
+        #expect(directory.refusal(of: String(repeating: "n", count: 5_000)).message.utf8.count < 250)
     }
 
-    @Test func aServersNameBeforeASlashChoosesIt() {
-        let directory = UpstreamDirectory([upstream("1"), upstream("gpu", models: ["y", "vendor/model"])])
-        #expect(names(directory.choices(for: "gpu/anything")) == ["gpu:anything"])
+    @Test func withoutAnyServerTheRefusalSaysSo() {
+        let refusal = directory().refusal(of: "x")
+        #expect(refusal.code == .modelNotFound && refusal.message == "There is no model server.")
+    }
+
+    @Test func serverNameBeforeASlashChoosesTheServerForItsOwnModelsOnly() {
+        let directory = directory(
+            description("1"), description("any"), description("gpu", models: ["y", "vendor/model"]))
+        #expect(names(directory.choices(for: "any/thing")) == ["any:thing"])
+        #expect(names(directory.choices(for: "gpu/y")) == ["gpu:y"])
+        #expect(names(directory.choices(for: "gpu/vendor/model")) == ["gpu:vendor/model"])
         #expect(names(directory.choices(for: "vendor/model")) == ["gpu:vendor/model"])
-        #expect(names(directory.choices(for: "other/model")) == ["1:other/model"])
+        #expect(names(directory.choices(for: "other/model")) == ["1:other/model", "any:other/model"])
+        // The name says which server is meant: no other one gets the prompt.
+        #expect(directory.choices(for: "gpu/x").isEmpty)
+        #expect(directory.refusal(of: "gpu/x").code == .modelNotFound)
     }
 
-    @Test func anAliasStandsForAModel() {
-        var description = UpstreamDescription(name: "1", kind: .echo)
-        description.models = ["llama3.2:3b"]
-        description.aliases = ["small": "llama3.2:3b"]
-        let directory = UpstreamDirectory([
-            Upstream(description, model: ScriptedModel(), health: UpstreamHealth())
-        ])
+    @Test func aliasStandsForAModel() {
+        let directory = directory(
+            description("1", models: ["llama3.2:3b"], aliases: ["small": "llama3.2:3b"]), description("2"))
         #expect(names(directory.choices(for: "small")) == ["1:llama3.2:3b"])
         #expect(names(directory.choices(for: "1/small")) == ["1:llama3.2:3b"])
+    }
+
+    @Test func namesOfAnUnusableServerStayItsOwn() {
+        let directory = directory(
+            description("cloud", models: ["gpt-5-mini", "shared"]), description("any"),
+            unusable: [description("private", models: ["in-house", "shared"], aliases: ["ours": "in-house"])])
+        for name in ["in-house", "ours", "private/in-house", "private/ours"] {
+            #expect(directory.choices(for: name).isEmpty, "\(name)")
+            let refusal = directory.refusal(of: name)
+            #expect(refusal.code == .unavailable)
+            #expect(
+                refusal.message
+                    == "The model server for \"\(name)\" is not set up: its key cannot be found. "
+                    + "Its operator must correct that.")
+            #expect(refusal.detail == "private: no KEY")
+        }
+        #expect(names(directory.choices(for: "shared")) == ["cloud:shared"])
+        #expect(names(directory.choices(for: "other")) == ["any:other"])
+    }
+
+    @Test func unlistedNameIsUnavailableWhileTheOnlyServerWithoutAListIsUnusable() {
+        let directory = directory(description("cloud", models: ["gpt-5-mini"]), unusable: [description("any")])
+        #expect(directory.choices(for: "x").isEmpty)
+        #expect(directory.refusal(of: "x").code == .unavailable)
+        #expect(directory.refusal(of: "cloud/x").code == .modelNotFound)
+        #expect(directory.refusal(of: "any/x").code == .unavailable)
+    }
+
+    @Test func unusableServerThatIsRepairedTakesItsNamesAgain() {
+        let directory = directory(description("any"), unusable: [description("private", models: ["in-house"])])
+        #expect(directory.choices(for: "in-house").isEmpty)
+        directory.update([
+            Upstream(
+                description("private", models: ["in-house"]), model: ScriptedModel(), health: UpstreamHealth())
+        ])
+        #expect(names(directory.choices(for: "in-house")) == ["private:in-house"])
+    }
+
+    @Test func builtInModelAnswersToItsOwnNamesOnly() {
+        let directory = directory(description("echo", .echo, models: ["echo"]), description("parrot", .echo))
+        #expect(names(directory.choices(for: "echo")) == ["echo:echo"])
+        #expect(names(directory.choices(for: "echo/anything")) == ["echo:anything"])
+        #expect(names(directory.choices(for: "parrot")) == ["parrot:parrot"])
+        for name in ["llama3.2", "ECHO", "echo2", ""] {
+            #expect(directory.choices(for: name).isEmpty, "\(name)")
+            #expect(directory.refusal(of: name).code == .modelNotFound)
+        }
     }
 
     @Test func everyErrorHasACodeOfItsOwn() {

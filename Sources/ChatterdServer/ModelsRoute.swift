@@ -114,7 +114,10 @@ struct ModelsRoute: Sendable {
             body.append(jsonString: kind.rawValue)
         }
         let models = listing.flatMap { try? $0.models.get() }
-        body.append(models == nil ? ",\"reachable\":false" : ",\"reachable\":true")
+        // A server that was only just added has not been asked: nobody knows whether it is reachable.
+        if listing != nil || entry.problem != nil {
+            body.append(models == nil ? ",\"reachable\":false" : ",\"reachable\":true")
+        }
         if let listing {
             body.append(",\"health\":")
             body.append(jsonString: listing.upstream.health.state(at: request.shard.now).rawValue)

@@ -5,7 +5,9 @@ import LanguageModels
 public final class UpstreamHealth: Sendable {
     /// What is known of it.
     public enum State: String, Sendable, CaseIterable {
-        /// It answers, or has not been asked yet.
+        /// It has not been asked for a reply yet.
+        case unknown
+        /// It answers.
         case healthy
         /// It has failed, and is left alone.
         case coolingDown = "cooling_down"
@@ -14,6 +16,8 @@ public final class UpstreamHealth: Sendable {
     }
 
     private struct Record {
+        /// Whether a request to it has come to its end, good or bad.
+        var isKnown = false
         var failures = 0
         var coolsUntil: UInt64?
         /// How long it was left alone last.
@@ -42,7 +46,7 @@ public final class UpstreamHealth: Sendable {
     /// What is known of it at `now` nanoseconds of the monotonic clock.
     public func state(at now: UInt64) -> State {
         record.withLock { record in
-            guard let coolsUntil = record.coolsUntil else { return .healthy }
+            guard let coolsUntil = record.coolsUntil else { return record.isKnown ? .healthy : .unknown }
             return now >= coolsUntil ? .probing : .coolingDown
         }
     }
@@ -71,7 +75,7 @@ public final class UpstreamHealth: Sendable {
     /// It has made the reply, or refused what nobody could have done.
     func answered() {
         record.withLock { record in
-            record = Record(running: record.running - 1)
+            record = Record(isKnown: true, running: record.running - 1)
         }
     }
 
@@ -86,6 +90,7 @@ public final class UpstreamHealth: Sendable {
     /// It has failed.
     func failed(_ error: ModelError, at now: UInt64) {
         record.withLock { record in
+            record.isKnown = true
             record.running -= 1
             record.failures += 1
             let wasProbed = record.isProbed

@@ -27,7 +27,7 @@ extension Stage {
     /// How the model server has been doing, as this process knows it.
     fileprivate func health(of name: String) throws -> String {
         let list = try send("GET", "/models").json["upstreams"] as? [[String: Any]] ?? []
-        return list.first { $0["name"] as? String == name }?["health"] as? String ?? "unknown"
+        return list.first { $0["name"] as? String == name }?["health"] as? String ?? "none"
     }
 
     /// What a model says to a prompt; the code of the error if it says nothing.
@@ -159,13 +159,13 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             try eventually("the other process knows it") { try other.manage("GET", "/upstreams/gpu").status == 200 }
             for process in [stage, other] {
                 #expect(try process.answer("gpu-model").contains("upstream_unavailable"))
-                #expect(try process.health(of: "gpu") != "healthy")
+                #expect(try process.health(of: "gpu") == "cooling_down")
             }
             // What changes nothing else is a word of the operator, too.
             for body in [wrong, definition("gpu", upstream)] {
                 #expect(try stage.manage("PUT", "/upstreams/gpu", body).status == 200)
-                #expect(try stage.health(of: "gpu") == "healthy")
-                try eventually("the other process knows the change") { try other.health(of: "gpu") == "healthy" }
+                #expect(try stage.health(of: "gpu") == "unknown")
+                try eventually("the other process knows the change") { try other.health(of: "gpu") == "unknown" }
                 for process in [stage, other] {
                     #expect(try process.answer("gpu-model") == "here" || body == wrong)
                 }
@@ -336,9 +336,12 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             let upstreams = answer.json["upstreams"] as? [[String: Any]] ?? []
             #expect(upstreams.map { $0["name"] as? String } == ["ollama", "parrot", "locked", "echo"])
             #expect(upstreams.map { $0["reachable"] as? Bool } == [false, true, false, true])
-            #expect(upstreams[1]["health"] as? String == "healthy")
+            #expect(upstreams[1]["health"] as? String == "unknown", "it has not been asked for a reply yet")
+            #expect(upstreams[0]["health"] as? String == "unknown" && upstreams[2]["health"] == nil)
             #expect(upstreams[0]["problem"] != nil && upstreams[2]["problem"] != nil)
             #expect(!answer.text.contains("127.0.0.1") && !answer.text.contains("ABSENT_KEY"))
+            #expect(try stage.answer("polly").contains("echo"))
+            #expect(try stage.health(of: "parrot") == "healthy")
         }
     }
 

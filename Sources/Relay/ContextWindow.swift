@@ -18,11 +18,20 @@ public struct ContextWindow: Sendable, Equatable {
     /// The estimate of a prompt that the server has refused: the next one is smaller.
     public var refused: Int?
 
+    /// What the server has counted of this conversation last.
+    var counted: ConversationCounts.Count?
+
     /// Makes a window.
     public init(tokens: Int?, bytesPerToken: Double = usualBytesPerToken, reserve: Int) {
         self.tokens = tokens
         self.bytesPerToken = bytesPerToken
         self.reserve = reserve
+    }
+
+    /// The tokens that a prompt is estimated at: at least what the server has counted of its beginning.
+    func tokens(of size: PromptSize) -> Int {
+        let usual = size.tokens(bytesPerToken: bytesPerToken)
+        return counted.map { max(usual, size.tokens(bytesPerToken: bytesPerToken, behind: $0)) } ?? usual
     }
 
     /// The tokens that a prompt is trimmed to; nothing when it is not trimmed.

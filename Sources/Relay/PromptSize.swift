@@ -50,12 +50,29 @@ struct PromptSize: Sendable, Equatable {
         }
     }
 
+    /// The size of one message with a text of so many bytes.
+    init(messageOf text: Int) {
+        self.init(bytes: text + Self.frame, messages: 1)
+    }
+
+    init(bytes: Int = 0, messages: Int = 0) {
+        self.bytes = bytes
+        self.messages = messages
+    }
+
     /// The bytes of text.
-    private var text: Int { max(0, bytes - Self.frame * messages) }
+    var text: Int { max(0, bytes - Self.frame * messages) }
 
     /// The tokens that this is estimated at.
     func tokens(bytesPerToken: Double) -> Int {
         Int(Double(text) / bytesPerToken) + Self.messageTokens * messages + Self.imageTokens * images
+    }
+
+    /// The tokens that this is estimated at when its first bytes of text are of a conversation that was counted.
+    func tokens(bytesPerToken: Double, behind count: ConversationCounts.Count) -> Int {
+        let known = min(text, count.text)
+        return Int(Double(known) / count.bytesPerToken + Double(text - known) / bytesPerToken)
+            + Self.messageTokens * messages + Self.imageTokens * images
     }
 
     /// What it weighs whatever is known of the model: a picture is taken for so many bytes. Those of parts add up.

@@ -226,7 +226,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             let description = choice.upstream.description
             let members = description.merged(into: passThrough)
             var window = service.estimates.window(
-                for: choice, passThrough: members, refused: trouble?.refused?.receipt)
+                for: choice, passThrough: members, conversation: reply.turn.appID,
+                refused: trouble?.refused?.receipt)
             window.besides += text?.count ?? 0
             let fitted: (messages: EncodedMessages, receipt: ReplyReceipt)
             do throws(RelayError) {
@@ -308,8 +309,10 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                     detail: "a model ended without a line with done")
             }
             if var receipt = account.receipt {
-                let counted = (try? OllamaLine(finalLine.span))?.promptTokens
-                service.estimates.note(counted, in: &receipt, of: choice)
+                let counted = try? OllamaLine(finalLine.span)
+                service.estimates.note(
+                    counted?.promptTokens, and: counted?.answerTokens.flatMap(answer), in: &receipt, of: choice,
+                    for: reply.turn.appID)
                 account.receipt = receipt
             }
             return .answered(finalLine)
@@ -364,6 +367,13 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         if !isPaused {
             generation?.resume()
         }
+    }
+
+    /// The answer as the next prompt will hold it, if that is all that its server has counted.
+    private func answer(tokens: Int) -> TokenEstimates.Answer? {
+        let end = reply.contentEnd
+        guard account.parts.count == 1, start == 0, end.total == end.text else { return nil }
+        return TokenEstimates.Answer(text: end.text, tokens: tokens)
     }
 
     /// Notes who made the text from `start` on.

@@ -7,6 +7,9 @@ import LanguageModels
 public final class TokenEstimates: Sendable {
     /// The models that are known at once.
     private static let capacity = 1_000
+    /// The bytes that a token of text has. Outside of these bounds a count is no measure of text: a cache was not counted, or
+    /// more was counted than was sent.
+    private static let usualRates = 1.0...8.0
     /// The longest context that is believed in, in tokens: no sum with it overflows, whatever a client or a server says.
     private static let longest = 1 << 40
 
@@ -36,14 +39,32 @@ public final class TokenEstimates: Sendable {
         }
 
         mutating func learn(_ measured: Double?) {
-            // Outside of these bounds it is no measure of text: a cache was not counted, or more was than was sent.
-            guard let measured, 1...8 ~= measured else { return }
+            guard let measured, TokenEstimates.usualRates ~= measured else { return }
             bytesPerToken += (measured - bytesPerToken) / 4
             counts += 1
         }
     }
 
-    private let models = Lock<[Model: Knowledge]>([:])
+    private struct State {
+        var models: [Model: Knowledge] = [:]
+        var conversations = ConversationCounts()
+    }
+
+    /// An answer that one server has made, without thoughts and tool calls: the next prompt holds all of it.
+    public struct Answer: Sendable {
+        /// The bytes of its text.
+        var text: Int
+        /// The tokens that the server has counted.
+        var tokens: Int
+
+        /// Makes an answer.
+        public init(text: Int, tokens: Int) {
+            self.text = text
+            self.tokens = tokens
+        }
+    }
+
+    private let state = Lock(State())
     private let onCut: @Sendable (UpstreamChoice, ReplyReceipt) -> Void
 
     /// Makes estimates that know nothing; `onCut` is told, on any shard, of each answer to a prompt that a server seems to have
@@ -55,35 +76,48 @@ public final class TokenEstimates: Sendable {
     /// The room that a model has: what the client's `options.num_ctx` asks for, what its operator says of it, or what its server
     /// has said.
     ///
-    /// - Parameter refused: the receipt of what the server has just refused as too long; less of it will fit.
+    /// - Parameters:
+    ///   - conversation: whose prompt it is for: what was counted of it last is part of the estimate.
+    ///   - refused: the receipt of what the server has just refused as too long; less of it will fit.
     public func window(
-        for choice: UpstreamChoice, passThrough: [RawMember], refused: ReplyReceipt? = nil
+        for choice: UpstreamChoice, passThrough: [RawMember], conversation: String? = nil,
+        refused: ReplyReceipt? = nil
     ) -> ContextWindow {
-        let known = knowledge(of: choice)
+        let (known, counted) = knowledge(of: choice, in: conversation)
         let tokens = Self.contextLength(of: choice.upstream.description, passThrough, known)
         var window = ContextWindow(
             tokens: tokens, bytesPerToken: known.bytesPerToken,
             reserve: tokens.map { Self.reserve(in: $0, choice.upstream.description, passThrough) } ?? 0)
         window.isMeasured = known.isMeasured
+        window.counted = counted
         window.besides = passThrough.reduce(0) { $0 + ($1.key == "tools" || $1.key == "format" ? $1.value.count : 0) }
         if let refused {
             if let counted = refused.promptTokens, let measured = refused.size.bytesPerToken(ofTokens: counted) {
                 window.bytesPerToken = measured
                 window.isMeasured = true
+                window.counted = nil
             }
-            window.refused = refused.size.tokens(bytesPerToken: window.bytesPerToken)
+            window.refused = window.tokens(of: refused.size)
         }
         return window
     }
 
     /// Takes down what a server has counted for a whole answer, whether it seems to have cut the prompt by itself, and learns.
     ///
-    /// - Parameter promptTokens: `prompt_eval_count` of the last line.
-    public func note(_ promptTokens: Int?, in receipt: inout ReplyReceipt, of choice: UpstreamChoice) {
+    /// - Parameters:
+    ///   - promptTokens: `prompt_eval_count` of the last line.
+    ///   - answer: the answer, where the next prompt will hold all that was counted for it.
+    ///   - conversation: whose prompt it was.
+    public func note(
+        _ promptTokens: Int?, and answer: Answer? = nil, in receipt: inout ReplyReceipt, of choice: UpstreamChoice,
+        for conversation: String? = nil
+    ) {
         guard let promptTokens, promptTokens > 0 else { return }
         receipt.promptTokens = promptTokens
-        let known = knowledge(of: choice)
-        receipt.estimatedTokens = receipt.size.tokens(bytesPerToken: known.bytesPerToken)
+        let (known, counted) = knowledge(of: choice, in: conversation)
+        var window = ContextWindow(tokens: nil, bytesPerToken: known.bytesPerToken, reserve: 0)
+        window.counted = counted
+        receipt.estimatedTokens = window.tokens(of: receipt.size)
         let countsAll = choice.upstream.description.kind != .ollama || known.isWholeCounted
         let least = known.least(countsAll ? receipt.size : receipt.newest)
         // No model has a context of so few: they are what was not in the cache.
@@ -104,6 +138,27 @@ public final class TokenEstimates: Sendable {
                 $0.wholeCounts += 1
             }
         }
+        if let conversation {
+            // Fewer tokens than the beginning alone was counted at: more was counted for an answer than its text had.
+            let isTooHigh = counted.map { promptTokens < $0.tokens && receipt.size.text >= $0.text } ?? false
+            let isWithoutAnswer = isTooHigh || counted?.isWithoutAnswer == true
+            var count = Self.count(promptTokens, of: receipt.size, and: isWithoutAnswer ? nil : answer)
+            count?.isWithoutAnswer = isWithoutAnswer
+            remember(count, of: conversation, with: choice)
+        }
+    }
+
+    /// What a prompt and its answer say of the next prompt of the conversation; `nil` when they are no measure of text.
+    private static func count(
+        _ promptTokens: Int, of prompt: PromptSize, and answer: Answer?
+    ) -> ConversationCounts.Count? {
+        var (size, tokens) = (prompt, promptTokens)
+        if let answer, answer.tokens > 0, usualRates ~= Double(answer.text) / Double(answer.tokens) {
+            size.add(PromptSize(messageOf: answer.text))
+            tokens += answer.tokens
+        }
+        guard let rate = size.bytesPerToken(ofTokens: tokens), usualRates ~= rate else { return nil }
+        return ConversationCounts.Count(text: size.text, bytesPerToken: rate, tokens: tokens)
     }
 
     /// Learns from a refusal of a prompt as too long what the server has said with it.
@@ -137,9 +192,28 @@ public final class TokenEstimates: Sendable {
         }
     }
 
-    private func knowledge(of choice: UpstreamChoice) -> Knowledge {
+    private func knowledge(
+        of choice: UpstreamChoice, in conversation: String?
+    ) -> (Knowledge, ConversationCounts.Count?) {
         let model = Model(upstream: choice.upstream.description.name, name: choice.model)
-        return models.withLock { $0[model] ?? Knowledge() }
+        let key = conversation.map { Self.key(of: $0, model) }
+        return state.withLock { state in
+            (state.models[model] ?? Knowledge(), key.flatMap { state.conversations[$0] })
+        }
+    }
+
+    private func remember(_ count: ConversationCounts.Count?, of conversation: String, with choice: UpstreamChoice) {
+        let key = Self.key(
+            of: conversation, Model(upstream: choice.upstream.description.name, name: choice.model))
+        state.withLock { $0.conversations[key] = count }
+    }
+
+    /// Two conversations with one key would only have their estimates wrong.
+    private static func key(of conversation: String, _ model: Model) -> Int {
+        var hasher = Hasher()
+        hasher.combine(conversation)
+        hasher.combine(model)
+        return hasher.finalize()
     }
 
     private func update(_ choice: UpstreamChoice, _ body: (inout Knowledge) -> Void) {
@@ -147,12 +221,12 @@ public final class TokenEstimates: Sendable {
     }
 
     private func update(_ model: Model, _ body: (inout Knowledge) -> Void) {
-        models.withLock { models in
+        state.withLock { state in
             // Names come from clients: more than any server has are not kept.
-            if models.count >= Self.capacity, models[model] == nil {
-                models.removeAll()
+            if state.models.count >= Self.capacity, state.models[model] == nil {
+                state.models.removeAll()
             }
-            body(&models[model, default: Knowledge()])
+            body(&state.models[model, default: Knowledge()])
         }
     }
 

@@ -17,7 +17,7 @@ extension TurnHistory {
         let count = messages.count
         var left = 0..<0
         var size = size(of: 0..<count, in: window)
-        if let room = window.room, size.tokens(bytesPerToken: window.bytesPerToken) > room {
+        if let room = window.room, window.tokens(of: size) > room {
             left = try leftOut(of: window, room: room)
             size = self.size(of: 0..<left.lowerBound, in: window)
             size.add(self.size(of: left.upperBound..<count))
@@ -25,7 +25,7 @@ extension TurnHistory {
         var receipt = ReplyReceipt()
         receipt.messages = count - left.count
         receipt.contextLength = window.tokens
-        receipt.estimatedTokens = size.tokens(bytesPerToken: window.bytesPerToken)
+        receipt.estimatedTokens = window.tokens(of: size)
         receipt.size = size
         receipt.newest = self.size(of: newest)
         receipt.list(messages.entries, without: left, omitted: omitted)
@@ -45,7 +45,7 @@ extension TurnHistory {
         var start = head < count ? startOfTurn(endingAt: count, head: head) : count
         var size = self.size(of: 0..<head, in: window)
         size.add(self.size(of: start..<count))
-        let least = size.tokens(bytesPerToken: window.bytesPerToken)
+        let least = window.tokens(of: size)
         // What was refused is not sent again, pictures or not.
         let doubt = window.refused == nil ? size.tokensOfImages : 0
         if let limit = window.limit, least - doubt > limit { throw Self.tooLong(least, for: window) }
@@ -57,9 +57,9 @@ extension TurnHistory {
         while start > head {
             let next = startOfTurn(endingAt: start, head: head)
             let turn = self.size(of: next..<start)
-            let isEnough = size.tokens(bytesPerToken: window.bytesPerToken) >= enough
+            let isEnough = window.tokens(of: size) >= enough
             size.add(turn)
-            let isLast = size.tokens(bytesPerToken: window.bytesPerToken) > room
+            let isLast = window.tokens(of: size) > room
             if isEnough || isLast {
                 // The highest bit in which they differ: a multiple of that power of two lies between them.
                 let line = (distance ^ (distance - turn.weight)).mostSignificantBit

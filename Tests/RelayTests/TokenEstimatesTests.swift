@@ -221,6 +221,95 @@ import Testing
         #expect(!estimates.window(for: try self.choice(name: "other"), passThrough: []).isMeasured)
     }
 
+    /// A conversation in which each turn adds a prompt and an answer, and whose tokens have two bytes each.
+    private struct Conversation {
+        let choice: UpstreamChoice
+        var messages = EncodedMessages()
+        var turn: Int64 = 0
+        /// The bytes of text so far, and what the server counts besides for each answer.
+        var text = 0
+        var hidden = 0
+
+        /// Asks and answers once; returns the estimate before the server has counted, and the count.
+        mutating func ask(
+            _ estimates: TokenEstimates, prompt: Int = 20, answer: Int = 600, named name: String = "app"
+        ) throws -> (estimate: Int, count: Int) {
+            turn += 1
+            messages.append(
+                ModelMessage(role: "user", content: String(repeating: "p", count: prompt)), place: turn * 2 - 1,
+                turn: turn * 2)
+            text += prompt
+            let window = estimates.window(for: choice, passThrough: [], conversation: name)
+            var receipt = try TurnHistory(messages: messages, unfinished: []).fitted(to: window).receipt
+            let estimate = receipt.estimatedTokens ?? 0
+            let sent = receipt.messages
+            let left = (messages.count - sent) / 2
+            let count = (text - left * (prompt + answer)) / 2 + 8 * sent
+            estimates.note(
+                count, and: TokenEstimates.Answer(text: answer, tokens: answer / 2 + hidden), in: &receipt, of: choice,
+                for: name)
+            messages.append(
+                ModelMessage(role: "assistant", content: String(repeating: "a", count: answer)), place: turn * 2,
+                turn: turn * 2)
+            text += answer
+            return (estimate, count)
+        }
+    }
+
+    @Test func countOfTheLastTurnIsPartOfTheNextEstimate() throws {
+        let estimates = TokenEstimates()
+        var conversation = Conversation(choice: try choice())
+        _ = try conversation.ask(estimates)
+        for _ in 0..<9 {
+            let (estimate, count) = try conversation.ask(estimates)
+            #expect(estimate >= count * 95 / 100 && estimate <= count * 105 / 100, "\(estimate) for \(count)")
+        }
+        // What another conversation has is estimated by the model's rate alone.
+        let usual = estimates.window(for: conversation.choice, passThrough: []).bytesPerToken
+        var other = Conversation(choice: conversation.choice)
+        #expect(try other.ask(estimates, prompt: 7_000, named: "other").estimate == Int(7_000 / usual) + 8)
+    }
+
+    @Test func promptLeavesRoomForTheAnswer() throws {
+        let estimates = TokenEstimates()
+        let choice = try choice(context: 1_024)
+        var conversation = Conversation(choice: choice)
+        for _ in 0..<8 {
+            let (estimate, count) = try conversation.ask(estimates)
+            #expect(estimate <= 1_024 - 256 && count <= 1_024 - 256, "\(estimate) for \(count)")
+        }
+    }
+
+    @Test func tokensOfHiddenThoughtsCountOnce() throws {
+        let estimates = TokenEstimates()
+        var conversation = Conversation(choice: try choice())
+        conversation.hidden = 250
+        _ = try conversation.ask(estimates)
+        let first = try conversation.ask(estimates)
+        #expect(first.estimate > first.count + 200, "the first answer is taken at the server's word")
+        for _ in 0..<5 {
+            let (estimate, count) = try conversation.ask(estimates)
+            #expect(estimate <= count * 105 / 100, "\(estimate) for \(count)")
+        }
+    }
+
+    @Test func countsOfOldConversationsAreForgotten() throws {
+        let estimates = TokenEstimates()
+        let choice = try choice()
+        for index in 0..<11_000 {
+            var conversation = Conversation(choice: choice)
+            _ = try conversation.ask(estimates, prompt: 700, named: "app \(index)")
+        }
+        let usual = ContextWindow(
+            tokens: nil, bytesPerToken: estimates.window(for: choice, passThrough: []).bytesPerToken, reserve: 0)
+        let known = (0..<11_000).count {
+            var window = estimates.window(for: choice, passThrough: [], conversation: "app \($0)")
+            window.isMeasured = false
+            return window != usual
+        }
+        #expect(5_000...10_000 ~= known, "\(known)")
+    }
+
     @Test(arguments: [(100, 40), (100_000, 300), (3_500, nil), (3_500, 0)] as [(Int, Int?)])
     func whatIsNoMeasureOfTextTeachesNothing(_ bytes: Int, _ count: Int?) throws {
         let estimates = TokenEstimates()

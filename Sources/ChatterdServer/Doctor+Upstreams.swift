@@ -21,30 +21,79 @@ extension Doctor {
         guard let given = try? UpstreamURL(parsing: upstream.url), let origin = prepared.origin else { return [] }
         let url = UpstreamURL(isSecure: given.isSecure, address: given.address, path: origin.basePath)
         // Of a plain Ollama more can be told than that it lists its models.
-        guard upstream.kind == .ollama, !url.isSecure else {
-            return [await survey(subject, url, prepared)]
+        if upstream.kind == .ollama, !url.isSecure {
+            switch ollama(subject, url, upstream, key: prepared.key) {
+            case .isOllama(let checks):
+                let endpoint = await endpoint(of: prepared)
+                return checks + (endpoint.isRight ? [] : [noChats(subject, url, endpoint)])
+            case .isNot(let finding):
+                let advice = await endpoint(of: prepared, isListed: false).correction ?? "check host, port and path"
+                return [.wrong(subject, finding, advice: advice)]
+            case .cannotTell(let check):
+                return [check]
+            }
         }
-        return ollama(subject, url, upstream, key: prepared.key)
+        return [await survey(subject, url, prepared)]
     }
 
-    /// Asks for the models just as the server would: name, address, TLS, key and path are all tried.
-    private static func survey(_ subject: String, _ url: UpstreamURL, _ prepared: PreparedUpstream) async -> Check {
+    /// Whether chats are taken where the description says, and what it must say if they are not.
+    private struct Endpoint: Sendable {
+        var models: Result<[ModelDescription], ModelError>?
+        var isRight = true
+        var correction: String?
+
+        /// Whether something answers there: where nobody does, no other path is tried.
+        var mayBeElsewhere: Bool {
+            guard case .failure(let error)? = models else { return true }
+            return error.mayBeMisdescribed
+        }
+    }
+
+    /// Tries the server just as `serve` would ask it: name, address, TLS, key, paths.
+    ///
+    /// - Parameter isListed: whether it has listed its models before; `nil` to ask for them.
+    private static func endpoint(of prepared: PreparedUpstream, isListed: Bool? = true) async -> Endpoint {
         let shard: Shard
         do throws(SocketError) {
             shard = try Shard(index: 0)
         } catch {
-            return .wrong(subject, "cannot be asked: \(error)", advice: "raise the limit on open files")
+            let error = ModelError(
+                .unavailable, "It cannot be asked: \(error). Raise the limit on open files.", detail: "\(error)")
+            return Endpoint(models: .failure(error))
         }
         let factory = UpstreamFactory(shard: shard, idleConnections: 0, listing: CommandProbe.limit)
-        // Made, used and let go of on the shard.
-        let models = await Task(executorPreference: shard) {
-            await ModelSurvey.ask(factory.make(prepared).upstream).models
+        // Made, used and released on the shard.
+        return await Task(executorPreference: shard) {
+            let upstream = factory.make(prepared).upstream
+            var endpoint = Endpoint()
+            if isListed == nil {
+                endpoint.models = await ModelSurvey.ask(upstream).models
+            }
+            let lists = isListed ?? ((try? endpoint.models?.get()) != nil)
+            guard let model = upstream.model as? UpstreamModel else { return endpoint }
+            endpoint.isRight = lists ? await model.takesChats() != false : true
+            if !endpoint.isRight || !lists && endpoint.mayBeElsewhere {
+                endpoint.correction = await model.correction()
+            }
+            return endpoint
         }.value
-        switch models {
+    }
+
+    private static func noChats(_ subject: String, _ url: UpstreamURL, _ endpoint: Endpoint) -> Check {
+        .wrong(
+            subject, "\(url) lists its models, but takes no chats where its kind has them",
+            advice: endpoint.correction ?? "check its kind and its path")
+    }
+
+    private static func survey(_ subject: String, _ url: UpstreamURL, _ prepared: PreparedUpstream) async -> Check {
+        let endpoint = await endpoint(of: prepared, isListed: nil)
+        switch endpoint.models ?? .success([]) {
         case .failure(let error):
             return .wrong(
                 subject, "\(url) does not list its models: \(error.message) (\(error.description))",
-                advice: "check host, port, path and key")
+                advice: endpoint.correction ?? "check host, port, path and key")
+        case .success where !endpoint.isRight:
+            return noChats(subject, url, endpoint)
         case .success(let models):
             let missing = prepared.description.models.filter { name in !models.contains { $0.name == name } }
             guard missing.isEmpty || models.isEmpty else {
@@ -63,30 +112,33 @@ extension Doctor {
         return "models: \(first)\(models.count > 8 ? " and \(models.count - 8) more" : "")"
     }
 
+    /// What is found at the address of an Ollama.
+    private enum OllamaFinding {
+        case isOllama([Check])
+        /// Something else answers there.
+        case isNot(String)
+        case cannotTell(Check)
+    }
+
     private static func ollama(
         _ subject: String, _ url: UpstreamURL, _ upstream: UpstreamDescription, key: ConfigurationSecret?
-    ) -> [Check] {
+    ) -> OllamaFinding {
         switch CommandProbe.get(url.path + "/api/version", from: url.address, key: key) {
         case .failure(let failure):
-            return [unreachable(subject, url, failure)]
+            return .cannotTell(unreachable(subject, url, failure))
         case .success(let answer) where answer.status == 401 || answer.status == 403:
-            return [
+            return .cannotTell(
                 .wrong(
                     subject, "\(url) refuses us with status \(answer.status)",
-                    advice: "give its key in CHATTERD_UPSTREAMS")
-            ]
+                    advice: "give its key in CHATTERD_UPSTREAMS"))
         case .success(let answer):
             guard answer.status == 200, let version = JSONList.strings("version", in: answer.body)?.first else {
-                return [
-                    .wrong(
-                        subject, "\(url) does not answer as an Ollama does (status \(answer.status))",
-                        advice: "check host, port and path")
-                ]
+                return .isNot("\(url) does not answer as an Ollama does (status \(answer.status))")
             }
-            return [
+            return .isOllama([
                 .fine(subject, "\(url) is Ollama \(SettingReader.excerpt(version))"),
                 models(subject, url, upstream, key: key),
-            ]
+            ])
         }
     }
 

@@ -33,7 +33,7 @@ final class UpstreamTrial: @unchecked Sendable {
         switch listing.models {
         case .success(let models): outcome.models = models
         case .failure(let error):
-            outcome.problem = "It does not list its models. \(words(error))"
+            outcome.problem = "It does not list its models. \(words(error))\(await hint(for: error, at: upstream))"
             return outcome
         }
         let name = model ?? upstream.description.models.first ?? outcome.models.first?.name
@@ -45,8 +45,19 @@ final class UpstreamTrial: @unchecked Sendable {
         let trial = UpstreamTrial()
         let error = await trial.ask(upstream, upstream.description.aliases[name] ?? name, on: shard)
         outcome.reply = String(decoding: trial.text.array, as: UTF8.self)
-        outcome.problem = error.map { "The model \(name) does not answer. \(words($0))" }
+        if let error {
+            outcome.problem =
+                "The model \(name) does not answer. \(words(error))\(await hint(for: error, at: upstream))"
+        }
         return outcome
+    }
+
+    /// What the description must say, if another kind or another path is found to be the right one.
+    private static func hint(for error: ModelError, at upstream: Upstream) async -> String {
+        guard error.mayBeMisdescribed, let model = upstream.model as? UpstreamModel,
+            await model.takesChats() == false, let correction = await model.correction()
+        else { return "" }
+        return " Its description is wrong: \(correction)."
     }
 
     private static func words(_ error: ModelError) -> String {

@@ -168,6 +168,9 @@ private final class TinyServer: Sendable {
         return String(decoding: head.prefix { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
     }
 
+    /// What a chat without messages is answered with.
+    static let refusal = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
     static func ok(_ body: String) -> String { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)" }
 }
 
@@ -217,6 +220,7 @@ private final class TinyServer: Sendable {
             case "GET /api/version HTTP/1.0": TinyServer.ok(#"{"version":"0.9.1"}"#)
             case "GET /api/tags HTTP/1.0":
                 TinyServer.ok(#"{"models":[{"name":"tiny:latest","size":1},{"name":"big:7b"}]}"#)
+            case "POST /api/chat HTTP/1.1": TinyServer.refusal
             default: "HTTP/1.1 404 Not Found\r\n\r\n"
             }
         }
@@ -273,9 +277,12 @@ private final class TinyServer: Sendable {
 
     @Test func serversOfOtherKindsAreAskedForTheirModels() async throws {
         let server = try TinyServer { line in
-            line == "GET /v1/models HTTP/1.1"
-                ? TinyServer.ok(#"{"object":"list","data":[{"id":"qwen3"},{"id":"llama3"}]}"#)
-                : "HTTP/1.1 404 Not Found\r\n\r\n"
+            switch line {
+            case "GET /v1/models HTTP/1.1":
+                TinyServer.ok(#"{"object":"list","data":[{"id":"qwen3"},{"id":"llama3"}]}"#)
+            case "POST /v1/chat/completions HTTP/1.1": TinyServer.refusal
+            default: "HTTP/1.1 404 Not Found\r\n\r\n"
+            }
         }
         let (_, lines) = await lines([
             "CHATTERD_UPSTREAMS": """

@@ -58,8 +58,6 @@ struct ModelCatalogue {
     }
 
     private func get(_ path: String, of origin: Origin, within limit: Duration) async -> SmallExchange.Outcome {
-        var fields = fields
-        fields.remove(.contentType)
-        return await SmallExchange.get(path, of: origin, fields: fields, client: client, on: shard, within: limit)
+        await SmallExchange.get(path, of: origin, fields: fields, client: client, on: shard, within: limit)
     }
 }

@@ -14,14 +14,20 @@ extension ModelError {
             return
         }
         switch status.code {
+        case 400... where said.isAboutKey:
+            self.init(
+                .unauthorized, "The model server refused access: its key must be corrected.",
+                detail: "\(detail) (LiteLLM says this of a key that is missing or wrong)")
         case 401, 403:
             // Its own words may hold parts of the key.
             self.init(
                 .unauthorized, "The model server refused access: its key must be corrected.", detail: detail)
         case let code where said.isAboutModel && (code == 400 || code == 404 || code == 422):
             self.init(.modelNotFound, words ?? "The model server does not have the model.", detail: detail)
-        case 404:
-            self.init(.rejected, words ?? "The model server does not know \(unknownPath)", detail: detail)
+        case 404 where said.isAboutPath:
+            self.init(
+                .rejected, "The model server does not know \(unknownPath)",
+                detail: "\(detail) (`chatterd doctor` tries other kinds and paths)")
         case 300..<400:
             self.init(
                 .malformed,

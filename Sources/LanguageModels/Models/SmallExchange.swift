@@ -8,12 +8,18 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
     /// The longest answer that is read, in bytes.
     static let limit = 4 << 20
 
-    /// An answer with a status of success.
+    /// What came back, whatever its status.
+    struct Answer {
+        let head: ResponseHead
+        let body: ByteBuffer
+    }
+
+    /// The body of an answer with a status of success.
     typealias Outcome = Result<ByteBuffer, ModelError>
 
     private let shard: Shard
     private let path: String
-    private var continuation: CheckedContinuation<Outcome, Never>?
+    private var continuation: CheckedContinuation<Result<Answer, ModelError>, Never>?
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var head: ResponseHead?
@@ -30,14 +36,26 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
     static func get(
         _ path: String, of origin: Origin, fields: Fields, client: HTTPClient, on shard: Shard, within limit: Duration
     ) async -> Outcome {
-        let small = SmallExchange(path, on: shard)
+        var fields = fields
+        fields.remove(.contentType)
+        let request = OutgoingRequest(.get, path, fields: fields)
+        switch await send(request, to: origin, client: client, on: shard, within: limit) {
+        case .failure(let error): return .failure(error)
+        case .success(let answer): return answer.success(of: path)
+        }
+    }
+
+    /// Sends a request, and takes an answer of any status; must be called on the shard. Cancelling the task ends it as `get`.
+    static func send(
+        _ request: OutgoingRequest, to origin: Origin, client: HTTPClient, on shard: Shard, within limit: Duration
+    ) async -> Result<Answer, ModelError> {
+        let small = SmallExchange(request.path, on: shard)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 small.continuation = continuation
                 small.timer = DeadlineTimer(on: shard) { [unowned small] in small.giveUp() }
                 small.timer?.set(after: limit)
-                small.exchange = client.start(
-                    OutgoingRequest(.get, path, fields: fields), to: origin, delegate: small)
+                small.exchange = client.start(request, to: origin, delegate: small)
             }
         } onCancel: {
             shard.run { small.giveUp() }
@@ -52,7 +70,7 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
                     detail: "no answer to \(path) in time")))
     }
 
-    private func end(_ outcome: Outcome) {
+    private func end(_ outcome: Result<Answer, ModelError>) {
         guard let continuation else { return }
         self.continuation = nil
         exchange?.cancel()
@@ -77,21 +95,23 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
 
     func exchangeEnded(_ exchange: Exchange) {
         guard let head else { return }
-        let body = body
-        if !head.status.isSuccess {
-            end(
-                .failure(
-                    ModelError(
-                        status: head.status, said: UpstreamErrorBody(body.bytes),
-                        unknownPath: "\(path): is it of the kind that its description says?")))
-        } else if head.fields.mediaType == .html {
-            end(.failure(.malformed("it sent a web page")))
-        } else {
-            end(.success(body))
-        }
+        end(.success(Answer(head: head, body: body)))
     }
 
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
         end(.failure(ModelError(error)))
+    }
+}
+
+extension SmallExchange.Answer {
+    /// The body, if the status says success and it is no web page.
+    fileprivate func success(of path: String) -> SmallExchange.Outcome {
+        if !head.status.isSuccess {
+            return .failure(
+                ModelError(
+                    status: head.status, said: UpstreamErrorBody(body.bytes),
+                    unknownPath: "\(path): is it of the kind that its description says?"))
+        }
+        return head.fields.mediaType == .html ? .failure(.malformed("it sent a web page")) : .success(body)
     }
 }

@@ -19,6 +19,19 @@ extension UpstreamErrorBody {
         return words.contains("not found") || words.contains("does not exist") || words.contains("not exist")
     }
 
+    /// Whether a 404 says no more than that the path is unknown.
+    var isAboutPath: Bool {
+        guard let words = message?.lowercased() else { return true }
+        return Self.pathWords.contains(words.hasSuffix(".") ? words.dropLast() : words[...])
+    }
+
+    /// Whether LiteLLM without a database says in this way that the key is missing or wrong.
+    var isAboutKey: Bool { message?.lowercased().contains("no connected db") ?? false }
+
+    private static let pathWords: Set<Substring> = [
+        "not found", "file not found", "page not found", "404 page not found", "404 not found", "404: not found",
+    ]
+
     private static let contextWords = [
         "context length", "context size", "context window", "maximum context", "maximum model length",
         "prompt is too long",

@@ -80,11 +80,36 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
             throw error.concealing(key)
         }
     }
+
+    /// Whether the server takes chats where its description says; `nil` when it does not say. Spends no tokens. Must be called on
+    /// the shard.
+    public func takesChats() async -> Bool? { await probe.takesChats(place) }
+
+    /// What its description must say for chats to be taken, found by trying other kinds and paths: `its kind must be openai`.
+    /// `nil` when nothing else is found either. Spends no tokens. Must be called on the shard.
+    public func correction() async -> String? {
+        guard let found = await probe.place(otherThan: place) else { return nil }
+        var words: [String] = []
+        if found.kind != kind {
+            words.append("its kind must be \(found.kind.rawValue)")
+        }
+        // The same URL may do: each kind takes from it what it needs.
+        if found.origin.basePath != found.kind.basePath(of: origin.basePath) {
+            words.append("its url must be \(found.origin)\(found.origin.basePath)")
+        }
+        return words.joined(separator: " and ")
+    }
+
+    private var place: KindProbe.Place { KindProbe.Place(kind: kind, origin: origin) }
+
+    private var probe: KindProbe {
+        KindProbe(fields: fields, client: client, shard: shard, timeLimit: listing)
+    }
 }
 
 extension UpstreamDescription.Kind {
     /// What the server speaks.
-    fileprivate func dialect(at origin: Origin) -> any Dialect {
+    func dialect(at origin: Origin) -> any Dialect {
         switch self {
         case .openai:
             OpenAIDialect(isOpenAI: origin.host.hasSuffix(".openai.com") || origin.host.hasSuffix(".azure.com"))

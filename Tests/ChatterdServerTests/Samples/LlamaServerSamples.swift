@@ -90,7 +90,9 @@ let llamaServerSamples = SampleServer(
             #"{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}"#, .refused),
         Sample(
             status: 404, #"{"error":{"message":"File Not Found","type":"not_found_error","code":404}}"#,
-            .error("upstream_rejected", "File Not Found", retryable: false)),
+            .error(
+                "upstream_rejected", "The model server does not know …/chat/completions: is its URL right?",
+                retryable: false)),
         Sample(
             status: 500,
             #"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#,

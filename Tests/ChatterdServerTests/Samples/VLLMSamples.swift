@@ -73,7 +73,9 @@ let vLLMSamples = SampleServer(
             .error("upstream_rejected", "There was an error parsing the body", retryable: false)),
         Sample(
             status: 404, #"{"detail":"Not Found"}"#,
-            .error("upstream_rejected", "Not Found", retryable: false)),
+            .error(
+                "upstream_rejected", "The model server does not know …/chat/completions: is its URL right?",
+                retryable: false)),
         Sample(
             status: 500,
             #"{"error":{"message":"EngineCore encountered an issue. See stack trace (above) for the root cause.","type":"InternalServerError","param":null,"code":500}}"#,

@@ -21,6 +21,10 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     private static let pooledCapacity = 128 * 1024
     /// What a new buffer has room for, in bytes: some tokens. Hundreds are in use in a turn that many streams get one in.
     private static let freshCapacity = 1024
+    /// How often a turn runs what its own work has made ready, and how many generations of tasks it runs each time, before it looks
+    /// for events again: work that keeps making more work must not keep out other connections and other shards.
+    private static let passesPerTurn = 16
+    private static let generationsPerPass = 256
     private static let wakeTag = UInt64.max
     private static let clockTag = UInt64.max - 1
 
@@ -151,7 +155,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
             let count = csystem_epoll_wait(set, events, timeout)
             now = csystem_monotonic_ns()
             precondition(count >= 0, "epoll_wait failed")
-            if count == 0, eager.isEmpty {
+            if count == 0, !hasWork {
                 break
             }
             for index in 0..<count {
@@ -161,10 +165,13 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
                 runTimers()
             }
             settle()
-            timeout = eager.isEmpty ? Self.lingerMilliseconds : 0
+            timeout = hasWork ? 0 : Self.lingerMilliseconds
         }
         turnThread.store(0, ordering: .relaxed)
     }
+
+    /// Whether the turn has left something for the next one.
+    private var hasWork: Bool { !eager.isEmpty || !jobs.isEmpty || !unflushed.isEmpty }
 
     private func handle(event index: Int32) {
         let tag = csystem_event_tag(events, index)
@@ -184,9 +191,12 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs all that the events have made ready, until nothing but sending is left; then sends.
+    /// Runs what the events have made ready, and sends what that has written; again for what this has made ready, a limited number
+    /// of times.
     private func settle() {
+        var passesLeft = Self.passesPerTurn
         repeat {
+            passesLeft -= 1
             if !eager.isEmpty {
                 swap(&eager, &reading)
                 for stream in reading {
@@ -196,12 +206,14 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
             }
             runJobs()
             flush()
-        } while !jobs.isEmpty || !unflushed.isEmpty
+        } while passesLeft > 0 && (!jobs.isEmpty || !unflushed.isEmpty)
         armClock()
     }
 
     private func runJobs() {
-        while !jobs.isEmpty {
+        var generationsLeft = Self.generationsPerPass
+        while !jobs.isEmpty, generationsLeft > 0 {
+            generationsLeft -= 1
             swap(&jobs, &runningJobs)
             for job in runningJobs {
                 job.runSynchronously(on: asUnownedTaskExecutor())

@@ -3,6 +3,9 @@ import Sockets
 import TestSupport
 import Testing
 
+/// Keeps the timer of a test, which may be made and ended on its shard only.
+private let kept = Lock<DeadlineTimer?>(nil)
+
 @Suite(.timeLimit(.minutes(15))) struct ShardTests {
     let shard: Shard
 
@@ -27,6 +30,28 @@ import Testing
         }.value
         #expect(stayed)
         #expect(!shard.isCurrent)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func taskThatNeverRestsDoesNotKeepOtherWorkOut() async throws {
+        let shard = shard
+        let isOver = Lock(false)
+        let task = Task(executorPreference: shard) {
+            // Each step makes the next one ready: the shard never runs out of tasks.
+            while !isOver.withLock({ $0 }) {
+                await Task.yield()
+            }
+        }
+        // A block from another thread, and after it a timer, get their turn all the same.
+        await withCheckedContinuation { continuation in
+            shard.run {
+                let timer = DeadlineTimer(on: shard) { continuation.resume() }
+                timer.set(after: .milliseconds(1))
+                kept.withLock { $0 = timer }
+            }
+        }
+        isOver.withLock { $0 = true }
+        await task.value
+        shard.run { kept.withLock { $0 = nil } }
     }
 
     @Test func tasksOfTwoShardsTalkToEachOther() async throws {

@@ -1,5 +1,6 @@
 import Postgres
 import Relay
+import Sockets
 
 /// The queues in the table `chatterd_queue`. From any shard, cheapest from the pool's.
 final class PostgresSlotStore: SlotStore {
@@ -15,14 +16,22 @@ final class PostgresSlotStore: SlotStore {
     }
 
     func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry {
-        let results = try await run([
-            Query(SlotStatements.lock, .text(ticket.upstream)),
-            Query(
-                SlotStatements.enter, .text(ticket.upstream), ticket.reply.parameter, .text(ticket.appID),
-                lease.parameter),
-            grantQuery(ticket.upstream, slots: ticket.slots),
-            Query(SlotStatements.place, .text(ticket.upstream), ticket.reply.parameter),
-        ])
+        // For a request outside of conversations no turn was opened that has renewed the lease.
+        let now = pool.shard.now
+        let renewal = lease.isLate(at: now) ? [lease.renewal] : []
+        var results = try await run(
+            renewal + [
+                Query(SlotStatements.lock, .text(ticket.upstream)),
+                Query(
+                    SlotStatements.enter, .text(ticket.upstream), ticket.reply.parameter, .text(ticket.appID),
+                    lease.parameter),
+                grantQuery(ticket.upstream, slots: ticket.slots),
+                Query(SlotStatements.place, .text(ticket.upstream), ticket.reply.parameter),
+            ])
+        if !renewal.isEmpty {
+            lease.renewed(at: now)
+            results.removeFirst()
+        }
         guard results[3].bool(0, 2) == true else {
             throw results[3].bool(0, 3) == true ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
         }

@@ -6,21 +6,27 @@ import LanguageModels
 import Relay
 import Sockets
 
-/// `POST /llmprompt`: the request goes to the first model server's `/api/generate` as it is, and the answer comes back as it is.
+/// `POST /llmprompt`: the request goes to the `/api/generate` of a model server that has the model, and the answer comes back.
 struct PromptRoute: Sendable {
     let services: [ShardServices]
     let unsentLimit: Int
 
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
-        guard let generator = services[request].upstreams.generator else {
-            responder.refuse(
-                RelayError(
-                    .model(.unavailable), "There is no model server of kind ollama to pass this on to.",
-                    detail: "no upstream of kind ollama is configured"))
-            return
+        do throws(RelayError) {
+            let services = services[request]
+            let prompt = try PassedPrompt(request.body)
+            let (choice, generator) = try services.upstreams.generator(for: prompt.model)
+            let place = try services.chat.admitPassedRequest()
+            defer { place.end() }
+            // A client that has left before this would not be reported any more.
+            guard responder.isWaiting else { return }
+            responder.onClientGone = { place.end() }
+            try await place.takeSlot(of: choice.upstream.description)
+            let relay = PromptRelay(responder, generator, unsentLimit: unsentLimit)
+            await relay.run(prompt.body(asking: choice.model), on: request.shard)
+        } catch {
+            responder.refuse(error)
         }
-        let relay = PromptRelay(responder, limits: generator.limits, unsentLimit: unsentLimit)
-        await relay.run(request, with: generator)
     }
 }
 
@@ -30,45 +36,57 @@ struct Generator: Sendable {
     let origin: Origin
     let fields: Fields
     let limits: GenerationLimits
+    /// The server's key, which no error repeats.
+    let key: String?
 }
 
 /// One `/llmprompt` on its way. Confined to its shard.
 private final class PromptRelay: ExchangeDelegate {
+    /// The longest body of an error that is passed on, in bytes; the rest is left out.
+    private static let errorBodyLimit = 16 << 10
+
     private let responder: Responder
+    private let generator: Generator
     private let limits: GenerationLimits
     private let unsentLimit: Int
     private var stream: ResponseStream?
+    /// An answer that says that something is wrong: it is gathered, and searched for the key.
+    private var refusal: (head: ResponseHead, body: ByteBuffer)?
+    /// The bytes of the answer so far.
+    private var received = 0
     private var timer: DeadlineTimer?
     private var exchange: Exchange?
     private var ended: CheckedContinuation<Void, Never>?
     private var isPaused = false
     private var totalDeadline = UInt64.max
 
-    init(_ responder: Responder, limits: GenerationLimits, unsentLimit: Int) {
+    init(_ responder: Responder, _ generator: Generator, unsentLimit: Int) {
         self.responder = responder
-        self.limits = limits
+        self.generator = generator
+        limits = generator.limits
         self.unsentLimit = unsentLimit
     }
 
-    func run(_ request: Request, with generator: Generator) async {
-        // The client may have left before this began: then nobody will report it.
+    func run(_ body: [UInt8], on shard: Shard) async {
+        // The client may have left while the request waited for a slot.
         guard responder.isWaiting else { return }
-        let outgoing = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: request.body)
+        let outgoing = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: body)
         let exchange = generator.client.start(outgoing, to: generator.origin, delegate: self)
         self.exchange = exchange
-        totalDeadline = request.shard.now &+ limits.total.nanoseconds
-        timer = DeadlineTimer(on: request.shard) { [unowned self] in deadlinePassed() }
+        totalDeadline = shard.now &+ limits.total.nanoseconds
+        timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
         expect(within: limits.firstByte)
         responder.onClientGone = { self.end() }
         await withCheckedContinuation { ended = $0 }
     }
 
     func exchange(_ exchange: Exchange, received head: ResponseHead) {
-        var fields: Fields = [.cacheControl: "no-cache, no-transform", .xAccelBuffering: "no"]
-        if let type = head.fields[.contentType].flatMap(FieldValue.init(validating:)) {
-            fields.set(.contentType, type)
+        expect(within: limits.silence)
+        guard head.status.isSuccess else {
+            refusal = (head, ByteBuffer())
+            return
         }
-        let stream = responder.stream(head.status, fields: fields)
+        let stream = responder.stream(head.status, fields: Self.fields(of: head))
         stream.onClientGone = { self.end() }
         stream.onDrained = { [self] in
             guard isPaused else { return }
@@ -77,12 +95,36 @@ private final class PromptRelay: ExchangeDelegate {
             self.exchange?.resume()
         }
         self.stream = stream
-        expect(within: limits.silence)
+    }
+
+    /// The fields of the answer: what it is made of is the model server's word, and no browser is to take it for a page.
+    private static func fields(of head: ResponseHead) -> Fields {
+        var fields: Fields = [
+            .cacheControl: "no-cache, no-transform", .xAccelBuffering: "no", .xContentTypeOptions: "nosniff",
+        ]
+        if let type = head.fields[.contentType].flatMap(FieldValue.init(validating:)) {
+            let isHarmless = head.fields.mediaType.map { $0.isJSON || $0 == .ndjson || $0.text == "text/plain" }
+            fields.set(.contentType, isHarmless == true ? type : "application/octet-stream")
+        }
+        return fields
     }
 
     func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
-        guard let stream else { return }
         expect(within: limits.silence)
+        if let refusal {
+            let room = Self.errorBodyLimit - refusal.body.count
+            self.refusal?.body.append(body.extracting(first: min(room, body.count)))
+            if body.count >= room {
+                refuse()
+            }
+            return
+        }
+        guard let stream else { return }
+        received += body.count
+        guard received <= limits.answer else {
+            fail(ModelError(.answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended."))
+            return
+        }
         // At most what one read gives: well below what one write takes.
         stream.write { $0.append(body) }
         if stream.unsentCount > unsentLimit, !isPaused {
@@ -94,12 +136,30 @@ private final class PromptRelay: ExchangeDelegate {
     }
 
     func exchangeEnded(_ exchange: Exchange) {
+        if refusal != nil {
+            refuse()
+            return
+        }
         stream?.finish()
         end()
     }
 
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
+        if refusal != nil {
+            // The status has said it already.
+            refuse()
+            return
+        }
         fail(ModelError(error))
+    }
+
+    /// Passes on what the model server says is wrong, without its key: some repeat what they were sent.
+    private func refuse() {
+        guard let refusal = refusal.take() else { return }
+        responder.respond(
+            refusal.head.status, fields: Self.fields(of: refusal.head),
+            body: ModelError.concealing(generator.key, in: refusal.body.array))
+        end()
     }
 
     private func expect(within limit: Duration) {
@@ -109,7 +169,9 @@ private final class PromptRelay: ExchangeDelegate {
     }
 
     private func deadlinePassed() {
-        if responder.shard.now >= totalDeadline {
+        if refusal != nil {
+            refuse()
+        } else if responder.shard.now >= totalDeadline {
             fail(ModelError(.totalTimeout, "The answer took longer than \(limits.total), and was ended."))
         } else if stream == nil {
             fail(

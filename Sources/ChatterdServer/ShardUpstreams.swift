@@ -1,5 +1,6 @@
 import LanguageModels
 import Relay
+import Sockets
 
 /// The model servers as a shard has them. Confined to its shard.
 final class ShardUpstreams: @unchecked Sendable {
@@ -7,12 +8,10 @@ final class ShardUpstreams: @unchecked Sendable {
     let directory = UpstreamDirectory()
     /// What they say of their models.
     let survey: ModelSurvey
-    /// Where `/llmprompt` goes, if any of them can take it.
-    private(set) var generator: Generator?
-
     private let factory: UpstreamFactory
     private var made: [Made] = []
     private var unusable: [UnusableUpstream] = []
+    private var generators: [ObjectIdentifier: Generator] = [:]
 
     private struct Made {
         let prepared: PreparedUpstream
@@ -46,9 +45,28 @@ final class ShardUpstreams: @unchecked Sendable {
         directory.update(made.map(\.upstream), unusable: unusable)
         guard !isSame else { return }
         survey.forget()
-        let first = directory.upstreams.first { upstream in
-            made.contains { $0.upstream === upstream && $0.generator != nil }
+        generators = [:]
+        for made in made {
+            generators[ObjectIdentifier(made.upstream)] = made.generator
         }
-        generator = made.first { $0.upstream === first }?.generator
+    }
+
+    /// Where an `/llmprompt` for a model goes: to the first of its servers that can take it and is not cooling down.
+    ///
+    /// - Throws: `modelNotFound`, `unavailable`.
+    func generator(for model: String) throws(RelayError) -> (choice: UpstreamChoice, generator: Generator) {
+        let choices = directory.choices(for: model)
+        guard !choices.isEmpty else { throw RelayError(directory.refusal(of: model)) }
+        let takers = choices.compactMap { choice in
+            generators[ObjectIdentifier(choice.upstream)].map { (choice: choice, generator: $0) }
+        }
+        let now = factory.shard.now
+        let willing = takers.first { $0.choice.upstream.health.state(at: now) != .coolingDown }
+        guard let first = willing ?? takers.first else {
+            throw RelayError(
+                .model(.modelNotFound),
+                "The model server of this model is not of the kind ollama, and takes no /llmprompt: use /llmchat.")
+        }
+        return first
     }
 }

@@ -1,4 +1,5 @@
 import Postgres
+import Relay
 
 /// The SQL of the queues for slots of model servers. What changes a queue comes in a transaction behind `lock`.
 ///
@@ -13,8 +14,8 @@ enum SlotStatements {
     static let lock = Statement(
         "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
 
-    /// Puts the ticket of a reply, $2, into the queue if the reply is still to be made; one that is there already becomes process
-    /// $4's, and waits again if it was another's.
+    /// Puts the ticket of a reply, $2, into the queue if the reply is still to be made, or if it is none but a request outside of
+    /// conversations; one that is there already becomes process $4's, and waits again if it was another's.
     static let enter = Statement(
         "queue_enter", .text, .uuid, .text, .uuid,
         sql: """
@@ -27,8 +28,8 @@ enum SlotStatements {
             ), ranked AS (
                 INSERT INTO chatterd_queue_ranks AS r (upstream, appid, rank)
                 SELECT $1, $3, coalesce((SELECT rank FROM chatterd_queues WHERE upstream = $1), 0)
-                WHERE NOT EXISTS (SELECT FROM known) AND EXISTS (
-                    SELECT FROM chatts c WHERE c.id = $2 AND c.turn = c.seq AND c.state = 'streaming')
+                WHERE NOT EXISTS (SELECT FROM known) AND ($3 = '\(SlotTicket.noConversation)' OR EXISTS (
+                    SELECT FROM chatts c WHERE c.id = $2 AND c.turn = c.seq AND c.state = 'streaming'))
                 ON CONFLICT (upstream, appid) DO UPDATE SET rank = greatest(r.rank + 1, excluded.rank)
                 RETURNING rank
             )
@@ -122,12 +123,13 @@ enum SlotStatements {
     static let queues = Statement("queues", sql: "SELECT upstream FROM chatterd_queues")
 
     /// Tickets whose replies are over or gone, at most $1: no one will come for those of dead processes, and those that wait
-    /// learn of it when they are removed. What a living process has a slot for is left to it.
+    /// learn of it when they are removed. What a living process has a slot for is left to it, and requests outside of
+    /// conversations, which have no replies, are left to it altogether.
     static let stale = Statement(
         "queue_stale", .int8, returnsBinary: true,
         sql: """
             SELECT q.upstream, q.reply FROM chatterd_queue q \(unmade)
-            WHERE c.id IS NULL AND (q.granted IS NULL OR NOT \(isAlive("q.holder"))) ORDER BY q.upstream LIMIT $1
+            WHERE c.id IS NULL AND (\(isWaitingReply) OR NOT \(isAlive("q.holder"))) ORDER BY q.upstream LIMIT $1
             """)
 
     /// Removes tickets, $2, that were stale.
@@ -135,7 +137,7 @@ enum SlotStatements {
         "queue_remove", .text, .uuidArray,
         sql: """
             DELETE FROM chatterd_queue q
-            WHERE q.upstream = $1 AND q.reply = ANY ($2) AND (q.granted IS NULL OR NOT \(isAlive("q.holder")))
+            WHERE q.upstream = $1 AND q.reply = ANY ($2) AND (\(isWaitingReply) OR NOT \(isAlive("q.holder")))
             """)
 
     /// Removes ranks of conversations without tickets that the queue has passed, or that were swept away; at most $2.
@@ -174,6 +176,9 @@ enum SlotStatements {
         LEFT JOIN LATERAL (
             SELECT id FROM chatts WHERE id = q.reply AND turn = seq AND state = 'streaming' LIMIT 1) AS c ON true
         """
+
+    /// Whether a ticket, `q`, is of a reply that has no slot.
+    private static let isWaitingReply = "(q.granted IS NULL AND q.appid <> '\(SlotTicket.noConversation)')"
 
     private static func running(_ upstream: String) -> String {
         """

@@ -29,7 +29,9 @@ struct UpstreamFactory: Sendable {
             listing: listing, now: WallClock.nanoseconds)
         let generator =
             description.kind == .ollama
-            ? Generator(client: client, origin: origin, fields: model.fields, limits: description.limits) : nil
+            ? Generator(
+                client: client, origin: origin, fields: model.fields, limits: description.limits,
+                key: prepared.key?.value) : nil
         return (Upstream(description, model: model, health: prepared.health), generator)
     }
 }

@@ -17,7 +17,7 @@ public final class ChatService: @unchecked Sendable {
     /// The replies of dead processes that are made again at once.
     private static let adoptions = 16
 
-    private let makeID: @Sendable () -> ReplyID
+    let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
     private var isEnding = false
     /// The replies that this shard makes.
@@ -307,7 +307,7 @@ public final class ChatService: @unchecked Sendable {
         if let room { slots?.giveRoomBack(at: room) }
     }
 
-    private func refuseWhenStopping() throws(RelayError) {
+    func refuseWhenStopping() throws(RelayError) {
         guard !isStopping else {
             throw RelayError(.shuttingDown, "The server is being stopped. Try again in a moment.")
         }

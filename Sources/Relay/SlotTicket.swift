@@ -11,6 +11,10 @@ public struct SlotTicket: Sendable, Hashable {
     /// Its conversation: slots are shared out fairly between conversations.
     public var appID: String
 
+    /// Stands in place of an appID on tickets of requests outside of conversations: no appID is empty. They share their slots out
+    /// among each other as those of one conversation.
+    public static let noConversation = ""
+
     /// Makes a ticket.
     public init(upstream: String, slots: Int, reply: ReplyID, appID: String) {
         self.upstream = upstream

@@ -77,10 +77,7 @@ public final class TurnBoard: Sendable {
     /// - Throws: `overloaded` when the process or the conversation has no more.
     func promise(appID: String, key: String? = nil) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.replies else {
-                throw RelayError(
-                    .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
-            }
+            guard state.count < limits.replies else { throw Self.full }
             var promises = state.promised[appID] ?? Promises()
             let conversation = state.conversations[appID] ?? Conversation()
             let ahead = conversation.count + promises.turns
@@ -104,6 +101,24 @@ public final class TurnBoard: Sendable {
             default: "\(count) prompts of this conversation are waiting already. Try again when they are answered."
             }
         return RelayError(.overloaded, ahead)
+    }
+
+    private static let full = RelayError(
+        .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
+
+    /// Takes a place for a request that opens no turn; `release` follows.
+    ///
+    /// - Throws: `overloaded` when the process has no more.
+    func reserve() throws(RelayError) {
+        try state.withLock { state throws(RelayError) in
+            guard state.count < limits.replies else { throw Self.full }
+            state.count += 1
+        }
+    }
+
+    /// Gives the place of a request back that opened no turn.
+    func release() {
+        state.withLock { $0.count -= 1 }
     }
 
     /// Gives a promised place back.

@@ -1,0 +1,66 @@
+import Bytes
+import Relay
+
+/// The body of an `/llmprompt`: it goes out as it is, but for the name of its model.
+struct PassedPrompt {
+    /// The model that it names.
+    let model: String
+    private let body: [UInt8]
+    /// The place of the name in the body, with its quotes.
+    private let place: Range<Int>
+
+    /// Finds the model in a body.
+    ///
+    /// Go's JSON decoder, and so Ollama's, takes names of members in any case, and the last of several. So a body that names a
+    /// model in more than one way, or in another case, could ask for another model than the one that it is routed by.
+    /// - Throws: `invalidRequest`.
+    init(_ body: [UInt8]) throws(RelayError) {
+        var found: (model: String, place: Range<Int>)?
+        var count = 0
+        do throws(JSONError) {
+            try JSONReader.validate(body.span)
+            var reader = JSONReader(body.span)
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                let name = String(decodingJSON: body.span.extracting(key.range))
+                guard name.lowercased() == "model" else {
+                    try reader.skipValue()
+                    continue
+                }
+                count += 1
+                guard name == "model", try reader.kind() == .string else {
+                    try reader.skipValue()
+                    continue
+                }
+                let text = try reader.string().range
+                found = (
+                    String(decodingJSON: body.span.extracting(text)), text.lowerBound - 1..<text.upperBound + 1
+                )
+            }
+            try reader.finish()
+        } catch {
+            throw RelayError(.invalidRequest, "The body must be a JSON object such as \(Self.example): \(error).")
+        }
+        guard let found, count == 1, !found.model.isEmpty else {
+            throw RelayError(
+                .invalidRequest,
+                count > 1
+                    ? "model must be there once, whatever the case of its letters."
+                    : "model must be the name of a model, as in \(Self.example).")
+        }
+        (model, place) = found
+        self.body = body
+    }
+
+    private static let example = #"{"model":"llama3.2","prompt":"Hello"}"#
+
+    /// The body that asks for a model by the name that its server knows.
+    func body(asking name: String) -> [UInt8] {
+        guard name != model else { return body }
+        var changed = ByteBuffer(capacity: body.count + name.utf8.count)
+        changed.append(body.span.extracting(..<place.lowerBound))
+        changed.append(jsonString: name)
+        changed.append(body.span.extracting(place.upperBound...))
+        return changed.array
+    }
+}

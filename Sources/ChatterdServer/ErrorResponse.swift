@@ -13,7 +13,7 @@ extension RelayError.Code {
         case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused, .upstreamExists: .conflict
         case .replyNotFound, .upstreamNotFound: .notFound
         case .unauthorized: .unauthorized
-        case .replyNotStored, .internal: .internalServerError
+        case .replyNotStored, .textLost, .internal: .internalServerError
         case .model(let code):
             switch code {
             case .modelNotFound: .notFound

@@ -13,6 +13,9 @@ enum JournalStatements {
     /// Journals pieces of replies, the elements of the arrays; returns the names of those that this process does not make.
     ///
     /// Each reply is looked up by itself: how many there are is not known when the statement is planned.
+    ///
+    /// The fence by attempt keeps out a batch that was on its way for long, from before the reply was begun anew: nobody would
+    /// read its rows, and they would lie there until the reply ends.
     static let write = Statement(
         "journal", .uuid, .textArray, .int8Array, .uuidArray, .int8Array, .int8Array, .int8Array, .int8Array,
         .textArray, .textArray, .textArray, returnsBinary: true,

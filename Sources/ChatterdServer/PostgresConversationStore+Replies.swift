@@ -17,54 +17,72 @@ extension PostgresConversationStore {
     }
 
     private func storeEnd(of turn: Turn, with reply: ClosingReply) async throws(RelayError) {
+        if try await run([closing(turn, with: reply)], otherwise: .replyNotStored)[0].affectedRows == 1 { return }
+        let attempt = reply.journalled.attempt
+        let found = try await run([ownership(of: turn, reply.id)], otherwise: .replyNotStored)[0]
+        guard let state = found.string(0, 0) else {
+            throw RelayError(
+                .conversationReplaced, "The conversation was replaced while the answer was being made.")
+        }
+        let isOurs = found.bool(0, 2) == true
+        guard isOurs, found.int(0, 1) == attempt else {
+            // Held by us all the same: the database went back to an earlier attempt.
+            if isOurs, ReplyState(rawValue: state) == nil { lease.doubt() }
+            throw Self.taken("another process has closed the turn, or took it over")
+        }
+        if let state = ReplyState(rawValue: state) {
+            // The confirmation of an earlier try was lost.
+            if state == reply.ending.state, found.array(0, 3) == reply.ending.lastEvent { return }
+            throw Self.taken("an earlier close of the turn, with another ending, came through")
+        }
+        _ = try await run(
+            [
+                Query(
+                    ReplyStatements.closeCut, .text(turn.appID), .int8(turn.number), reply.id.parameter,
+                    lease.parameter, .int8(attempt))
+            ], otherwise: .replyNotStored)
+        throw Self.taken("the journal of the reply is not whole: the turn is closed with what stands before the gap")
+    }
+
+    private static func taken(_ detail: String) -> RelayError {
+        RelayError(.interrupted, RelayError.takenMeanwhile.message, detail: detail)
+    }
+
+    private func closing(_ turn: Turn, with reply: ClosingReply) -> Query {
         let journalled = reply.journalled
         var account = ByteBuffer()
         account.append(reply.account)
         var parameters: [Parameter] = [
             .text(turn.appID), .int8(turn.number), reply.id.parameter, lease.parameter,
             .text(reply.ending.state.rawValue), .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls),
-            .utf8(reply.ending.lastEvent), .utf8(account.array),
+            .utf8(reply.ending.lastEvent), .utf8(account.array), .int8(journalled.attempt),
         ]
-        let closing: Query
-        if journalled.total == 0 {
-            closing = Query(ReplyStatements.close, parameters: parameters)
-        } else {
-            parameters += [
-                .int8(journalled.total), .int8(journalled.text), .int8(journalled.thinking),
-                .int8(journalled.toolCalls),
-            ]
-            closing = Query(ReplyStatements.closeJournalled, parameters: parameters)
-        }
-        if try await run([closing], otherwise: .replyNotStored)[0].affectedRows == 1 { return }
-        let found = try await run(
-            [
-                Query(
-                    ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), reply.id.parameter,
-                    lease.parameter)
-            ], otherwise: .replyNotStored)[0]
-        guard found.rowCount == 1 else {
-            throw RelayError(
-                .conversationReplaced, "The conversation was replaced while the answer was being made.")
-        }
-        guard found.bool(0, 1) != true else {
-            throw RelayError(
-                .replyNotStored, "The answer could not be stored.", detail: "the journal of the reply is not whole")
-        }
-        throw RelayError(
-            .interrupted, "The answer took so long to be stored that the turn was given up. Ask again.",
-            detail: "another process has closed the turn, or took it over")
+        guard journalled.total > 0 else { return Query(ReplyStatements.close, parameters: parameters) }
+        parameters += [
+            .int8(journalled.total), .int8(journalled.text), .int8(journalled.thinking), .int8(journalled.toolCalls),
+        ]
+        return Query(ReplyStatements.closeJournalled, parameters: parameters)
     }
 
-    func restartTurn(_ turn: Turn, id: ReplyID) async throws(RelayError) -> Int {
+    private func ownership(of turn: Turn, _ id: ReplyID) -> Query {
+        Query(
+            ReplyStatements.ownership, .text(turn.appID), .int8(turn.number), id.parameter, lease.parameter)
+    }
+
+    func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int {
         let results = try await run([
             Query(
-                ReplyStatements.restart, .text(turn.appID), .int8(turn.number), id.parameter, lease.parameter),
-            Query(
-                ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), id.parameter,
-                lease.parameter),
+                ReplyStatements.restart, .text(turn.appID), .int8(turn.number), id.parameter, lease.parameter,
+                .int8(attempt)),
+            ownership(of: turn, id),
         ])
-        if let attempt = results[0].int(0, 0) { return attempt }
-        throw results[1].rowCount == 1 ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
+        let found = results[1]
+        guard let state = found.string(0, 0) else { throw RelayError.goneMeanwhile }
+        // Ours and one further: begun by this call, or by an earlier one whose confirmation was lost.
+        guard ReplyState(rawValue: state) == nil, found.bool(0, 2) == true, found.int(0, 1) == attempt + 1 else {
+            throw RelayError.takenMeanwhile
+        }
+        return attempt + 1
     }
 
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {

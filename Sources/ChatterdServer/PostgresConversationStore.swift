@@ -98,10 +98,11 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     }
 
     func adoptAbandoned(
-        limit: Int, onClaim: (Turn, ReplyID) -> Void
+        limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
     ) async throws(RelayError) -> [ReopenedTurn] {
         let adopted = try await runHolding([
-            Query(ReplyStatements.adopt, lease.parameter, .int8(limit))
+            Query(
+                ReplyStatements.adopt, lease.parameter, .int8(limit), .uuidArray(known.map { ($0.high, $0.low) }))
         ])[0]
         let claims = (0..<adopted.rowCount).compactMap { row -> (row: Int, turn: Turn, id: ReplyID)? in
             guard let appID = adopted.string(row, 0), let number = adopted.int(row, 1), let id = adopted.replyID(row, 2)

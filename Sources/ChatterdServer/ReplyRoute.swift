@@ -21,7 +21,7 @@ struct ReplyRoute: Sendable {
                 responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary)
                 return
             }
-            if let position, position.isEnd, position.attempt == reply.attempt, reply.state != nil {
+            if let position, try await hasAll(reply, upTo: position, service) {
                 // HTML Standard 9.2.3: only 204 keeps a browser from coming back.
                 responder.respond(.noContent, fields: Self.momentary)
                 return
@@ -76,6 +76,16 @@ struct ReplyRoute: Sendable {
         } catch {
             responder.refuse(error)
         }
+    }
+
+    /// Whether a client that has the last event of a reply, and all that a position says, has all there is.
+    ///
+    /// The position must be the very end: a client that was told another one, or made it up, is given what is stored.
+    private func hasAll(
+        _ reply: ReplyRecord, upTo position: ReplyPosition, _ service: ChatService
+    ) async throws(RelayError) -> Bool {
+        guard position.isEnd, position.attempt == reply.attempt, reply.state != nil else { return false }
+        return try await service.page(of: reply, from: position).end == position
     }
 
     /// RFC 9111 4.2.2: without this a cache might keep what is true for now only.

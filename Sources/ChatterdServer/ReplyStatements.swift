@@ -1,48 +1,63 @@
 import Postgres
+import Relay
 
 /// The SQL of replies: how they end, and how they are read. Every statement but `find` touches the rows of one appID.
 enum ReplyStatements {
+    // What fences the end of a reply: its name, the process that makes it, its attempt, and that it is still streaming. The
+    // first close that is committed counts. A repeated close, and one that was on its way for long, changes nothing.
+
     /// Stores the end of a reply of which nothing is journalled.
-    ///
-    /// A reply that is stored already keeps its text, and ends as its readers were told last.
     static let close = Statement(
-        "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text,
+        "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8,
         sql: """
             UPDATE chatts SET
-                state = $5, last_event = nullif($9, ''), account = nullif($10, ''),
-                message = CASE state WHEN 'streaming' THEN $6 ELSE message END,
-                thinking = CASE state WHEN 'streaming' THEN nullif($7, '') ELSE thinking END,
-                extras = CASE state WHEN 'streaming' THEN \(extras("$8")) ELSE extras END,
-                finished = CASE state WHEN 'streaming' THEN now() ELSE finished END
-            WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isHolder("holder", "$4"))
+                state = $5, message = $6, thinking = nullif($7, ''), extras = \(extras("$8")),
+                last_event = nullif($9, ''), account = nullif($10, ''), finished = now()
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isMade("", by: "$4", attempt: "$11"))
             """)
 
-    /// The same behind what the journal holds before $11 bytes: $12 of text, $13 of thoughts, $14 of tool calls.
+    /// The same behind what the journal holds before $12 bytes: $13 of text, $14 of thoughts, $15 of tool calls.
     ///
     /// Nothing is done when the journal holds less than that: what was streamed is stored, or the reply is not.
     static let closeJournalled = Statement(
         "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
-        .int8, .int8,
+        .int8, .int8, .int8,
         sql: """
             WITH reply AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
-                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isHolder("holder", "$4"))
-                    AND state = 'streaming'
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isMade("", by: "$4", attempt: "$11"))
                 FOR NO KEY UPDATE
-            ), \(folded("reply", until: "$11")), stored AS (
+            ), \(folded("reply", until: "$12")), stored AS (
                 UPDATE chatts c SET
-                    state = $5, last_event = nullif($9, ''), account = nullif($10, ''),
-                    message = CASE c.state WHEN 'streaming' THEN f.text || $6 ELSE c.message END,
-                    thinking = CASE c.state WHEN 'streaming' THEN nullif(f.thinking || $7, '') ELSE c.thinking END,
-                    extras = CASE c.state WHEN 'streaming' THEN \(extras("f.calls || $8")) ELSE c.extras END,
-                    finished = CASE c.state WHEN 'streaming' THEN now() ELSE c.finished END
-                FROM (SELECT 1) AS one LEFT JOIN folded f ON true
-                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isHolder("c.holder", "$4")) AND (
-                    c.state <> 'streaming' OR octet_length(f.text) = $12 AND octet_length(f.thinking) = $13
-                        AND octet_length(f.calls) = $14)
+                    state = $5, message = f.text || $6, thinking = nullif(f.thinking || $7, ''),
+                    extras = \(extras("f.calls || $8")),
+                    last_event = nullif($9, ''), account = nullif($10, ''), finished = now()
+                FROM reply r JOIN folded f ON f.reply = r.id
+                WHERE c.appid = r.appid AND c.seq = r.seq AND octet_length(f.text) = $13
+                    AND octet_length(f.thinking) = $14 AND octet_length(f.calls) = $15
                 RETURNING c.appid, c.id
             ), \(cleared)
             SELECT FROM stored
+            """)
+
+    /// Closes a reply of this process of whose journal the database has lost a part, as interrupted: with the text up to the
+    /// gap, and a last event that says so.
+    static let closeCut = Statement(
+        "close_cut_turn", .text, .int8, .uuid, .uuid, .int8,
+        sql: """
+            WITH dead AS MATERIALIZED (
+                SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isMade("", by: "$4", attempt: "$5"))
+                FOR NO KEY UPDATE
+            ), \(settled(isCut: "true"))
+            """)
+
+    /// What became of a reply: its state, its attempt, whether process $4 has it or had it last, and its last event.
+    static let ownership = Statement(
+        "reply_ownership", .text, .int8, .uuid, .uuid, returnsBinary: true,
+        sql: """
+            SELECT state, coalesce(attempt, 1), \(isHolder("holder", "$4")), last_event FROM chatts
+            WHERE appid = $1 AND seq = $2 AND id = $3
             """)
 
     /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
@@ -58,7 +73,7 @@ enum ReplyStatements {
                     AND CASE WHEN c.holder = $3 THEN $4 AND ($5 OR c.on_interrupt IS NULL)
                         ELSE ($5 OR \(isRegenerated) IS NOT TRUE) AND \(LeaseStatements.isDead("c.holder")) END
                 FOR NO KEY UPDATE
-            ), \(settled)
+            ), \(settled())
             """)
 
     /// Closes turns that were given up as interrupted, at most $1; not those that are to be made again.
@@ -69,15 +84,16 @@ enum ReplyStatements {
                 SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
                 WHERE \(LeaseStatements.isAbandoned("c")) AND \(isRegenerated) IS NOT TRUE
                 LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-            ), \(settled)
+            ), \(settled())
             """)
 
-    /// Takes over turns that were given up and are to be made again, at most $2.
+    /// Takes over turns that were given up and are to be made again, at most $2; none of the replies $3.
     static let adopt = Statement(
-        "adopt", .uuid, .int8, returnsBinary: true,
+        "adopt", .uuid, .int8, .uuidArray, returnsBinary: true,
         sql: """
             WITH dead AS MATERIALIZED (
                 SELECT c.appid, c.seq FROM chatts c WHERE \(LeaseStatements.isAbandoned("c")) AND \(isRegenerated)
+                    AND c.id <> ALL ($3)
                 LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
             ), stored AS (
                 UPDATE chatts c SET
@@ -88,13 +104,16 @@ enum ReplyStatements {
             SELECT appid, seq, id, model, options, attempt FROM stored
             """)
 
-    /// Begins a reply of this process anew.
+    /// Begins a reply of this process anew: attempt $5 ends, the next one begins.
+    ///
+    /// A repeated restart, or one that was on its way for long, finds another attempt and changes nothing: it would remove
+    /// what the new attempt has journalled since.
     static let restart = Statement(
-        "restart_turn", .text, .int8, .uuid, .uuid, returnsBinary: true,
+        "restart_turn", .text, .int8, .uuid, .uuid, .int8, returnsBinary: true,
         sql: """
             WITH stored AS (
-                UPDATE chatts c SET attempt = coalesce(c.attempt, 1) + 1
-                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isHolder("c.holder", "$4")) AND c.state = 'streaming'
+                UPDATE chatts c SET attempt = $5 + 1
+                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isMade("c.", by: "$4", attempt: "$5"))
                 RETURNING c.appid, c.id, c.attempt
             ), \(cleared)
             SELECT attempt FROM stored
@@ -139,6 +158,11 @@ enum ReplyStatements {
         "\(holder) IS NOT DISTINCT FROM \(process)"
     }
 
+    /// Whether process `holder` makes a reply, and is at this attempt.
+    private static func isMade(_ table: String, by holder: String, attempt: String) -> String {
+        "\(isHolder("\(table)holder", holder)) AND coalesce(\(table)attempt, 1) = \(attempt) AND \(table)state = 'streaming'"
+    }
+
     /// Whether a reply is to be made again when its process dies: by three processes in all, however often each of them began
     /// it, and not if that process was told to stop.
     private static let isRegenerated = """
@@ -150,28 +174,38 @@ enum ReplyStatements {
         "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"
     }
 
-    /// What the journal holds of the replies in `source`, in order; what two pieces have in common counts once.
+    /// What the journal holds of the replies in `source`, in order, up to the first gap; what two pieces have in common counts
+    /// once. `is_cut` says whether there is more behind a gap.
+    ///
+    /// A piece is behind a gap when any of its parts begins beyond what the pieces before it hold of that part; then all
+    /// pieces from there on are. So thoughts that are lost take the text with them that came later.
     private static func folded(_ source: String, until limit: String) -> String {
         func part(_ name: String) -> String {
             """
             coalesce(string_agg(
-                CASE WHEN coalesce(\(name)_had, 0) <= \(name)_at THEN \(name)
+                CASE WHEN \(name)_had <= \(name)_at THEN \(name)
                 ELSE convert_from(substring(convert_to(\(name), 'UTF8'), (\(name)_had - \(name)_at + 1)::integer), 'UTF8') END,
-                '' ORDER BY start), '') AS \(name)
+                '' ORDER BY start) FILTER (WHERE NOT is_lost), '') AS \(name)
             """
         }
         func had(_ name: String) -> String {
-            "max(j.\(name)_at + octet_length(j.\(name))) OVER before AS \(name)_had"
+            "coalesce(max(j.\(name)_at + octet_length(j.\(name))) OVER before, 0) AS \(name)_had"
         }
         return """
             pieces AS (
-                SELECT j.*, \(had("text")), \(had("thinking")), \(had("calls"))
-                FROM \(source) r
-                JOIN chatterd_journal j ON j.appid = r.appid AND j.reply = r.id AND j.attempt = r.attempt AND j.start < \(limit)
-                WINDOW before AS (
-                    PARTITION BY j.reply ORDER BY j.start ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                SELECT p.*, bool_or(text_at > text_had OR thinking_at > thinking_had OR calls_at > calls_had)
+                    OVER (PARTITION BY p.reply ORDER BY p.start) AS is_lost
+                FROM (
+                    SELECT j.*, \(had("text")), \(had("thinking")), \(had("calls"))
+                    FROM \(source) r
+                    JOIN chatterd_journal j
+                        ON j.appid = r.appid AND j.reply = r.id AND j.attempt = r.attempt AND j.start < \(limit)
+                    WINDOW before AS (
+                        PARTITION BY j.reply ORDER BY j.start ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                ) AS p
             ), folded AS (
-                SELECT r.id AS reply, \(part("text")), \(part("thinking")), \(part("calls"))
+                SELECT r.id AS reply, \(part("text")), \(part("thinking")), \(part("calls")),
+                    coalesce(bool_or(is_lost), false) AS is_cut
                 FROM \(source) r LEFT JOIN pieces ON reply = r.id GROUP BY r.id
             )
             """
@@ -185,15 +219,30 @@ enum ReplyStatements {
         """
 
     /// Ends the replies that are `dead`, with what the journal holds of them.
-    private static let settled = """
+    ///
+    /// - Parameter isCut: whether their last event says that the rest of the text was lost.
+    private static func settled(isCut: String = "f.is_cut") -> String {
+        """
         \(folded("dead", until: "9223372036854775807")), stored AS (
             UPDATE chatts c SET
                 state = 'interrupted', message = f.text, thinking = nullif(f.thinking, ''), extras = \(extras("f.calls")),
-                finished = now(), holder = NULL
+                last_event = CASE WHEN \(isCut) THEN \(lossEvent) END, finished = now(), holder = NULL
             FROM dead d JOIN folded f ON f.reply = d.id
             WHERE c.appid = d.appid AND c.seq = d.seq
             RETURNING c.appid, c.id
         ), \(cleared)
         SELECT FROM stored
         """
+    }
+
+    /// The data of the `error` event of a reply, `c`, whose text has a gap: as `OllamaAnswer.appendError` writes it.
+    private static var lossEvent: String {
+        let error = RelayError.textLost
+        return """
+            '{"error":"\(error.message)","code":"\(error.code.rawValue)","retryable":\(error.code.isRetryable),"model":'
+            || to_json(coalesce(c.model, ''))
+            || ',"created_at":"' || to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+            || '","message":{"role":"assistant","content":"\(error.message)"},"done":true}'
+            """
+    }
 }

@@ -28,8 +28,12 @@ extension ChatService {
         if let reply = reply(record.id) {
             return reply.subscribe(reader, from: position)
         }
-        let follower = followers[record.id] ?? makeFollower(of: record, from: position)
-        return follower.subscribe(reader, from: position)
+        return follower(of: record, from: position).subscribe(reader, from: position)
+    }
+
+    /// The follower of a reply that this shard does not make; a new one stands at `position`.
+    func follower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
+        followers[record.id] ?? makeFollower(of: record, from: position)
     }
 
     private func makeFollower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
@@ -46,6 +50,11 @@ extension ChatService {
                 }
                 // Who reads a reply of another process can go on there.
                 if isStopping, !isMadeHere, page.ending == nil { throw Self.ending }
+                if page.ending == nil, let trouble = page.trouble {
+                    guard !page.isEmpty else { throw trouble }
+                    // First what there is; the next pull brings the trouble.
+                    followers[id]?.poke()
+                }
                 if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
                     // Its shard has let it go without an end: nobody here will tell when there is more.
                     follower.tick = limits.journalTick
@@ -132,8 +141,10 @@ extension ChatService {
 
     /// Reads on in a reply: in the memory of the shard that makes it, or in the store.
     ///
-    /// A reply that was there once, and is gone, ends so for all who read it.
-    func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+    /// Of a reply that was there once, and is gone, nothing is stored that an end could be: reading it is an error.
+    ///
+    /// - Throws: `conversationReplaced` when it is gone.
+    public func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         // What is stored is whole; memory may still wait to hear of that.
         if record.state == nil, let home = directory[record.id],
             let page = await home.memoryPage(of: record.id, from: position, for: self)
@@ -143,10 +154,7 @@ extension ChatService {
         do throws(RelayError) {
             return try await store.readReply(record, from: position)
         } catch  where error.code == .replyNotFound {
-            var start = position
-            start.isEnd = false
-            let ending = ReplyEnding(.goneMeanwhile, model: record.model, at: scheduler.timeOfDay())
-            return ReplyPage(start: start, ending: ending)
+            throw RelayError.goneMeanwhile
         }
     }
 

@@ -130,7 +130,7 @@ public final class ChatService: @unchecked Sendable {
                 board.close(turn, for: id)
             }
         }
-        let adopted = try await store.adoptAbandoned(limit: room) { turn, id in
+        let adopted = try await store.adoptAbandoned(limit: room, except: board.replies) { turn, id in
             board.adopt(turn, for: id)
             claimed[id] = turn
         }
@@ -179,9 +179,11 @@ public final class ChatService: @unchecked Sendable {
     }
 
     func finished(_ reply: Reply) {
-        replies[reply.id] = nil
         grown.remove(reply)
-        directory.remove(reply.id)
+        // By identity: what another reply of that name has must stay.
+        guard replies[reply.id] === reply else { return }
+        replies[reply.id] = nil
+        directory.remove(reply.id, self)
         board.close(reply.turn, for: reply.id)
     }
 
@@ -241,19 +243,8 @@ public final class ChatService: @unchecked Sendable {
         switch signal.kind {
         case .stop: reply.cancel(.stopped)
         case .read: reply.isReadElsewhere()
-        case .gone:
-            scheduler.spawn { [self] in
-                reply.cancel(await isKept(signal.id) ? .takenMeanwhile : .goneMeanwhile)
-            }
-        }
-    }
-
-    /// Whether a reply that this process has lost is still there; if nobody can tell, it is taken to be.
-    private func isKept(_ id: ReplyID) async -> Bool {
-        do throws(RelayError) {
-            return try await store.findReply(id) != nil
-        } catch {
-            return true
+        // Taken over, closed or removed: its readers learn which from the store.
+        case .gone: reply.cancel(.takenMeanwhile)
         }
     }
 

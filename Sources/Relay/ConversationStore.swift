@@ -26,9 +26,11 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Takes over replies of dead processes that are to be made again, at most `limit`, each at most three times.
     ///
+    /// - Parameter known: replies that this process still makes, although another one has taken them over since: it must learn
+    ///   that first, or it would make them twice.
     /// - Parameter onClaim: called for each turn as soon as it is this process's own, before what it has to go on is read.
     func adoptAbandoned(
-        limit: Int, onClaim: (Turn, ReplyID) -> Void
+        limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
     ) async throws(RelayError) -> [ReopenedTurn]
 
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
@@ -38,11 +40,12 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Returns: whether the turn is closed now, by whomever.
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool
 
-    /// Begins a reply of this process anew: what is journalled of it counts no more.
+    /// Begins a reply of this process anew: its attempt ends, and what is journalled of it counts no more.
     ///
-    /// - Returns: the number of the attempt.
+    /// May be called again after `storeUnavailable`: the attempt ends once.
+    /// - Returns: the number of the next attempt.
     /// - Throws: `conversationReplaced` when the turn is gone, `interrupted` when somebody else has closed it or taken it over.
-    func restartTurn(_ turn: Turn, id: ReplyID) async throws(RelayError) -> Int
+    func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int
 
     /// What the turn of a reply has to go on now.
     ///
@@ -51,9 +54,11 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Stores the end of the reply that closes a turn, behind what is in the journal, and clears the journal of it.
     ///
-    /// May be called again after `storeUnavailable`: the reply is stored once, and its last ending counts.
-    /// - Throws: `conversationReplaced` when the turn is gone, `interrupted` when somebody else has closed it,
-    ///   `replyNotStored` when the store refuses this reply.
+    /// It counts for the attempt of `reply.journalled` alone. When it returns, the reply is stored as it is given here. After
+    /// `storeUnavailable` it may be stored or not, and may yet be; the same call again finds out: the reply is stored once.
+    /// - Throws: `conversationReplaced` when the turn is gone; `interrupted` when the reply is stored otherwise, or is not this
+    ///   process's to store (any more): the store has the truth. A journal with a gap is one such case: the reply is closed then
+    ///   with what stands before the gap. `replyNotStored` when the store refuses this reply, for good.
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError)
 
     // MARK: - Replies in the making

@@ -20,6 +20,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case conversationReplaced
         /// The process that made the answer is gone, or lost its hold on the turn.
         case interrupted
+        /// The database has lost a part of the answer; what stands before the gap is kept.
+        case textLost
         /// The client left, and did not come back within the grace.
         case cancelled
         /// There is no such reply, or it is none of this app's.
@@ -50,6 +52,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .replyNotStored: "reply_not_stored"
             case .conversationReplaced: "conversation_replaced"
             case .interrupted: "interrupted"
+            case .textLost: "text_lost"
             case .cancelled: "cancelled"
             case .replyNotFound: "reply_not_found"
             case .replyNotComplete: "reply_not_complete"
@@ -78,7 +81,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             [
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
-                .interrupted, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
+                .interrupted, .textLost, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
                 .unauthorized, .upstreamNotFound, .upstreamExists, .internal,
             ] + ModelError.Code.allCases.map(Code.model)
         }

@@ -25,7 +25,6 @@ extension Reply {
     /// Writes down what is not in the journal yet; returns where that ends. `journalled` follows.
     func journal(on sheet: any JournalSheet) -> ReplyPosition {
         content.journal(as: turn, id, on: sheet)
-        return content.end
     }
 
     /// The bytes that are not in the journal.
@@ -39,8 +38,10 @@ extension Reply {
         if isWritten {
             content.journalled(to: position)
         } else {
-            content.notJournalled()
-            if case .making = phase { service.hasGrown(self) }
+            content.notJournalled(to: position)
+        }
+        if case .making = phase, content.unjournalled > 0 {
+            service.hasGrown(self)
         }
         journalRound.take()?.resume()
     }

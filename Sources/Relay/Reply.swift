@@ -20,8 +20,10 @@ public final class Reply: ReplySource, @unchecked Sendable {
         case making(ReplyMaker)
         /// The model is done; the reply is being stored.
         case storing
-        /// The readers have been told the end.
+        /// The row is closed with this ending, and the readers have been told.
         case ended(ReplyEnding)
+        /// This process does not end it: its readers read what is stored, through this; without readers there is none.
+        case handedOver(ReplyFollower?)
     }
 
     let service: ChatService
@@ -32,27 +34,29 @@ public final class Reply: ReplySource, @unchecked Sendable {
     var phase = Phase.waiting
     var content: ReplyContent
     /// Kept until the end is stored, for its account.
-    private var maker: ReplyMaker?
+    var maker: ReplyMaker?
 
     /// The readers that keep up.
-    private var audience = ReplyAudience()
+    var audience = ReplyAudience()
     /// The readers, with those that are behind.
-    private var readerCount = 0
+    private(set) var readerCount = 0
     /// Whether the model waits for the only reader.
     private var isHeld = false
     /// The followers on other shards; they count as readers.
     private var watches: [ReplyWatch] = []
     private let lines: ReplyLines
-    private var graceAlarm: (any Alarm)?
+    private(set) var graceAlarm: (any Alarm)?
     /// Up to when somebody counts as reading in another process.
     private var readElsewhereUntil: UInt64 = 0
 
     /// Let go when they are closed.
     private var earlier: EarlierTurns?
-    private lazy var pause = Pause(on: service.scheduler)
+    private(set) lazy var pause = Pause(on: service.scheduler)
     /// Its place among those that the journal is to look at.
     var journalPlace: Int?
     var journalRound: CheckedContinuation<Void, Never>?
+    /// Why readers were sent away: the store has not confirmed the end for so long.
+    var trouble: RelayError?
     /// It is being begun anew: what it has so far is not journalled any more.
     var isBeginningAgain = false
 
@@ -71,7 +75,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     }
 
     /// What the store knows of it.
-    private var record: ReplyRecord {
+    var record: ReplyRecord {
         ReplyRecord(
             id: id, turn: turn, model: model, state: ending?.state, attempt: attempt, isAbandoned: false, createdAt: 0,
             finishedAt: nil)
@@ -108,9 +112,21 @@ public final class Reply: ReplySource, @unchecked Sendable {
     }
 
     /// How far it has got.
-    var position: ReplyPosition { ending == nil ? content.visible : endPosition }
+    var position: ReplyPosition {
+        switch phase {
+        case .ended: endPosition
+        case .handedOver(let follower?): follower.position
+        default: content.visible
+        }
+    }
+
+    /// What readers attach to in place of this reply, once it was handed over.
+    private var follower: ReplyFollower? {
+        if case .handedOver(let follower) = phase { follower } else { nil }
+    }
 
     func attach(_ subscription: ReplySubscription) {
+        if let follower { return follower.attach(subscription) }
         audience.insert(subscription)
         // The only reader, which the model waits for, may have fallen behind by what was on its way, and has caught up.
         release()
@@ -120,6 +136,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     }
 
     func detach(_ subscription: ReplySubscription) {
+        if let follower { return follower.detach(subscription) }
         audience.remove(subscription)
     }
 
@@ -129,12 +146,13 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     func left(_ subscription: ReplySubscription) {
         readerCount -= 1
+        if let follower { return follower.left(subscription) }
         checkReaders()
     }
 
     /// When nobody reads any more, the policy says for how long the reply goes on.
     private func checkReaders() {
-        guard readerCount == 0, watches.isEmpty, ending == nil else { return }
+        guard readerCount == 0, watches.isEmpty, isBeingMade else { return }
         release()
         guard case .cancel(let policy) = onDisconnect else { return }
         let grace = policy + readElsewhere
@@ -181,6 +199,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     }
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        if let follower { return try await follower.page(from: position) }
         if let page = memoryPage(from: position) { return page }
         return try await service.page(of: record, from: position)
     }
@@ -190,6 +209,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         var page = content.page(from: position)
         page?.ending = ending
         page?.queuePlace = audience.queuePlace
+        page?.trouble = trouble
         return page
     }
 
@@ -209,6 +229,14 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     // MARK: - Ending early
 
+    /// Whether the model is not done yet.
+    private var isBeingMade: Bool {
+        switch phase {
+        case .waiting, .making: true
+        case .storing, .ended, .handedOver: false
+        }
+    }
+
     /// Ends the reply for a reason; without effect when the model is done already.
     public func cancel(_ reason: RelayError) {
         switch phase {
@@ -217,7 +245,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         case .making(let maker):
             maker.cancel(reason)
             pause.end()
-        case .storing, .ended:
+        case .storing, .ended, .handedOver:
             break
         }
     }
@@ -241,52 +269,11 @@ public final class Reply: ReplySource, @unchecked Sendable {
         await drive { () async throws(RelayError) in try await maker.goOn() }
     }
 
-    /// Takes a step; if that gives the last line, or an error, the reply comes to its end.
-    private func drive(_ step: () async throws(RelayError) -> [UInt8]?) async {
-        do throws(RelayError) {
-            guard let lastLine = try await step() else { return }
-            phase = .storing
-            let ending = ReplyEnding(state: .complete, lastEvent: lastLine)
-            try await storeAnswer(ending)
-            tellEnd(ending)
-        } catch {
-            await keepRemains(of: error)
-        }
-        graceAlarm?.cancel()
-        maker = nil
-        service.finished(self)
-    }
-
     private func waitForEarlierTurns() async throws(RelayError) -> TurnHistory {
         guard let earlier else { throw EarlierTurns.startedTwice }
         let history = try await earlier.wait()
         self.earlier = nil
         return history
-    }
-
-    /// Asks the store once to close the turn with what there is.
-    private func close(_ ending: ReplyEnding) async throws(RelayError) {
-        if content.isBeingJournalled {
-            // What is on its way must not come after the end.
-            await withCheckedContinuation { journalRound = $0 }
-        }
-        let rest = content.rest
-        try await service.store.closeTurn(
-            turn,
-            with: ClosingReply(
-                id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
-                ending: ending, account: maker?.account ?? ReplyAccount()))
-    }
-
-    /// Stores the whole answer.
-    private func storeAnswer(_ ending: ReplyEnding) async throws(RelayError) {
-        do throws(RelayError) {
-            try await patiently { [self] () async throws(RelayError) in try await close(ending) }
-        } catch  where error.code == .storeUnavailable {
-            throw RelayError(
-                .replyNotStored, "The answer is complete, but could not be stored: the database is away.",
-                detail: error.detail)
-        }
     }
 
     /// Hides the store's absence for as long as the limits say.
@@ -305,55 +292,8 @@ public final class Reply: ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Stores what there is of a reply that failed, and tells the readers; goes on trying while the store is away.
-    private func keepRemains(of failure: RelayError) async {
-        phase = .storing
-        let ending = ReplyEnding(failure, model: model, at: service.scheduler.timeOfDay())
-        if failure.code == .conversationReplaced || failure.code == .interrupted {
-            // The place of the reply is gone, or taken.
-            tellEnd(ending)
-            return
-        }
-        var delay = Duration.seconds(1)
-        while true {
-            do throws(RelayError) {
-                try await close(ending)
-                break
-            } catch {
-                // What the store refuses it will refuse again: whoever comes next gives the turn up.
-                guard error.code == .storeUnavailable, !service.isStopping else { break }
-            }
-            // Nobody waits any more, but the turn must not stay open for the others.
-            tellEnd(ending)
-            await pause.wait(atMost: delay)
-            delay = min(delay * 2, .seconds(5))
-        }
-        tellEnd(ending)
-    }
-
-    private var endPosition: ReplyPosition {
-        var position = content.visible
-        position.isEnd = true
-        return position
-    }
-
-    private func tellEnd(_ ending: ReplyEnding) {
-        guard self.ending == nil else { return }
-        // An error does not carry what a last line did that could not be stored: a page brings it.
-        let isHidden = ending.state != .complete && content.visible != content.end
-        content.showAll()
-        phase = .ended(ending)
-        for subscription in audience.members {
-            if isHidden {
-                subscription.fallBehind()
-            } else {
-                subscription.receive(ending: ending, at: endPosition)
-            }
-        }
-        poke()
-    }
-
-    private func poke() {
+    /// Tells the followers on other shards that there is something new.
+    func poke() {
         for watch in watches {
             watch.poke()
         }
@@ -424,7 +364,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
             if content.isBeingJournalled {
                 await withCheckedContinuation { journalRound = $0 }
             }
-            attempt = try await service.store.restartTurn(turn, id: id)
+            attempt = try await service.store.restartTurn(turn, id: id, attempt: attempt)
         }
         content = ReplyContent(attempt: attempt)
         for subscription in audience.members {

@@ -16,6 +16,8 @@ struct ReplyContent {
     private(set) var journalled: ReplyPosition
     /// A part of it is on its way to the journal.
     private(set) var isBeingJournalled = false
+    /// Up to where it was on its way when the confirmation was lost: it may be in the journal.
+    private var doubtful: ReplyPosition?
 
     init(attempt: Int) {
         self.attempt = attempt
@@ -66,13 +68,18 @@ struct ReplyContent {
     /// What is not in the journal yet.
     var rest: ReplyPage { page(from: journalled, to: end) ?? ReplyPage(start: journalled) }
 
-    /// Writes down what is not in the journal yet; `journalled` or `notJournalled` follows.
-    mutating func journal(as turn: Turn, _ id: ReplyID, on sheet: any JournalSheet) {
+    /// Writes down what is not in the journal yet, and returns where that ends; `journalled` or `notJournalled` follows.
+    ///
+    /// What may be there already is repeated as it was, without what came since. The store cuts it into the same rows then, so
+    /// that those of both tries are one.
+    mutating func journal(as turn: Turn, _ id: ReplyID, on sheet: any JournalSheet) -> ReplyPosition {
         isBeingJournalled = true
+        let end = doubtful ?? end
         sheet.append(
-            turn: turn, id: id, from: journalled, text: text.bytes(from: journalled.text),
-            thinking: thinking.bytes(from: journalled.thinking),
-            toolCalls: toolCalls.bytes(from: journalled.toolCalls))
+            turn: turn, id: id, from: journalled, text: text.span(journalled.text..<end.text),
+            thinking: thinking.span(journalled.thinking..<end.thinking),
+            toolCalls: toolCalls.span(journalled.toolCalls..<end.toolCalls))
+        return end
     }
 
     private func page(from start: ReplyPosition, to end: ReplyPosition) -> ReplyPage? {
@@ -90,14 +97,16 @@ struct ReplyContent {
     /// Notes that all up to a position is in the journal, and lets go of what nobody will ask memory for.
     mutating func journalled(to position: ReplyPosition) {
         isBeingJournalled = false
+        doubtful = nil
         journalled = position
         text.letGo(before: position.text, keeping: Self.kept)
         thinking.letGo(before: position.thinking, keeping: Self.kept)
         toolCalls.letGo(before: position.toolCalls, keeping: Self.kept)
     }
 
-    /// Notes that what was on its way did not reach the journal, as far as anybody knows.
-    mutating func notJournalled() {
+    /// Notes that it is unknown whether what was on its way, up to a position, has reached the journal.
+    mutating func notJournalled(to position: ReplyPosition) {
         isBeingJournalled = false
+        doubtful = position
     }
 }

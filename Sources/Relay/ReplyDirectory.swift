@@ -17,8 +17,10 @@ public final class ReplyDirectory: Sendable {
         services.withLock { $0[id] = service }
     }
 
-    /// Forgets a reply.
-    func remove(_ id: ReplyID) {
-        services.withLock { $0[id] = nil }
+    /// Forgets that a service makes a reply; one that another service makes stays.
+    func remove(_ id: ReplyID, _ service: ChatService) {
+        services.withLock { services in
+            if services[id] === service { services[id] = nil }
+        }
     }
 }

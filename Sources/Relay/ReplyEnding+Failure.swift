@@ -11,7 +11,7 @@ extension ReplyEnding {
         case .cancelled:
             state = .cancelled
             answer.appendStop(at: nanoseconds, state: state.rawValue, to: &event)
-        case .shuttingDown, .interrupted:
+        case .shuttingDown, .interrupted, .textLost:
             state = .interrupted
             answer.appendError(failure, at: nanoseconds, to: &event)
         default:
@@ -26,6 +26,9 @@ extension RelayError {
     /// The conversation of a reply is gone.
     public static let goneMeanwhile = RelayError(
         .conversationReplaced, "The conversation was replaced or deleted while the answer was being made.")
+    /// The journal of the reply has a gap: the database went back to an earlier state.
+    public static let textLost = RelayError(
+        .textLost, "The database lost the rest of this answer; what stands here came before the loss. Ask again.")
     /// Nobody reads the reply any more.
     static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
     /// Somebody wanted the reply to end.

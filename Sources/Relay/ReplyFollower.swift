@@ -73,13 +73,19 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     func subscribe(_ reader: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
         let subscription = ReplySubscription(
             reader, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
-        readers += 1
-        if readers == 1 {
+        takeOver(readers: 1)
+        subscription.start()
+        return subscription
+    }
+
+    /// Counts readers that attach themselves: those of a source that passes them on.
+    func takeOver(readers more: Int) {
+        let isFirst = readers == 0
+        readers += more
+        if isFirst {
             surroundings.onPresence(true)
             tellPresence()
         }
-        subscription.start()
-        return subscription
     }
 
     /// There is more of the reply than was read last.

@@ -13,6 +13,8 @@ public struct ReplyPage: Sendable {
     public var ending: ReplyEnding?
     /// Where the reply waits for a slot of a model server, if it does and that is known.
     public var queuePlace: QueuePlace?
+    /// Why the end of the reply cannot be told for now, if its maker has given up waiting for that.
+    var trouble: RelayError?
 
     /// Makes a page.
     public init(

@@ -38,10 +38,10 @@ struct ReplyPart {
         }
     }
 
-    /// What stands from a position on, which must not be before `start`.
+    /// What stands in a range, which must not begin before `start`, in place.
     @_lifetime(borrow self)
-    func bytes(from position: Int) -> Span<UInt8> {
-        bytes.bytes.extracting((position - start)..<(count - start))
+    func span(_ range: Range<Int>) -> Span<UInt8> {
+        bytes.bytes.extracting((range.lowerBound - start)..<(range.upperBound - start))
     }
 
     /// Lets go of what stands before `end` but for the last `kept` bytes of it, once that is worth it.

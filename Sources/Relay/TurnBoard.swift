@@ -71,6 +71,11 @@ public final class TurnBoard: Sendable {
     /// The number of turns that are open or about to be.
     public var count: Int { state.withLock { $0.count } }
 
+    /// The replies whose turns are open.
+    var replies: [ReplyID] {
+        state.withLock { state in state.conversations.values.flatMap { $0.open.map(\.id) } }
+    }
+
     /// Takes a place for a turn that is about to be opened; `open` or `giveUp` follows.
     ///
     /// - Parameter key: the client's name for the request. One that is known to the board will open no further turn.

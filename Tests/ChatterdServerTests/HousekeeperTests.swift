@@ -37,7 +37,7 @@ import Testing
             let opened = try await dead.open("p", onInterrupt: .regenerate)
             try await processes.kill(dead)
             let keeper = Self.keeper(of: processes) {
-                let adopted = try? await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in })
+                let adopted = try? await heir.adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in })
                 #expect(adopted?.map(\.id) == [opened.id])
             }
             try await keeper.runRound()
@@ -53,7 +53,7 @@ import Testing
             let again = try await killed.open("p", appID: "again", onInterrupt: .regenerate)
             _ = try await killed.journal([opened.entry("half")])
             let keeper = Self.keeper(of: processes) {
-                _ = try? await processes.second.adoptAbandoned(limit: 10, onClaim: { _, _ in })
+                _ = try? await processes.second.adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in })
             }
             try await keeper.takeOver()
             #expect(try await processes.second.record(opened).state == .interrupted)
@@ -83,10 +83,10 @@ import Testing
             let store = processes.second
             let opened = try await store.open("p")
             _ = try await store.journal([opened.entry("half")])
+            try await processes.sql("ALTER TABLE chatts ADD CHECK (last_event <> 'bad')")
             #expect(
                 await relayCode {
-                    try await store.closeTurn(
-                        opened.turn, with: opened.closing("x", behind: ReplyPosition(text: 9)))
+                    try await store.closeTurn(opened.turn, with: opened.closing("x", lastEvent: "bad"))
                 } == .replyNotStored)
             let keeper = Self.keeper(of: processes)
             try await keeper.runRound()
@@ -248,7 +248,7 @@ import Testing
                 """)
             try await processes.kill(dead)
             let keeper = Self.keeper(of: processes) {
-                _ = try? await processes.second.adoptAbandoned(limit: 10, onClaim: { _, _ in })
+                _ = try? await processes.second.adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in })
             }
             try await keeper.runRound()
             #expect(try await processes.second.record(opened).state == .interrupted)

@@ -32,10 +32,15 @@ import Testing
                 ])
             #expect(try await processes.rowCounts() == ["chatts": 2])
             // The confirmation was lost.
-            try await store.closeTurn(opened.turn, with: opened.closing("!", as: .failed, behind: place))
+            let again = opened.closing("!", thinking: ".", calls: ",{\"a\":1}", behind: place)
+            try await store.closeTurn(opened.turn, with: again)
+            // Only the first one counts.
+            for other in [opened.closing("!", as: .failed, behind: place), opened.closing("!", lastEvent: "{}")] {
+                #expect(await relayCode { try await store.closeTurn(opened.turn, with: other) } == .interrupted)
+            }
             #expect(
-                try await processes.sql("SELECT message, state FROM chatts WHERE turn = seq")
-                    == [["Grüße aus 東京👋!", "failed"]])
+                try await processes.sql("SELECT message, state, last_event FROM chatts WHERE turn = seq")
+                    == [["Grüße aus 東京👋!", "complete", "{\"done\":true}"]])
         }
     }
 
@@ -66,22 +71,6 @@ import Testing
             #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
             #expect(
                 try await processes.sql("SELECT message, thinking FROM chatts WHERE turn = seq") == [["ab東京c", "xy"]])
-        }
-    }
-
-    @Test func aReplyIsNotStoredWithAHoleInIt() async throws {
-        try await StoreProcesses.run { processes in
-            let store = processes.first
-            let opened = try await store.open("p")
-            _ = try await store.journal([opened.entry("abc")])
-            #expect(
-                await relayCode {
-                    try await store.closeTurn(
-                        opened.turn, with: opened.closing("ghi", behind: ReplyPosition(text: 6)))
-                } == .replyNotStored)
-            #expect(try await store.record(opened).state == nil)
-            try await store.closeTurn(opened.turn, with: opened.closing("def", behind: ReplyPosition(text: 3)))
-            #expect(try await processes.sql("SELECT message FROM chatts WHERE turn = seq") == [["abcdef"]])
         }
     }
 

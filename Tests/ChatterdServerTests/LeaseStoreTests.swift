@@ -31,7 +31,7 @@ import Testing
             try await keeper.runRound()
             #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false) == false)
             #expect(try await other.settleTurn(again.turn, isAbandoned: false, isUnwanted: true) == false)
-            #expect(try await other.adoptAbandoned(limit: 9, onClaim: { _, _ in }).isEmpty)
+            #expect(try await other.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
             #expect(try await !other.record(opened).isAbandoned)
             try await living.closeTurn(opened.turn, with: opened.closing("whole"))
             #expect(try await other.record(opened).state == .complete)
@@ -65,10 +65,10 @@ import Testing
             let opened = try await dead.open("p", onInterrupt: .regenerate)
             try await processes.sql("DELETE FROM chatterd_processes")
             try await processes.proveSteadiness()
-            #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).isEmpty)
-            // A prompt that waits for it finds it, and leaves it to a process that has room.
+            #expect(try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
+            // A prompt that waits for it finds it, and leaves it to whoever has room.
             #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
-            #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).map(\.id) == [opened.id])
+            #expect(try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.id) == [opened.id])
         }
     }
 }

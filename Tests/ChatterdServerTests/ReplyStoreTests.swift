@@ -126,14 +126,14 @@ import Testing
             try await dead.exchange("a", "1")
             let opened = try await dead.open("b", options: "\"seed\":1", onInterrupt: .regenerate)
             _ = try await dead.journal([opened.entry("half")])
-            #expect(try await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in }).isEmpty)
+            #expect(try await heir.adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in }).isEmpty)
             try await processes.kill(dead, isNoticed: true)
-            let adopted = try await heir.adoptAbandoned(limit: 10, onClaim: { _, _ in })
+            let adopted = try await heir.adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in })
             let again = try #require(adopted.first)
             #expect(adopted.count == 1 && again.id == opened.id && again.turn == opened.turn && again.attempt == 2)
             #expect(again.model == "m" && String(decoding: again.options, as: UTF8.self) == "\"seed\":1")
             #expect(again.history.said == ["user a", "assistant 1", "user b"])
-            #expect(try await processes.stores[2].adoptAbandoned(limit: 10, onClaim: { _, _ in }).isEmpty)
+            #expect(try await processes.stores[2].adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in }).isEmpty)
             #expect(try await heir.record(opened).isAbandoned == false)
             // Readers of the first attempt are told that it counts no more.
             let page = try await heir.readReply(try await heir.record(opened), from: ReplyPosition(text: 4))
@@ -160,11 +160,12 @@ import Testing
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             for attempt in 2...3 {
                 try await processes.kill(processes.stores[attempt - 2], isNoticed: true)
-                let adopted = try await processes.stores[attempt - 1].adoptAbandoned(limit: 1, onClaim: { _, _ in })
+                let adopted = try await processes.stores[attempt - 1].adoptAbandoned(
+                    limit: 1, except: [], onClaim: { _, _ in })
                 #expect(adopted.map(\.attempt) == [attempt])
             }
             try await processes.kill(processes.stores[2], isNoticed: true)
-            #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
+            #expect(try await processes.stores[3].adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
         }
     }
@@ -177,16 +178,16 @@ import Testing
                 let store = processes.stores[heir]
                 if heir > 0 {
                     attempt += 1
-                    let adopted = try await store.adoptAbandoned(limit: 1, onClaim: { _, _ in })
+                    let adopted = try await store.adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in })
                     #expect(adopted.map(\.attempt) == [attempt])
                 }
                 for _ in 0..<3 {
                     attempt += 1
-                    #expect(try await store.restartTurn(opened.turn, id: opened.id) == attempt)
+                    #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: attempt - 1) == attempt)
                 }
                 try await processes.kill(store, isNoticed: true)
             }
-            #expect(try await processes.stores[3].adoptAbandoned(limit: 1, onClaim: { _, _ in }).isEmpty)
+            #expect(try await processes.stores[3].adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).isEmpty)
             #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
         }
     }
@@ -201,7 +202,8 @@ import Testing
             try await processes.kill(dead, isNoticed: true)
             #expect(
                 try await heir.settleTurn(Turn(appID: "too", number: 2), isAbandoned: false, isUnwanted: false))
-            #expect(try await heir.adoptAbandoned(limit: 9, onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
+            #expect(
+                try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
             _ = try await processes.pool.run(
                 Query(ReplyStatements.settleAbandoned, .int8(9)))
             #expect(
@@ -220,11 +222,14 @@ import Testing
             #expect(try await other.settleTurn(unwanted.turn, isAbandoned: false, isUnwanted: true))
             try await processes.sql("UPDATE chatts SET attempt = 2 WHERE turn = seq")
             let claims = Lock<[ReplyID]>([])
-            let adopted = try await heir.adoptAbandoned(limit: 9) { _, id in claims.withLock { $0.append(id) } }
+            let adopted = try await heir.adoptAbandoned(limit: 9, except: []) { _, id in
+                claims.withLock { $0.append(id) }
+            }
             #expect(adopted.map(\.attempt) == [3] && claims.withLock { $0 } == [opened.id])
             // It is committed, and the process that has it does not know yet.
             #expect(try await !heir.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
-            try await heir.closeTurn(opened.turn, with: opened.closing("q"))
+            try await heir.closeTurn(
+                opened.turn, with: opened.closing("q", behind: ReplyPosition(attempt: 3)))
         }
     }
 }

@@ -172,11 +172,12 @@ import Testing
             try await heir.sweep()
             #expect(try await stage.waiting() == ["a", "c"])
             // Adopted, it keeps its ticket; closed, it has none.
-            let adopted = try await stage.processes.second.adoptAbandoned(limit: 10) { _, _ in }
+            let adopted = try await stage.processes.second.adoptAbandoned(limit: 10, except: []) { _, _ in }
             #expect(adopted.map(\.id) == [opened.id])
             try await heir.sweep()
             #expect(try await stage.waiting() == ["a", "c"])
-            try await stage.processes.second.closeTurn(opened.turn, with: opened.closing("done"))
+            try await stage.processes.second.closeTurn(
+                opened.turn, with: opened.closing("done", behind: ReplyPosition(attempt: 2)))
             try await heir.sweep()
             #expect(try await stage.waiting() == ["c"])
         }

@@ -67,22 +67,57 @@ import Testing
                 upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "3s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             let client = try beginUntilTaken(stage, "app", "one")
-            _ = try client.nextDataEvent()
+            let seen = try client.nextDataEvent()
             try cluster.stop(.immediate)
             gate.open()
             let end = try client.nextDataEvent()
-            #expect(end.name == "error")
-            #expect(object(end.data ?? "")["code"] as? String == "reply_not_stored")
+            // No end of the reply: whether it is stored is not known.
+            #expect(end.name == "error" && end.id == nil)
+            let error = object(end.data ?? "")
+            #expect(error["code"] as? String == "store_unavailable" && error["retryable"] as? Bool == true)
+            let location = try #require((error["error"] as? String)?.firstMatch(of: /\/replies\/[0-9a-f-]+/)?.output)
             #expect(client.nextEvent() == nil && client.bodyEnd == .complete)
 
             try cluster.start()
             try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
-            // The turn without a reply is settled, and not replayed.
+            // It is stored as it was, and whoever reads on hears its end.
+            let rest = try eventually("the reply can be read") { () -> HTTPExchange? in
+                let answer = try stage.read(String(location), after: seen.id)
+                return answer.status == 200 && answer.events.last?.id != nil ? answer : nil
+            }
+            #expect(rest.events.last?.id == "5-end" && rest.events.last?.name == nil)
+            #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])
             try chatUntilAnswered(stage, "app", "two")
-            #expect(upstream.requests.last?.messages == [["user", "two"]])
-            // One that was refused may be there all the same: its confirmation came too late.
-            let prompts = try stage.rows("app").filter { $0.role == "user" }.map(\.text)
-            #expect(prompts.first == "one" && prompts.last == "two" && Set(prompts) == ["one", "two"])
+            #expect(
+                upstream.requests.last?.messages.suffix(3) == [
+                    ["user", "one"], ["assistant", "Hello"], ["user", "two"],
+                ])
+        }
+    }
+
+    @Test func frozenWhenTheAnswerIsToBeStored() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let stage = try Stage(
+                upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "3s"], cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            let client = try beginUntilTaken(stage, "app", "one")
+            _ = try client.nextDataEvent()
+            try cluster.pause()
+            gate.open()
+            let end = try client.nextDataEvent()
+            #expect(end.name == "error" && end.id == nil)
+            #expect(object(end.data ?? "")["code"] as? String == "store_unavailable")
+            // The close that was sent may come through now, or the one that repeats it: the answer is the same.
+            try cluster.resume()
+            #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])
+            try chatUntilAnswered(stage, "app", "two")
+            #expect(
+                upstream.requests.last?.messages.suffix(3) == [
+                    ["user", "one"], ["assistant", "Hello"], ["user", "two"],
+                ])
         }
     }
 
@@ -136,21 +171,42 @@ import Testing
             let transcript = Transcript(try stage.chat("app", "one"))
             transcript.check()
             #expect(transcript.text == "Hello world")
-            #expect(transcript.outcome == .error("reply_not_stored"))
+            // Not even the mark can be stored: the reply has no end that could be told.
+            #expect(transcript.outcome == .error("store_unavailable"))
+            #expect(transcript.exchange.events.last?.id == nil)
             #expect(!transcript.exchange.text.contains("secret"))
             #expect(try stage.rows("app").map(\.summary) == [["user", "one"]])
 
             let whole = try stage.chat("whole", "one", stream: false)
-            #expect(whole.status == 500 || whole.status == 503)
-            #expect(whole.json["code"] as? String == "reply_not_stored")
+            #expect(whole.status == 503 && whole["Location"] != nil)
+            #expect(whole.json["code"] as? String == "store_unavailable")
 
             // The conversation goes on, whether or not the database has come to its senses.
             let second = Transcript(try stage.chat("app", "still refused"))
             second.check()
-            #expect(second.outcome == .error("reply_not_stored"))
+            #expect(second.outcome == .error("store_unavailable"))
             #expect(upstream.requests.last?.messages == [["user", "still refused"]])
 
             try stage.cluster.psql("DROP TRIGGER refuse ON chatts", database: stage.database)
+            Transcript(try stage.chat("app", "two")).check()
+            #expect(upstream.requests.last?.messages == [["user", "two"]])
+        }
+    }
+
+    @Test func theTextIsRefused() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello", " world"])
+        try await onStage(upstream: upstream.url) { stage in
+            try stage.cluster.psql(
+                "ALTER TABLE chatts ADD CONSTRAINT secret CHECK (state <> 'complete') NOT VALID",
+                database: stage.database)
+            let transcript = Transcript(try stage.chat("app", "one"))
+            transcript.check()
+            #expect(transcript.text == "Hello world" && transcript.outcome == .error("reply_not_stored"))
+            #expect(transcript.exchange.events.last?.id == "11-end")
+            #expect(try stage.storedReply("app").summary == ["assistant", "Hello world", "failed"])
+            let whole = try stage.chat("whole", "one", stream: false)
+            #expect(whole.status == 500 && whole.json["code"] as? String == "reply_not_stored")
+            try stage.cluster.psql("ALTER TABLE chatts DROP CONSTRAINT secret", database: stage.database)
             Transcript(try stage.chat("app", "two")).check()
             #expect(upstream.requests.last?.messages == [["user", "two"]])
         }

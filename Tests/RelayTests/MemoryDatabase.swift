@@ -65,11 +65,13 @@ final class MemoryDatabase: @unchecked Sendable {
         conversations[appID] = messages.enumerated().map { index, message in
             Row(seq: last + Int64(index) + 1, message: message)
         }
+        replies = replies.filter { $0.value.turn.appID != appID }
     }
 
     /// Removes a conversation; the places of the next of that name begin at 1 again.
     func delete(_ appID: String) {
         conversations[appID] = nil
+        replies = replies.filter { $0.value.turn.appID != appID }
     }
 
     func reply(to turn: Turn) -> Row? { rows(turn.appID).first { $0.seq == turn.number } }
@@ -105,11 +107,10 @@ final class MemoryDatabase: @unchecked Sendable {
     }
 
     /// Begins a reply anew; its journal counts no more.
-    func restart(_ id: ReplyID) -> Int {
+    func restart(_ id: ReplyID) {
         let attempt = (replies[id]?.attempt ?? 0) + 1
         replies[id]?.attempt = attempt
         replies[id]?.page = ReplyPage(start: ReplyPosition(attempt: attempt))
-        return attempt
     }
 
     /// Gives a turn to another process.
@@ -117,11 +118,6 @@ final class MemoryDatabase: @unchecked Sendable {
         for index in rows(turn.appID).indices where rows(turn.appID)[index].turn == turn.number {
             conversations[turn.appID]?[index].holder = holder
         }
-    }
-
-    func mark(_ turn: Turn, _ state: ReplyState) {
-        guard let index = rows(turn.appID).firstIndex(where: { $0.seq == turn.number }) else { return }
-        conversations[turn.appID]?[index].state = state
     }
 
     private func insert(_ row: Row, into appID: String) {

@@ -74,12 +74,12 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
 
     func adoptAbandoned(
-        limit: Int, onClaim: (Turn, ReplyID) -> Void
+        limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
     ) async throws(RelayError) -> [ReopenedTurn] {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
         where adopted.count < limit && reply.ending == nil && reply.onInterrupt == .regenerate
-            && reply.adoptions < 2 && database.dead.contains(reply.holder)
+            && reply.adoptions < 2 && database.dead.contains(reply.holder) && !known.contains(id)
         {
             reply.holder = process
             reply.attempt += 1
@@ -151,7 +151,6 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func deleteConversation(appID: String) async throws(RelayError) {
         database.delete(appID)
-        database.replies = database.replies.filter { $0.value.turn.appID != appID }
     }
 
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {
@@ -166,15 +165,19 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return true
     }
 
-    func restartTurn(_ turn: Turn, id: ReplyID) async throws(RelayError) -> Int {
+    func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int {
         let isLost = try await begin(.restart)
-        guard database.replies[id]?.turn == turn else { throw RelayError(.conversationReplaced, "replaced") }
-        guard database.prompt(of: turn)?.holder == process, database.reply(to: turn) == nil else {
+        guard let stored = database.replies[id], stored.turn == turn else {
+            throw RelayError(.conversationReplaced, "replaced")
+        }
+        guard stored.holder == process, stored.ending == nil, (attempt...attempt + 1).contains(stored.attempt) else {
             throw RelayError(.interrupted, "taken")
         }
-        let attempt = database.restart(id)
+        if stored.attempt == attempt {
+            database.restart(id)
+        }
         try end(isLost)
-        return attempt
+        return attempt + 1
     }
 
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
@@ -191,12 +194,19 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         else {
             throw RelayError(.conversationReplaced, "replaced")
         }
-        if let there = database.reply(to: turn) {
-            guard there.id == reply.id, stored.holder == process else { throw RelayError(.interrupted, "taken") }
-            stored.ending = reply.ending
-            database.replies[reply.id] = stored
-            database.mark(turn, reply.ending.state)
+        guard stored.holder == process, stored.attempt == reply.journalled.attempt else {
+            throw RelayError(.interrupted, "taken")
+        }
+        if let ending = stored.ending {
+            // The first close counts.
+            guard ending.state == reply.ending.state, ending.lastEvent == reply.ending.lastEvent else {
+                throw RelayError(.interrupted, "closed otherwise")
+            }
         } else {
+            guard stored.page.end.covers(reply.journalled) else {
+                database.settle(turn)
+                throw RelayError(.interrupted, "not whole")
+            }
             stored.page.truncate(to: reply.journalled)
             stored.page.append(
                 ReplyPage(

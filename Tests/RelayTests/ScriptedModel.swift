@@ -140,6 +140,14 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
         return text.string
     }
 
+    /// The state of the one end that was told, with the code of its last event.
+    var ending: String? {
+        guard endings.count == 1, ends.count == 1 else { return nil }
+        let event = String(decoding: endings[0].lastEvent, as: UTF8.self)
+        let code = event.firstMatch(of: /"code":"([a-z_]+)"/).map { " \($0.1)" } ?? ""
+        return endings[0].state.rawValue + code
+    }
+
     /// Whether the last line says that the answer is whole.
     var isDone: Bool {
         guard let bytes = lines.last.map({ Array($0.utf8) }) else { return false }

@@ -87,9 +87,26 @@ import Testing
         #expect(!whole.isOver && !broken.isOver)
         relay.service.stopAccepting()
         relay.clock.settle()
-        #expect(whole.isOver && whole.code == .replyNotStored)
-        #expect(broken.isOver && broken.code == .model(.failed))
+        #expect(whole.isOver && whole.trouble == .storeUnavailable)
+        #expect(broken.isOver && broken.trouble == .storeUnavailable)
         #expect(relay.board.count == 0)
+    }
+
+    @Test func aReplyThatIsEndedWithoutAStoreEndsWithoutAnEnd() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        let post = relay.post("one")
+        try relay.answer().say("par")
+        relay.store.isAway = true
+        relay.service.stopAccepting()
+        relay.service.endReplies()
+        relay.clock.settle()
+        #expect(post.trouble == .shuttingDown && post.isOver)
+        #expect(relay.board.count == 0)
+        // The row is left to others.
+        relay.database.dead = [relay.store.process]
+        stranger.post("two")
+        #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
     }
 
     @Test func aPromptThatWasOnItsWayWhenAllWasEndedIsEndedToo() throws {

@@ -25,7 +25,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
     }
 
-    @Test func aStoreThatStaysAwayEndsTheStreamAndIsGivenTheTextWhenItIsBack() throws {
+    @Test func aStoreThatStaysAwaySendsReadersAwayAndIsGivenTheAnswerWhenItIsBack() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         relay.store.isAway = true
@@ -33,14 +33,14 @@ import Testing
         relay.clock.advance(by: .seconds(9))
         #expect(post.reader.ends.isEmpty)
         relay.clock.advance(by: .seconds(2))
-        #expect(post.code == .replyNotStored)
+        #expect(post.trouble == .storeUnavailable)
         #expect(!post.reader.isDone)
         #expect(!post.isOver)
         relay.clock.advance(by: .seconds(600))
         relay.store.isAway = false
         relay.clock.advance(by: .seconds(30))
         #expect(post.isOver)
-        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [failed]"])
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
         #expect(relay.board.count == 0)
     }
 
@@ -57,15 +57,93 @@ import Testing
             #expect(post.reader.ends.isEmpty)
             relay.clock.advance(by: .milliseconds(1))
         }
-        #expect(post.code == .replyNotStored)
+        #expect(post.trouble == .storeUnavailable)
     }
 
-    @Test func aReplyThatTheStoreRefusesLeavesTheConversationUsable() throws {
+    @Test func aReaderThatComesBackHearsTheEndWhenItIsStored() throws {
+        let relay = TestRelay()
+        let sibling = relay.sibling()
+        let post = relay.post("Hi")
+        let elsewhere = try sibling.read(post)
+        relay.store.isAway = true
+        try relay.complete("Hello")
+        relay.clock.advance(by: .seconds(11))
+        #expect(post.trouble == .storeUnavailable)
+        relay.clock.advance(by: .seconds(11))
+        #expect(elsewhere.text == "Hello" && elsewhere.endings.isEmpty)
+        #expect(elsewhere.ends.map(\.?.code) == [.storeUnavailable])
+        // Finding it fails while the store is away; that its row can be read is enough.
+        relay.store.isAway = false
+        relay.store.faults[.closeTurn] = [.away]
+        let late = try relay.read(post)
+        #expect(late.text == "Hello" && late.ends.isEmpty)
+        relay.clock.advance(by: .seconds(20))
+        #expect(late.ending == "complete" && late.isDone)
+    }
+
+    @Test func repliesThatWaitForTheStoreCountAgainstTheLimit() throws {
+        var limits = RelayLimits()
+        limits.replies = 1
+        let relay = TestRelay(limits)
+        let post = relay.post("Hi", appID: "a")
+        relay.store.isAway = true
+        try relay.complete("Hello")
+        relay.clock.advance(by: .seconds(11))
+        #expect(post.trouble == .storeUnavailable)
+        relay.store.isAway = false
+        relay.store.faults[.closeTurn] = [.away]
+        #expect(relay.post("Hi", appID: "b").refusal?.code == .overloaded)
+        relay.clock.advance(by: .seconds(30))
+        #expect(relay.board.count == 0)
+        #expect(relay.post("Hi", appID: "b").refusal == nil)
+    }
+
+    @Test func aRefusedAnswerIsMarkedAndNotReplayed() throws {
+        let relay = TestRelay()
+        relay.store.faults[.closeTurn] = [.refused]
+        let post = relay.post("one")
+        try relay.answer().say("Hel")
+        try relay.answer().send(#"{"model":"m","message":{"role":"assistant","content":"lo"},"done":true}"#)
+        try relay.answer().end(nil)
+        relay.clock.settle()
+        #expect(post.ending == "failed reply_not_stored" && post.isOver)
+        // What the last line said is read even so.
+        #expect(post.reader.text == "Hello")
+        #expect(post.reader.positions.last == ReplyPosition(text: 5, isEnd: true))
+        #expect(relay.database.transcript() == ["user: one", "assistant: Hello [failed]"])
+        relay.post("two")
+        #expect(try relay.answer().prompts == ["user: two"])
+    }
+
+    @Test func anAnswerThatIsRefusedWithItsTextIsMarkedWithoutIt() throws {
+        let relay = TestRelay()
+        relay.store.faults[.closeTurn] = [.refused, .refused]
+        let post = relay.post("one")
+        try relay.complete("Hello")
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.ending == "failed reply_not_stored" && post.isOver)
+        #expect(post.reader.resets == 1 && post.reader.text.isEmpty)
+        #expect(post.reader.positions.last == ReplyPosition(isEnd: true))
+        #expect(relay.database.transcript() == ["user: one", "assistant:  [failed]"])
+    }
+
+    @Test func aFailureThatIsRefusedWithItsTextKeepsItsReason() throws {
+        let relay = TestRelay()
+        relay.store.faults[.closeTurn] = [.refused]
+        let post = relay.post("one")
+        try relay.answer().say("par")
+        try relay.answer().fail(.silenceTimeout)
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.ending == "failed upstream_silence_timeout" && post.isOver)
+        #expect(relay.database.transcript() == ["user: one", "assistant:  [failed]"])
+    }
+
+    @Test func anAnswerOfWhichNothingIsTakenLeavesTheConversationUsable() throws {
         let relay = TestRelay()
         relay.store.refused = [.closeTurn]
         let post = relay.post("one")
         try relay.complete("1")
-        #expect(post.code == .replyNotStored)
+        #expect(post.trouble == .storeUnavailable)
         #expect(post.isOver)
         #expect(relay.board.count == 0)
         relay.store.refused = []
@@ -74,17 +152,14 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
     }
 
-    @Test func whatTheLastLineSaidIsReadEvenIfItCouldNotBeStored() throws {
+    @Test func aCloseThatCameThroughLateIsNotContradicted() throws {
         let relay = TestRelay()
-        relay.store.refused = [.closeTurn]
-        let post = relay.post("Hi")
-        try relay.answer().say("Hel")
-        try relay.answer().send(#"{"model":"m","message":{"role":"assistant","content":"lo"},"done":true}"#)
-        try relay.answer().end(nil)
-        relay.clock.settle()
-        #expect(post.code == .replyNotStored && post.isOver)
-        #expect(post.reader.text == "Hello")
-        #expect(post.reader.positions.last == ReplyPosition(text: 5, isEnd: true))
+        relay.store.faults[.closeTurn] = [.lost, .refused]
+        let post = relay.post("one")
+        try relay.complete("1")
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.ending == "complete" && post.reader.isDone && post.isOver)
+        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
     }
 
     @Test func aTurnThatCannotEvenBeMarkedIsNotWaitedFor() throws {
@@ -110,20 +185,20 @@ import Testing
         #expect(relay.store.count(.closeTurn) == 2)
     }
 
-    @Test func aReplyThatWasToldToBeLostIsNotReplayed() throws {
+    @Test func anAnswerWhoseEndIsInDoubtIsReplayedWhenItIsFoundToBeStored() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.lost]
         let post = relay.post("one")
         try relay.complete("1")
         relay.store.isAway = true
         relay.clock.advance(by: .seconds(11))
-        #expect(post.code == .replyNotStored)
+        #expect(post.trouble == .storeUnavailable)
         relay.store.isAway = false
         relay.clock.advance(by: .seconds(5))
         #expect(post.isOver)
-        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [failed]"])
+        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
         relay.post("two")
-        #expect(try relay.answer().prompts == ["user: two"])
+        #expect(try relay.answer().prompts == ["user: one", "assistant: 1", "user: two"])
     }
 
     @Test func aPromptWhoseConfirmationWasLostIsSettledByTheNextTurn() throws {
@@ -143,10 +218,10 @@ import Testing
         try relay.answer().say("par")
         try relay.answer().fail(.silenceTimeout)
         relay.clock.settle()
-        #expect(post.code == .model(.silenceTimeout))
+        #expect(post.reader.ends.isEmpty)
         relay.store.isAway = false
         relay.clock.advance(by: .seconds(1))
-        #expect(post.isOver)
+        #expect(post.ending == "failed upstream_silence_timeout" && post.isOver)
         #expect(relay.database.transcript() == ["user: one", "assistant: par [failed]"])
     }
 

@@ -120,14 +120,15 @@ import Testing
         #expect(try heir.answer().prompts == ["user: two"])
     }
 
-    @Test func aProcessThatWasThoughtDeadSaysThatItsTurnWasTaken() throws {
+    @Test func aProcessThatWasThoughtDeadTellsWhatItsTurnWasClosedWith() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         let first = relay.post("one")
         relay.database.dead = [relay.store.process]
         other.post("two")
         try relay.complete("1")
-        #expect(first.code == .interrupted)
+        #expect(first.reader.resets == 1 && first.reader.text.isEmpty)
+        #expect(first.ending == "interrupted interrupted")
         #expect(first.isOver)
         #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
     }

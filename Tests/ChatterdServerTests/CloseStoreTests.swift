@@ -1,0 +1,165 @@
+import Foundation
+import LanguageModels
+import Relay
+import TestSupport
+import Testing
+
+@testable import ChatterdServer
+
+/// Who may close a reply, and with what text.
+@Suite(.timeLimit(.minutes(15))) struct CloseStoreTests {
+    @Test func anAttemptThatIsOverClosesNothing() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            _ = try await store.journal([opened.entry("old")])
+            #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) == 2)
+            let second = ReplyPosition(attempt: 2)
+            _ = try await store.journal([opened.entry(from: second, "new")])
+            for behind in [ReplyPosition(), ReplyPosition(text: 3), ReplyPosition(attempt: 3)] {
+                #expect(
+                    await relayCode {
+                        try await store.closeTurn(opened.turn, with: opened.closing("x", behind: behind))
+                    } == .interrupted)
+            }
+            #expect(try await store.record(opened).state == nil)
+            try await store.closeTurn(
+                opened.turn, with: opened.closing("!", behind: ReplyPosition(attempt: 2, text: 3)))
+            #expect(try await processes.sql("SELECT message FROM chatts WHERE turn = seq") == [["new!"]])
+        }
+    }
+
+    @Test func aReplyThatWasGivenUpIsNoLongerItsFormerHolders() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            _ = try await store.journal([opened.entry("abc")])
+            try await processes.sql(
+                "UPDATE chatts SET holder = '00000000-0000-0000-0000-000000000000' WHERE turn = seq")
+            for behind in [ReplyPosition(), ReplyPosition(text: 3)] {
+                #expect(
+                    await relayCode {
+                        try await store.closeTurn(opened.turn, with: opened.closing("x", behind: behind))
+                    } == .interrupted)
+            }
+            #expect(
+                await relayCode { _ = try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) }
+                    == .interrupted)
+            #expect(try await store.journal([opened.entry("abcd")]) == [ReplySignal(id: opened.id, kind: .gone)])
+            #expect(
+                try await processes.sql("SELECT state, attempt, message FROM chatts WHERE turn = seq")
+                    == [["streaming", "1", ""]])
+        }
+    }
+
+    @Test func aRepeatedRestartKeepsTheJournalOfTheNewAttempt() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) == 2)
+            _ = try await store.journal([opened.entry(from: ReplyPosition(attempt: 2), "new")])
+            // The confirmation was lost, or the statement was on its way for long.
+            #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) == 2)
+            #expect(try await processes.rowCounts()["chatterd_journal"] == 1)
+            #expect(
+                await relayCode { _ = try await store.restartTurn(opened.turn, id: opened.id, attempt: 3) }
+                    == .interrupted)
+        }
+    }
+
+    @Test func aBatchOfAnAttemptThatIsOverIsNotJournalled() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            _ = try await store.restartTurn(opened.turn, id: opened.id, attempt: 1)
+            for attempt in [1, 3] {
+                #expect(
+                    try await store.journal([opened.entry(from: ReplyPosition(attempt: attempt), "late")])
+                        == [ReplySignal(id: opened.id, kind: .gone)])
+            }
+            #expect(try await processes.rowCounts()["chatterd_journal"] == nil)
+        }
+    }
+
+    @Test func whatAProcessStillMakesIsNotAdoptedByIt() async throws {
+        try await StoreProcesses.run(count: 2) { processes in
+            let (dead, heir) = (processes.first, processes.second)
+            let opened = try await dead.open("p", onInterrupt: .regenerate)
+            try await processes.kill(dead, isNoticed: true)
+            #expect(try await heir.adoptAbandoned(limit: 9, except: [.random(), opened.id]) { _, _ in }.isEmpty)
+            #expect(try await heir.record(opened).attempt == 1)
+            #expect(try await heir.adoptAbandoned(limit: 9, except: [.random()]) { _, _ in }.map(\.id) == [opened.id])
+        }
+    }
+
+    /// Pieces of thoughts, text and calls, one of which is lost; what stands before it is kept.
+    @Test(arguments: 0..<6, [true, false])
+    func aTextWithAGapIsCutThere(lost: Int, isOwner: Bool) async throws {
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.first, processes.second)
+            let opened = try await store.open("p")
+            let parts = [
+                ("", "hm ", ""), ("Grüße ", "", ""), ("a", "ah ", ""), ("東", "", "{}"), ("京", "", ""), ("!", "", ",{}"),
+            ]
+            var place = ReplyPosition()
+            var starts: [Int] = []
+            for (text, thinking, calls) in parts {
+                let entry = opened.entry(from: place, text, thinking: thinking, calls: calls)
+                starts.append(place.total)
+                _ = try await store.journal([entry])
+                place = entry.page.end
+            }
+            try await processes.sql("DELETE FROM chatterd_journal WHERE start = \(starts[lost])")
+            if isOwner {
+                #expect(
+                    await relayCode {
+                        try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: place))
+                    } == .interrupted)
+            } else {
+                #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            }
+            let kept = parts[..<lost]
+            let page = try await other.readReply(try await other.record(opened), from: ReplyPosition())
+            #expect(page.words == kept.map(\.0).joined())
+            #expect(String(decoding: page.thinking, as: UTF8.self) == kept.map(\.1).joined())
+            #expect(String(decoding: page.toolCalls, as: UTF8.self) == kept.map(\.2).joined())
+            let ending = try #require(page.ending)
+            #expect(ending.state == .interrupted)
+            // To anybody but the owner a loss at the very end looks like a journal that was not written yet.
+            let isKnown = isOwner || lost < parts.count - 1
+            let event = try JSONSerialization.jsonObject(
+                with: Data(ending.lastEvent.isEmpty ? Array("{}".utf8) : ending.lastEvent))
+            #expect((event as? [String: Any])?["code"] as? String == (isKnown ? "text_lost" : nil))
+            #expect(try await processes.rowCounts() == ["chatts": 2])
+            // Once more: it stays as it is.
+            #expect(
+                await relayCode {
+                    try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: place))
+                } == .interrupted)
+        }
+    }
+
+    @Test func theEventOfALossReadsLikeAnyError() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            try await processes.sql("UPDATE chatts SET model = 'a\"b\\c' WHERE turn = seq")
+            _ = try await store.journal([opened.entry(from: ReplyPosition(text: 9), "x")])
+            #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
+            let ending = try #require(page.ending)
+            let found = try JSONSerialization.jsonObject(with: Data(ending.lastEvent)) as? [String: Any] ?? [:]
+            let usual = LastEvent(.textLost, model: "a\"b\\c")
+            let expected = try JSONSerialization.jsonObject(with: Data(usual.data)) as? [String: Any] ?? [:]
+            #expect(Set(found.keys) == Set(expected.keys))
+            for key in ["error", "code", "model"] {
+                #expect(found[key] as? String == expected[key] as? String)
+            }
+            #expect(found["retryable"] as? Bool == true && found["done"] as? Bool == true)
+            #expect(found["message"] as? [String: String] == expected["message"] as? [String: String])
+            let time = try #require(found["created_at"] as? String)
+            #expect(time.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/) != nil)
+            #expect(LastEvent(of: ending).error == .textLost)
+        }
+    }
+}

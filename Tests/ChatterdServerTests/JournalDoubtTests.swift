@@ -1,0 +1,59 @@
+import Bytes
+import LanguageModels
+import TestSupport
+import Testing
+
+@testable import ChatterdServer
+@testable import Relay
+
+/// A batch of the journal whose confirmation was lost, and which is repeated.
+@Suite(.timeLimit(.minutes(15))) struct JournalDoubtTests {
+    @Test(arguments: [true, false])
+    func aBatchThatIsRepeatedAfterThoughtsHaveGrownLeavesNoGap(isStored: Bool) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            var content = ReplyContent(attempt: 1)
+            var text = String(repeating: "a", count: 70_000)
+            var thinking = String(repeating: "京", count: 33_000)
+            Self.say(text, thinking: thinking, to: &content)
+            let sheet = store.makeJournalSheet()
+            let first = content.journal(as: opened.turn, opened.id, on: sheet)
+            if isStored {
+                _ = try await store.journal([sheet])
+            }
+            content.notJournalled(to: first)
+            // A longer batch would be cut elsewhere: between thoughts of three bytes each, one byte short of a full row.
+            let (more, thoughts) = (String(repeating: "b", count: 10), String(repeating: "都", count: 27_000))
+            Self.say(more, thinking: thoughts, to: &content)
+            (text, thinking) = (text + more, thinking + thoughts)
+            var rounds = 0
+            while content.unjournalled > 0, rounds < 3 {
+                sheet.removeAll()
+                let end = content.journal(as: opened.turn, opened.id, on: sheet)
+                #expect(try await store.journal([sheet]).isEmpty)
+                content.journalled(to: end)
+                rounds += 1
+            }
+            let rest = content.rest
+            #expect(rest.isEmpty && rest.start == content.end)
+            try await store.closeTurn(opened.turn, with: opened.closing(behind: rest.start))
+            #expect(
+                try await processes.sql("SELECT message, thinking FROM chatts WHERE turn = seq") == [[text, thinking]])
+        }
+    }
+
+    private static func say(_ text: String, thinking: String, to content: inout ReplyContent) {
+        var line = ByteBuffer()
+        line.append("{\"message\":{\"role\":\"assistant\",\"content\":")
+        line.append(jsonString: text)
+        line.append(",\"thinking\":")
+        line.append(jsonString: thinking)
+        line.append("},\"done\":false}")
+        guard let fields = try? OllamaLine(line.bytes) else {
+            Issue.record("not a line")
+            return
+        }
+        content.append(line.bytes, fields)
+    }
+}

@@ -1,0 +1,131 @@
+import LanguageModels
+import Relay
+import Testing
+
+/// What a process tells of a reply that is another one's by now: only what is stored.
+@Suite(.timeLimit(.minutes(15))) struct FenceTests {
+    /// More than a tick.
+    private static let round = Duration.milliseconds(250)
+
+    @Test func readersOfAReplyThatWasTakenOverReadOnWithTheNewAttempt() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        stranger.startJournal()
+        let post = relay.post("Hi", onInterrupt: .regenerate)
+        let lagging = try relay.read(post)
+        lagging.isFull = true
+        try relay.answer().say("one ")
+        relay.database.dead = [1]
+        stranger.adopt()
+        try relay.answer().say("more ")
+        relay.clock.advance(by: Self.round)
+        #expect(try relay.answer().isCancelled)
+        #expect(post.reader.ends.isEmpty)
+        try stranger.answer().say("two")
+        relay.clock.advance(by: Self.round)
+        #expect(post.reader.resets == 1 && post.reader.text == "two")
+        try stranger.answer().finish()
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.ending == "complete" && post.reader.text == "two" && post.reader.isDone)
+        #expect(post.reader.positions.last == ReplyPosition(attempt: 2, text: 3, isEnd: true))
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: two [complete]"])
+        // Who could take nothing meanwhile gets the same.
+        lagging.isFull = false
+        relay.subscription(of: lagging)?.readerCanTakeMore()
+        relay.clock.advance(by: .seconds(1))
+        #expect(lagging.ending == "complete" && lagging.text == "two")
+        relay.clock.advance(by: .seconds(20))
+        #expect(post.isOver && relay.board.count == 0)
+    }
+
+    @Test func readersOnOtherShardsReadOnToo() throws {
+        let relay = TestRelay()
+        let sibling = relay.sibling()
+        let stranger = relay.stranger()
+        relay.startJournal(sibling)
+        let post = relay.post("Hi")
+        let reader = try sibling.read(post)
+        try relay.answer().say("one")
+        relay.clock.settle()
+        #expect(reader.text == "one")
+        relay.database.dead = [1]
+        stranger.post("two")
+        try relay.answer().say(" more")
+        relay.clock.advance(by: .seconds(1))
+        #expect(reader.ending == "interrupted interrupted" && reader.text.isEmpty)
+        #expect(post.ending == "interrupted interrupted")
+        relay.clock.advance(by: .seconds(20))
+    }
+
+    @Test func aStopOfAReplyThatWasClosedElsewhereIsNotAnnouncedAsItsEnd() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try relay.answer().say("Hel")
+        relay.clock.advance(by: Self.round)
+        // Nothing hears of the process: it is stopped, then closed in its place.
+        relay.database.signals[1] = post.id.map { [ReplySignal(id: $0, kind: .stop)] }
+        relay.database.dead = [1]
+        stranger.post("again")
+        try relay.answer().say("lo")
+        relay.clock.advance(by: .seconds(1))
+        #expect(try relay.answer().isCancelled)
+        #expect(post.ending == "interrupted interrupted")
+        #expect(post.reader.text == "Hel" && post.reader.resets == 1)
+    }
+
+    @Test func aReplyThatWasTakenOverWhileTheServerStopsHasNoEnd() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi", onInterrupt: .regenerate)
+        try relay.answer().say("one ")
+        relay.database.dead = [1]
+        stranger.adopt()
+        relay.service.stopAccepting()
+        relay.clock.advance(by: Self.round)
+        #expect(post.trouble == .shuttingDown)
+        relay.clock.advance(by: .seconds(20))
+        #expect(post.isOver && relay.board.count == 0)
+    }
+
+    @Test func aReplyWhoseJournalHasAGapEndsWithWhatIsStored() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try relay.answer().say("one ")
+        relay.clock.advance(by: Self.round)
+        // A standby that lacks it takes over.
+        post.id.map { relay.database.replies[$0]?.page = ReplyPage(start: ReplyPosition()) }
+        try relay.complete("two")
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.ending == "interrupted interrupted" && post.reader.resets == 1 && post.reader.text.isEmpty)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant:  [interrupted]"])
+    }
+
+    @Test func aProcessDoesNotAdoptWhatItStillMakes() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi", onInterrupt: .regenerate)
+        let id = try #require(post.id)
+        relay.database.dead = [1]
+        stranger.adopt()
+        // The heir dies as well; the first process lives on, and does not know yet.
+        relay.database.dead = [2]
+        relay.adopt()
+        #expect(relay.database.replies[id]?.holder == 2 && relay.board.count == 1)
+        try relay.answer().say("one ")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.board.count == 0 && post.reader.ends.isEmpty)
+        relay.adopt()
+        #expect(relay.database.replies[id]?.attempt == 3 && relay.board.count == 1)
+        try relay.complete("two")
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.ending == "complete" && post.reader.text == "two" && relay.board.count == 0)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: two [complete]"])
+        relay.clock.advance(by: .seconds(20))
+    }
+}

@@ -150,18 +150,23 @@ public final class Application: Sendable {
         try? await Task.sleep(for: delay)
     }
 
-    /// Stops taking prompts, lets running replies end within `limit`, ends the others with an error event, and returns when all
-    /// is stored and closed.
+    /// How long the end of replies has to be stored and sent after `stop`'s limit: as long as ever, and a few seconds at least.
+    private var endPatience: Duration { max(.seconds(5), configuration.store.patience) }
+
+    /// Stops taking prompts, lets running replies end within `limit`, ends the others or leaves them to other processes, and
+    /// returns when all is stored and closed.
+    ///
+    /// It takes `limit` and `CHATTERD_STORE_PATIENCE` (five seconds at least) together at most, even if the database hangs: then
+    /// what is not stored is left to other processes.
     public func stop(within limit: Duration) async {
         state.drain()
         for service in services {
             service.shard.run { service.chat.stopAccepting() }
         }
-        // Time for the last events to be stored, for which the store has as long as ever, and sent.
-        let end = limit + max(.seconds(5), configuration.store.patience)
+        let end = limit + endPatience
         let deadline = ContinuousClock.now + end
         // In a box, as a timer may be made and ended on its shard only.
-        let timer = Lock<DeadlineTimer?>(nil)
+        let timers = Lock<[DeadlineTimer]>([])
         let shard = services[0].shard
         shard.run { [services] in
             let ending = DeadlineTimer(on: shard) {
@@ -170,19 +175,31 @@ public final class Application: Sendable {
                 }
             }
             ending.set(after: limit)
-            timer.withLock { $0 = ending }
+            // A database that hangs is not waited for: a second before the end, so that readers can be told.
+            let givingUp = DeadlineTimer(on: shard) {
+                for service in services {
+                    service.pool.giveUp()
+                }
+            }
+            givingUp.set(after: end - .seconds(1))
+            timers.withLock { $0 = [ending, givingUp] }
         }
         await server.shutDown(within: end)
         // Replies whose clients have left have no connection, and are not to be lost either.
         while turns.count > 0, ContinuousClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(10))
         }
-        shard.run { timer.withLock { $0 = nil } }
         // Each on its shard: the thread sanitizer misreads a continuation that another thread resumes before it is awaited.
         await withTaskExecutorPreference(shard) { @concurrent [keeper] in await keeper.end() }
         services[0].slots.end()
         for service in services {
             await withTaskExecutorPreference(service.shard) { @concurrent in await service.pool.shutDown() }
+        }
+        await withCheckedContinuation { continuation in
+            shard.run {
+                timers.withLock { $0 = [] }
+                continuation.resume()
+            }
         }
         log.flush()
     }

@@ -11,6 +11,9 @@ enum LeaseStatements {
     /// The rows of a process that are looked through in one statement.
     private static let pieceLimit = 5_000
 
+    /// How often a reply is left to the others: ten restarts in a row while it waits, or is made.
+    private static let handovers = 10
+
     /// Keeps this process alive in the eyes of the others for some seconds, by the database's clock.
     static let renew = Statement(
         "renew_lease", .uuid,
@@ -40,7 +43,7 @@ enum LeaseStatements {
         "release_others", .uuid,
         sql: """
             UPDATE chatts SET holder = \(nobody)
-            WHERE turn = seq AND state = 'streaming' AND holder IS DISTINCT FROM $1
+            WHERE turn = seq AND state = 'streaming' AND holder IS DISTINCT FROM $1 AND holder IS DISTINCT FROM \(anyone)
             """)
 
     /// Gives up a reply of this process.
@@ -51,12 +54,24 @@ enum LeaseStatements {
             WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND \(ReplyStatements.isHolder("holder", "$3"))
             """)
 
+    /// Leaves a reply of this process, at attempt $5, to the others: one that has no text yet ($6), or is to be made again. Not if
+    /// a client has stopped it, and not for ever.
+    static let handOver = Statement(
+        "hand_over", .text, .int8, .uuid, .uuid, .int8, .boolean,
+        sql: """
+            UPDATE chatts c SET holder = \(anyone), handovers = coalesce(handovers, 0) + 1
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming' AND coalesce(attempt, 1) = $5
+                AND \(ReplyStatements.isHolder("holder", "$4")) AND ($6 OR on_interrupt = 'regenerate')
+                AND coalesce(handovers, 0) < \(handovers) AND NOT \(ReplyStatements.isStopped("c"))
+            """)
+
     /// Gives up a reply of a dead process.
     static let releaseDead = Statement(
         "release_dead", .text, .int8,
         sql: """
             UPDATE chatts SET holder = \(nobody)
-            WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder <> \(nobody) AND \(isDead("holder"))
+            WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder NOT IN (\(nobody), \(anyone))
+                AND \(isDead("holder"))
             """)
 
     /// The replies that process $1 holds among the newest it made before $2; the last row has the time to go on from, if there
@@ -103,15 +118,18 @@ enum LeaseStatements {
         "forget_dead", .uuid, .text,
         sql: "DELETE FROM chatterd_processes WHERE id = $1 AND expires_at = $2::timestamptz AND expires_at <= now()")
 
-    /// Whether a reply has been given up.
+    /// Whether a reply has been given up, or was left to the others.
     static func isAbandoned(_ reply: String) -> String {
-        "\(reply).holder = \(nobody) AND \(reply).state = 'streaming'"
+        "\(reply).holder IN (\(nobody), \(anyone)) AND \(reply).state = 'streaming'"
     }
+
+    /// Whether a process that was stopped has left a reply to the others.
+    static func isHandedOver(_ reply: String) -> String { "\(reply).holder = \(anyone)" }
 
     /// Whether a process is dead: it has no lease, and could have renewed one.
     static func isDead(_ holder: String) -> String {
         """
-        (\(holder) = \(nobody) OR \(isSteady)
+        (\(holder) IN (\(nobody), \(anyone)) OR \(isSteady)
             AND NOT EXISTS (SELECT FROM chatterd_processes l WHERE l.id = \(holder) AND l.expires_at > now()))
         """
     }
@@ -126,8 +144,11 @@ enum LeaseStatements {
     /// Whether a lease, `l`, is renewed without a gap up to now.
     private static let isUnbroken = "l.expires_at > now() + interval '\(ProcessLease.lifetime - longestGap) s'"
 
-    /// The process that is always dead.
+    /// The holder of what has been given up; it is always dead.
     private static let nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
+
+    /// The holder of what was left to the others; it is always dead.
+    private static let anyone = "'00000000-0000-0000-0000-000000000001'::uuid"
 
     private static let piece = """
         piece AS MATERIALIZED (

@@ -97,7 +97,8 @@ enum ReplyStatements {
                 LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
             ), stored AS (
                 UPDATE chatts c SET
-                    holder = $1, attempt = coalesce(c.attempt, 1) + 1, adoptions = coalesce(c.adoptions, 0) + 1
+                    holder = $1, attempt = coalesce(c.attempt, 1) + 1,
+                    adoptions = coalesce(c.adoptions, 0) + CASE WHEN \(LeaseStatements.isHandedOver("c")) THEN 0 ELSE 1 END
                 FROM dead d WHERE c.appid = d.appid AND c.seq = d.seq
                 RETURNING c.appid, c.seq, c.id, c.model, c.options, c.attempt
             ), \(cleared)
@@ -163,12 +164,17 @@ enum ReplyStatements {
         "\(isHolder("\(table)holder", holder)) AND coalesce(\(table)attempt, 1) = \(attempt) AND \(table)state = 'streaming'"
     }
 
-    /// Whether a reply is to be made again when its process dies: by three processes in all, however often each of them began
-    /// it, and not if that process was told to stop.
+    /// Whether a reply that nobody makes is to be made: one that was left to the others; or one whose client wants it made again
+    /// when its process dies, by three processes in all, however often each of them began it. Not if it was to be stopped.
     private static let isRegenerated = """
-        (c.on_interrupt = 'regenerate' AND coalesce(c.adoptions, 0) < 2
-            AND NOT EXISTS (SELECT FROM chatterd_signals s WHERE s.reply = c.id AND s.kind = 'stop'))
+        ((\(LeaseStatements.isHandedOver("c")) OR c.on_interrupt = 'regenerate' AND coalesce(c.adoptions, 0) < 2)
+            AND NOT \(isStopped("c")))
         """
+
+    /// Whether the process that made a reply was told to stop it.
+    static func isStopped(_ reply: String) -> String {
+        "EXISTS (SELECT FROM chatterd_signals s WHERE s.reply = \(reply).id AND s.kind = 'stop')"
+    }
 
     private static func extras(_ calls: String) -> String {
         "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"

@@ -315,6 +315,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         lose(PostgresError(.connectionLost, "the server did not answer in time"))
     }
 
+    /// Closes; what is on its way may be done or not.
+    func giveUp() {
+        lose(PostgresError(.shuttingDown, "the server did not answer before the end"))
+    }
+
     /// Closes, and fails what is on its way.
     private func lose(_ error: PostgresError) {
         guard handle != nil else { return }

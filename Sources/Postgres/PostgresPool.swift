@@ -72,6 +72,21 @@ public final class PostgresPool: @unchecked Sendable {
         }
     }
 
+    /// Refuses new batches, fails those that wait or are on their way, and closes all connections: for a process that ends although
+    /// the server hangs. From any thread.
+    public func giveUp() {
+        onShard { pool in
+            pool.isShuttingDown = true
+            while pool.waitingCount > 0 {
+                pool.takeWaiting().fail(PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
+            }
+            for connection in pool.connections {
+                connection.giveUp()
+            }
+            pool.finishShutdown()
+        }
+    }
+
     private func onShard(_ body: @escaping @Sendable (PostgresPool) -> Void) {
         if shard.isCurrent {
             body(self)

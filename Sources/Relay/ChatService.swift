@@ -19,7 +19,8 @@ public final class ChatService: @unchecked Sendable {
 
     let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
-    private var isEnding = false
+    /// Whether the replies are ended because the process ends.
+    private(set) var isEnding = false
     /// The replies that this shard makes.
     private var replies: [ReplyID: Reply] = [:]
     /// Those among them that the journal is to look at.
@@ -150,7 +151,7 @@ public final class ChatService: @unchecked Sendable {
         journal?.begin()
         if isEnding {
             // It was on its way when the others were ended.
-            reply.cancel(Self.ending)
+            reply.stop()
         }
         return reply
     }
@@ -262,11 +263,12 @@ public final class ChatService: @unchecked Sendable {
         }
     }
 
-    /// Ends the replies that are still running: their readers are told why.
+    /// Ends the replies that are still running: their readers get an error that says why. Those that have no text yet, or are to
+    /// be made again, are left to the other processes.
     public func endReplies() {
         isEnding = true
         for reply in replies.values {
-            reply.cancel(Self.ending)
+            reply.stop()
         }
     }
 

@@ -24,7 +24,7 @@ public protocol ConversationStore: AnyObject, Sendable {
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn
 
-    /// Takes over replies of dead processes that are to be made again, at most `limit`, each at most three times.
+    /// Takes over replies that processes left to the others, and those of dead processes that are to be made again, at most `limit`, each at most three times.
     ///
     /// - Parameter known: replies that this process still makes, although another one has taken them over since: it must learn
     ///   that first, or it would make them twice.
@@ -32,6 +32,15 @@ public protocol ConversationStore: AnyObject, Sendable {
     func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
     ) async throws(RelayError) -> [ReopenedTurn]
+
+    /// Leaves a reply of this process to the others, any of which makes it at once: `adoptAbandoned` gives it to them.
+    ///
+    /// - Parameters:
+    ///   - attempt: the number of the attempt that this process is at.
+    ///   - isEmpty: whether the reply has no text yet. Otherwise only one that is to be made again is left.
+    /// - Returns: whether it is left. It is not when another process has it, when a client has stopped it, or when it was left
+    ///   too often.
+    func handOver(_ turn: Turn, id: ReplyID, attempt: Int, isEmpty: Bool) async throws(RelayError) -> Bool
 
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
     ///

@@ -23,8 +23,7 @@ extension Reply {
         case .conversationReplaced:
             leave(failure)
         default:
-            // A process that stops and leaves the reply to others (SIGTERM, `on_interrupt`) releases the row here, in place of
-            // closing it, and calls `leave(failure)`: such a reply ends here without an end of its own.
+            guard await !isLeftToOthers(after: failure) else { return leave(failure) }
             await close(with: ReplyEnding(failure, model: model, at: service.scheduler.timeOfDay()))
         }
     }

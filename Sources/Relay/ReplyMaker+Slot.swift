@@ -16,6 +16,13 @@ extension ReplyMaker {
         }
     }
 
+    /// Leaves the ticket in the queue for whichever process makes the reply.
+    func keepTicket() {
+        if let ticket = ticket.take() {
+            service.slots?.forget(ticket)
+        }
+    }
+
     /// Lets others have it.
     func giveSlotBack() {
         if let ticket = ticket.take() {

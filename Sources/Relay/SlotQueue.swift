@@ -33,6 +33,8 @@ public final class SlotQueue: @unchecked Sendable {
     private var doubtedUntil: UInt64 = 0
     private var patience = StorePatience()
     private var isEnded = false
+    /// The tickets that are left to other processes: they are no leftovers.
+    private var forgotten: Set<SlotKey> = []
 
     /// Makes the queues of a process; the store is used on the scheduler's shard.
     public init(store: any SlotStore, limits: RelayLimits, scheduler: Scheduler) {
@@ -119,6 +121,21 @@ public final class SlotQueue: @unchecked Sendable {
         scheduler.run { [self] in
             guard let passage = passages[ticket.key] else { return }
             abandon(passage, RelayError(.cancelled, "The reply was ended while it waited for the model server."))
+        }
+    }
+
+    /// Leaves a ticket in the store: another process makes the reply, and takes the ticket over. `take` throws. From any shard.
+    public func forget(_ ticket: SlotTicket) {
+        scheduler.run { [self] in
+            forgotten.insert(ticket.key)
+            guard let passage = passages[ticket.key] else { return }
+            passage.end(RelayError(.cancelled, "The reply is left to another process."))
+            passage.isWanted = false
+            passage.isEntered = false
+            passage.pause.end()
+            if !passage.isBusy {
+                passages[ticket.key] = nil
+            }
         }
     }
 
@@ -252,6 +269,7 @@ public final class SlotQueue: @unchecked Sendable {
 
     /// Takes out a ticket that nobody here knows of: it was entered after it had been given up.
     private func giveUp(_ key: SlotKey) {
+        guard !forgotten.contains(key) else { return }
         let ticket = SlotTicket(
             upstream: key.upstream, slots: slotCount(of: key.upstream) ?? 0, reply: key.reply, appID: "")
         let passage = SlotPassage(ticket, on: scheduler)

@@ -1,4 +1,5 @@
 import ChatterdServer
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -80,6 +81,87 @@ import Testing
             #expect(try program.waitForExit() == 0)
             let rows = try StoredRow.all("app", in: database, of: .shared())
             #expect(rows.map(\.summary) == [["user", "one"], ["assistant", "Hello", "complete"]])
+        }
+    }
+
+    /// The one model server of two processes: it says nothing to the first prompt before the gate opens, and answers others.
+    private func silentFirst(_ gate: Gate) throws -> ScriptedUpstream {
+        try ScriptedUpstream { request in
+            request.number == 0 ? [.wait(for: gate)] : .answer(["made elsewhere"])
+        }
+    }
+
+    @Test func promptsThatWaitAreMadeByAnotherProcess() async throws {
+        let gate = Gate()
+        let upstream = try silentFirst(gate)
+        try await onThread {
+            let database = try PrivateCluster.shared().makeDatabase()
+            let environment = Stage.environment(
+                upstream: upstream.url, database: database, [.shutdownLimit: "300ms"])
+            let program = try TestProgram("chatterd", ["serve"], environment: environment)
+            let port = try program.waitForPort()
+            let clients = try ["one", "two"].map { prompt in
+                let client = try RawClient(port: port)
+                client.post("/llmchat", json: chatBody("app", prompt))
+                let head = try client.readHead()
+                return (client, location: try #require(head["Location"]))
+            }
+            try upstream.waitForRequests(1)
+            program.signal(SIGTERM)
+            for (client, _) in clients {
+                let error = try client.nextDataEvent()
+                #expect(error.name == "error" && error.id == nil)
+                #expect(object(error.data ?? "")["code"] as? String == "shutting_down")
+                #expect(client.nextEvent() == nil && client.bodyEnd == .complete)
+            }
+            #expect(try program.waitForExit() == 0)
+            #expect(try StoredRow.all("app", in: database, of: .shared()).allSatisfy { $0.role == "user" })
+
+            let other = try Stage(upstream: upstream.url, database: database)
+            defer { #expect(throws: Never.self) { try other.stop() } }
+            for (_, location) in clients {
+                let answer = try other.read(location)
+                #expect(answer.events.map(\.text).joined() == "made elsewhere")
+                #expect(answer.events.last { $0.data != nil }?.id?.hasSuffix("-end") == true)
+            }
+            gate.open()
+            #expect(
+                try other.rows("app").map(\.summary) == [
+                    ["user", "one"], ["assistant", "made elsewhere", "complete"], ["user", "two"],
+                    ["assistant", "made elsewhere", "complete"],
+                ])
+        }
+    }
+
+    @Test func databaseThatHangsDoesNotHoldUpTheStop() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
+        try await onThread {
+            let cluster = try PrivateCluster.make()
+            let database = try cluster.makeDatabase()
+            // A statement may take ten minutes in the tests.
+            let program = try TestProgram(
+                "chatterd", ["serve"],
+                environment: Stage.environment(
+                    upstream: upstream.url, database: database, [.shutdownLimit: "100ms", .storePatience: "1s"]))
+            let client = try RawClient(port: try program.waitForPort())
+            client.post("/llmchat", json: chatBody("app", "one"))
+            _ = try client.readHead()
+            _ = try client.nextDataEvent()
+            let isLocked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
+            let locking = Thread {
+                _ = try? cluster.psql(
+                    "BEGIN; LOCK TABLE chatts, chatterd_processes, chatterd_journal; SELECT pg_sleep(3600)",
+                    database: database)
+            }
+            locking.start()
+            try eventually("the tables are locked", isTrue: { try cluster.psql(isLocked, database: database) == [["3"]] })
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+            let rest = client.readEvents().filter { $0.data != nil }
+            #expect(rest.allSatisfy { $0.id?.hasSuffix("-end") != true })
+            gate.open()
+            try cluster.stop(.immediate)
         }
     }
 }

@@ -28,6 +28,9 @@ final class MemoryDatabase: @unchecked Sendable {
         var ending: ReplyEnding?
     }
 
+    /// The holder of replies that were left to whichever process looks first.
+    static let anyone = -1
+
     /// The replies by their names.
     var replies: [ReplyID: Reply] = [:]
     /// How replies came about.
@@ -103,7 +106,7 @@ final class MemoryDatabase: @unchecked Sendable {
 
     /// Whether the reply of a turn is made again when its process dies.
     func isToBeMadeAgain(_ turn: Turn) -> Bool {
-        replies.values.contains { $0.turn == turn && $0.onInterrupt == .regenerate && $0.adoptions < 2 }
+        replies.values.contains { $0.turn == turn && ($0.holder == Self.anyone || $0.onInterrupt == .regenerate && $0.adoptions < 2) }
     }
 
     /// Begins a reply anew; its journal counts no more.

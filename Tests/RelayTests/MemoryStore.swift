@@ -3,7 +3,7 @@ import Relay
 
 /// What a store is asked for.
 enum StoreCall: Hashable {
-    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart
+    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart, handOver
 }
 
 /// What may happen to a call.
@@ -78,12 +78,13 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     ) async throws(RelayError) -> [ReopenedTurn] {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
-        where adopted.count < limit && reply.ending == nil && reply.onInterrupt == .regenerate
-            && reply.adoptions < 2 && database.dead.contains(reply.holder) && !known.contains(id)
+        where adopted.count < limit && reply.ending == nil && !known.contains(id)
+            && (reply.holder == MemoryDatabase.anyone || reply.onInterrupt == .regenerate
+                && reply.adoptions < 2 && database.dead.contains(reply.holder))
         {
+            reply.adoptions += reply.holder == MemoryDatabase.anyone ? 0 : 1
             reply.holder = process
             reply.attempt += 1
-            reply.adoptions += 1
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
             database.replies[id] = reply
             database.take(reply.turn, holder: process)
@@ -161,6 +162,18 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         guard isDead, isUnwanted || prompt.holder == process || !database.isToBeMadeAgain(turn) else { return false }
         guard !refused.contains(.settleTurn) else { throw Self.refusal }
         database.settle(turn)
+        try end(isLost)
+        return true
+    }
+
+    func handOver(_ turn: Turn, id: ReplyID, attempt: Int, isEmpty: Bool) async throws(RelayError) -> Bool {
+        let isLost = try await begin(.handOver)
+        guard var reply = database.replies[id], reply.turn == turn, reply.holder == process, reply.ending == nil,
+            reply.attempt == attempt, isEmpty || reply.onInterrupt == .regenerate
+        else { return false }
+        reply.holder = MemoryDatabase.anyone
+        database.replies[id] = reply
+        database.take(turn, holder: MemoryDatabase.anyone)
         try end(isLost)
         return true
     }

@@ -1,0 +1,86 @@
+import LanguageModels
+import Postgres
+import Relay
+import Testing
+
+@testable import ChatterdServer
+
+/// Which replies a process that is stopped can leave to the others.
+@Suite(.timeLimit(.minutes(15))) struct HandoverStoreTests {
+    @Test func replyThatIsLeftIsAnyones() async throws {
+        try await StoreProcesses.run { processes in
+            let (stopped, heir) = (processes.first, processes.second)
+            let opened = try await stopped.open("p", options: "\"seed\":1")
+            #expect(try await stopped.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
+            // Nobody has to die for that, no round closes it, and no prompt that waits for it does.
+            let keeper = Housekeeper(
+                store: heir, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})
+            try await keeper.runRound()
+            #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await heir.record(opened).state == nil)
+            // The former maker has no hold on it.
+            #expect(try await !stopped.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
+            #expect(
+                await relayCode { try await stopped.closeTurn(opened.turn, with: opened.closing("late")) }
+                    == .interrupted)
+            let adopted = try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in })
+            #expect(adopted.map(\.id) == [opened.id] && adopted.map(\.attempt) == [2])
+            #expect(
+                try await processes.sql("SELECT coalesce(adoptions, 0), handovers FROM chatts WHERE turn = seq")
+                    == [["0", "1"]])
+        }
+    }
+
+    @Test func replyWithTextIsLeftOnlyIfItIsToBeMadeAgain() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let usual = try await store.open("p")
+            let again = try await store.open("p", appID: "again", onInterrupt: .regenerate)
+            #expect(try await !store.handOver(usual.turn, id: usual.id, attempt: 1, isEmpty: false))
+            #expect(try await store.handOver(again.turn, id: again.id, attempt: 1, isEmpty: false))
+        }
+    }
+
+    @Test func replyIsLeftOnlyByItsMaker() async throws {
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.first, processes.second)
+            let opened = try await store.open("p")
+            #expect(try await !other.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
+            #expect(try await !store.handOver(opened.turn, id: opened.id, attempt: 2, isEmpty: true))
+            try await store.closeTurn(opened.turn, with: opened.closing("done"))
+            #expect(try await !store.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
+            #expect(try await other.record(opened).state == .complete)
+        }
+    }
+
+    @Test func replyThatWasStoppedIsNotMade() async throws {
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.first, processes.second)
+            let before = try await store.open("p")
+            try await other.signal(.stop, to: try await other.record(before))
+            #expect(try await !store.handOver(before.turn, id: before.id, attempt: 1, isEmpty: true))
+            let after = try await store.open("p", appID: "after")
+            #expect(try await store.handOver(after.turn, id: after.id, attempt: 1, isEmpty: true))
+            try await other.signal(.stop, to: try await other.record(after))
+            #expect(try await other.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
+            _ = try await processes.pool.run(Query(ReplyStatements.settleAbandoned, .int8(9)))
+            #expect(try await other.record(after).state == .interrupted)
+        }
+    }
+
+    @Test func replyIsLeftTenTimesAtMost() async throws {
+        try await StoreProcesses.run { processes in
+            let opened = try await processes.first.open("p", onInterrupt: .regenerate)
+            for attempt in 1...10 {
+                let isFirst = attempt % 2 == 1
+                let (from, to) = (processes.stores[isFirst ? 0 : 1], processes.stores[isFirst ? 1 : 0])
+                #expect(try await from.handOver(opened.turn, id: opened.id, attempt: attempt, isEmpty: true))
+                #expect(try await to.adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).count == 1)
+            }
+            #expect(try await !processes.first.handOver(opened.turn, id: opened.id, attempt: 11, isEmpty: true))
+            // It can still survive two deaths.
+            try await processes.kill(processes.first, isNoticed: true)
+            #expect(try await processes.second.adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).count == 1)
+        }
+    }
+}

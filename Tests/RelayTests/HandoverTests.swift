@@ -1,0 +1,122 @@
+import LanguageModels
+import Relay
+import Testing
+
+/// A process that is stopped leaves replies to the others.
+@Suite(.timeLimit(.minutes(15))) struct HandoverTests {
+    /// The reader of a reply that was left to the others: it got an error, and no end.
+    private static func isSentAway(_ post: Post) -> Bool {
+        post.code == .shuttingDown && post.reader.endings.isEmpty
+    }
+
+    @Test func promptThatWaitsForItsTurnIsLeftToTheOthers() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        let first = relay.post("one")
+        try relay.answer().say("half")
+        let second = relay.post("two")
+        relay.service.stopAccepting()
+        relay.service.endReplies()
+        relay.clock.settle()
+        // The one that has text is stored, as its client has not asked for more.
+        #expect(first.code == .shuttingDown && first.reader.endings.count == 1)
+        #expect(Self.isSentAway(second) && second.isOver)
+        #expect(relay.database.transcript() == ["user: one", "assistant: half [interrupted]", "user: two"])
+        #expect(relay.board.count == 0)
+        other.adopt()
+        #expect(try other.answer().prompts == ["user: two"])
+        try other.complete("2")
+        #expect(relay.database.transcript().last == "assistant: 2 [complete]")
+    }
+
+    @Test func promptWhoseModelHasSaidNothingIsLeftToTheOthers() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        let post = relay.post("one")
+        #expect(relay.model.generations.count == 1)
+        relay.service.stopAccepting()
+        relay.service.endReplies()
+        relay.clock.settle()
+        #expect(Self.isSentAway(post))
+        other.adopt()
+        try other.complete("1")
+        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
+    }
+
+    @Test func promptThatIsStoredWhileTheProcessEndsIsLeftToTheOthers() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        relay.store.faults[.openTurn] = [.hang]
+        let post = relay.post("one")
+        relay.service.stopAccepting()
+        relay.service.endReplies()
+        relay.store.release(.openTurn)
+        relay.clock.settle()
+        #expect(Self.isSentAway(post))
+        other.adopt()
+        try other.complete("1")
+        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
+    }
+
+    @Test func replyThatIsToBeMadeAgainIsLeftToTheOthers() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("one", onInterrupt: .regenerate)
+        try relay.answer().say("half")
+        relay.clock.advance(by: .seconds(1))
+        relay.service.stopAccepting()
+        relay.service.endReplies()
+        relay.clock.settle()
+        #expect(Self.isSentAway(post))
+        other.adopt()
+        let reader = try other.read(post)
+        try other.complete("whole")
+        other.clock.advance(by: .seconds(1))
+        #expect(reader.text == "whole" && reader.endings.count == 1)
+        #expect(relay.database.transcript() == ["user: one", "assistant: whole [complete]"])
+        let id = try #require(post.id)
+        #expect(relay.database.replies[id]?.attempt == 2 && relay.database.replies[id]?.adoptions == 0)
+    }
+
+    @Test func replyThatTheStoreDoesNotLeaveToTheOthersIsStored() throws {
+        let relay = TestRelay()
+        relay.store.faults[.handOver] = [.away]
+        let post = relay.post("one")
+        relay.service.endReplies()
+        relay.clock.settle()
+        #expect(post.code == .shuttingDown && post.reader.endings.count == 1)
+        #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]"])
+    }
+
+    @Test func replyWhoseHandoverIsNotConfirmedIsNotClosed() throws {
+        let relay = TestRelay()
+        let other = relay.stranger()
+        relay.store.faults[.handOver] = [.lost]
+        let post = relay.post("one")
+        relay.service.stopAccepting()
+        relay.service.endReplies()
+        relay.clock.advance(by: .seconds(1))
+        #expect(Self.isSentAway(post))
+        other.adopt()
+        try other.complete("1")
+        #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
+    }
+
+    @Test func ticketOfAPromptThatIsLeftStaysInTheQueue() throws {
+        let hall = Hall()
+        let running = hall.process.take("a")
+        let waiting = hall.process.take("b")
+        let other = hall.open()
+        let later = other.take("c")
+        hall.process.queue.forget(waiting.ticket)
+        hall.process.queue.forget(running.ticket)
+        hall.clock.advance(by: .seconds(3))
+        #expect(waiting.outcome == .cancelled)
+        hall.slots.dead = [1]
+        // Whoever makes the reply has its place: before the one that came later.
+        let adopted = other.take("b", reply: waiting.ticket.reply)
+        hall.clock.advance(by: .seconds(3))
+        #expect(adopted.hasSlot && !later.hasSlot)
+    }
+}

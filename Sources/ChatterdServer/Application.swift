@@ -94,6 +94,7 @@ public final class Application: Sendable {
                     pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
                 turns: turns, retention: configuration.relay.retention,
                 adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() },
+                resolve: { [chat = services[0].chat] in await chat.resolveUnconfirmed() },
                 // When it fails the pool has logged why; the next round tries again.
                 look: { try? await registry.look() })
             for service in services {

@@ -64,6 +64,32 @@ enum ConversationStatements {
             WHERE appid = $1 AND key = $2 AND expires_at > now() AND \(standsForReply)
             """)
 
+    /// The turn of a reply of process $3, if it is open.
+    static let openedTurn = Statement(
+        "opened_turn", .text, .uuid, .uuid, returnsBinary: true,
+        sql: """
+            SELECT seq, model, options, coalesce(attempt, 1) FROM chatts
+            WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
+                AND \(ReplyStatements.isHolder("holder", "$3"))
+            """)
+
+    /// Removes the turn of a reply of process $3, unless other turns follow that would go on from another one then: those of a turn
+    /// that does not follow the row above it.
+    static let withdraw = Statement(
+        "withdraw", .text, .uuid, .uuid,
+        sql: """
+            WITH reply AS MATERIALIZED (
+                SELECT appid, seq FROM chatts
+                WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
+                    AND \(ReplyStatements.isHolder("holder", "$3")) FOR UPDATE
+            )
+            DELETE FROM chatts c USING reply r WHERE c.appid = r.appid AND c.seq <= r.seq AND c.turn = r.seq AND (
+                NOT EXISTS (SELECT FROM chatts n WHERE n.appid = r.appid AND n.seq > r.seq)
+                OR NOT EXISTS (
+                    SELECT FROM chatts p
+                    WHERE p.appid = r.appid AND p.seq <= r.seq AND p.turn = r.seq AND p.after IS NOT NULL))
+            """)
+
     /// Appends another reply to the prompts of a reply.
     static let openAlternative = Statement(
         "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, returnsBinary: true,

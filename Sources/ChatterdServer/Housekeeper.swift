@@ -24,6 +24,7 @@ final class Housekeeper: @unchecked Sendable {
     private let lease: ProcessLease
     private let turns: TurnBoard
     private let adopt: @Sendable () async -> Void
+    private let resolve: @Sendable () async -> Void
     private let look: @Sendable () async -> Void
     private let pool: PostgresPool
     private let shard: Shard
@@ -46,15 +47,18 @@ final class Housekeeper: @unchecked Sendable {
     ///   - store: a store of its own, on the shard.
     ///   - retention: after what time without an addition a conversation is removed; nothing keeps all.
     ///   - adopt: has `adoptAbandoned` called and the replies made; returns when their turns are on the board.
+    ///   - resolve: has `resolveUnconfirmed` called.
     ///   - look: looks whether the list of model servers has changed.
     init(
         store: PostgresConversationStore, turns: TurnBoard, retention: Duration?,
-        adopt: @escaping @Sendable () async -> Void, look: @escaping @Sendable () async -> Void = {}
+        adopt: @escaping @Sendable () async -> Void, resolve: @escaping @Sendable () async -> Void = {},
+        look: @escaping @Sendable () async -> Void = {}
     ) {
         self.store = store
         slots = PostgresSlotStore(pool: store.pool, lease: store.lease)
         self.turns = turns
         self.adopt = adopt
+        self.resolve = resolve
         self.look = look
         lease = store.lease
         pool = store.pool
@@ -138,6 +142,7 @@ final class Housekeeper: @unchecked Sendable {
             guard !isEnding else { return }
             await adopt()
         }
+        await resolve()
         let doubtsLeft = lease.doubtsLeft
         if doubtsLeft > 0 {
             try await giveUpUnknown(isLastLook: doubtsLeft == 1)
@@ -198,8 +203,8 @@ final class Housekeeper: @unchecked Sendable {
             time = isLastLook ? held.string(held.rowCount - 1, 3) : nil
             for row in 0..<held.rowCount {
                 guard !isEnding else { return }
-                guard let appID = held.string(row, 0), let number = held.int(row, 1),
-                    turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
+                guard let appID = held.string(row, 0), let number = held.int(row, 1), let id = held.replyID(row, 2),
+                    !turns.unconfirmed.contains(id), turns.isAbandoned(Turn(appID: appID, number: Int64(number)))
                 else { continue }
                 _ = try await pool.run(
                     Query(LeaseStatements.release, .text(appID), .int8(number), lease.parameter))

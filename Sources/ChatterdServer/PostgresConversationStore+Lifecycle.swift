@@ -11,4 +11,26 @@ extension PostgresConversationStore {
         ])
         return results[0].affectedRows == 1
     }
+
+    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn? {
+        let results = try await run([
+            Query(ConversationStatements.openedTurn, .text(appID), id.parameter, lease.parameter),
+            Query(ConversationStatements.history, .text(appID)),
+        ])
+        guard let number = results[0].int(0, 0) else { return nil }
+        let turn = Turn(appID: appID, number: Int64(number))
+        return ReopenedTurn(
+            turn: turn, id: id, model: results[0].string(0, 1) ?? "", options: results[0].array(0, 2),
+            attempt: results[0].int(0, 3) ?? 1, history: TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
+    }
+
+    func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
+        let results = try await run([
+            Query(ConversationStatements.withdraw, .text(appID), id.parameter, lease.parameter),
+            Query(ConversationStatements.openedTurn, .text(appID), id.parameter, lease.parameter),
+        ])
+        guard let number = results[1].int(0, 0) else { return results[0].affectedRows > 0 }
+        return try await settleTurn(
+            Turn(appID: appID, number: Int64(number)), isAbandoned: true, isUnwanted: true)
+    }
 }

@@ -8,8 +8,8 @@ extension PostgresConversationStore {
         do throws(RelayError) {
             try await storeEnd(of: turn, with: reply)
         } catch {
-            if error.code == .replyNotStored {
-                // It stays open: when nobody here knows of it any more, it is given up.
+            if error.code == .replyNotStored || error.code == .storeUnavailable {
+                // It stays open: when nobody here knows of it any more, it is given up; by the others, if this process ends.
                 lease.doubt()
             }
             throw error

@@ -7,6 +7,7 @@ extension RelayError {
         if error.isStoreAway {
             self.init(
                 .storeUnavailable, "The database cannot be reached. Try again in a moment.", detail: error.description)
+            isOutcomeUnknown = !error.isSafeToRetry
         } else if code == .replyNotStored {
             self.init(code, "The answer could not be stored.", detail: error.description)
         } else {

@@ -80,16 +80,27 @@ public final class ChatService: @unchecked Sendable {
                 return .started(
                     begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
             case .known(let id):
-                let record = try await find(id)
+                let prompt = try await known(id)
                 board.giveUp(appID: request.appID, key: key?.text)
                 giveBack(room)
-                return .known(record)
+                return prompt
             }
         } catch {
+            if error.isOutcomeUnknown {
+                note(
+                    unconfirmed: opening.id, appID: request.appID, hasKey: key != nil,
+                    onDisconnect: request.onDisconnect)
+            }
             board.giveUp(appID: request.appID, key: key?.text)
             giveBack(room)
             throw error
         }
+    }
+
+    /// A prompt that the store knows by its key: one that was accepted before, or whose opening was not confirmed.
+    private func known(_ id: ReplyID) async throws(RelayError) -> AcceptedPrompt {
+        if let reply = try await resolveUnconfirmed(id) { return .started(reply) }
+        return .known(try await find(id))
     }
 
     /// Begins another answer to the prompt of a reply; the old one is kept.
@@ -107,13 +118,16 @@ public final class ChatService: @unchecked Sendable {
             giveBack(room)
             throw error
         }
+        let id = makeID()
         do throws(RelayError) {
-            let turn = try await store.openAlternative(
-                to: reply, as: makeID(), model: model, onInterrupt: onInterrupt)
+            let turn = try await store.openAlternative(to: reply, as: id, model: model, onInterrupt: onInterrupt)
             let members = Self.members(of: turn)
             board.open(turn.turn, for: turn.id)
             return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
         } catch {
+            if error.isOutcomeUnknown {
+                note(unconfirmed: id, appID: reply.turn.appID, hasKey: false, onDisconnect: onDisconnect)
+            }
             board.giveUp(appID: reply.turn.appID)
             giveBack(room)
             throw error
@@ -142,7 +156,7 @@ public final class ChatService: @unchecked Sendable {
         }
     }
 
-    private func begin(
+    func begin(
         _ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
     ) -> Reply {
         let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, service: self)
@@ -175,7 +189,7 @@ public final class ChatService: @unchecked Sendable {
     }
 
     /// The members of the request as they were stored; none if somebody has changed them to what is no JSON.
-    private static func members(of turn: ReopenedTurn) -> [RawMember] {
+    static func members(of turn: ReopenedTurn) -> [RawMember] {
         (try? [RawMember](decodingMembers: turn.options)) ?? []
     }
 

@@ -2,7 +2,8 @@ import LanguageModels
 
 /// Where the conversations are kept. Confined to its shard.
 ///
-/// Every method throws `storeUnavailable` when the store is away, too slow or read-only; then nothing, or all, was done.
+/// Every method throws `storeUnavailable` when the store is away, too slow or read-only; then nothing, or all, was done. The
+/// error's `isOutcomeUnknown` says whether it may have been all.
 public protocol ConversationStore: AnyObject, Sendable {
     // MARK: - Turns
 
@@ -16,6 +17,15 @@ public protocol ConversationStore: AnyObject, Sendable {
     ///
     /// - Throws: `idempotencyKeyReused` when it came with another body.
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
+
+    /// The turn of a reply whose opening by this process was not confirmed, with what it has to go on; nil when it is not open.
+    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn?
+
+    /// Removes the turn of a reply whose opening by this process was not confirmed. If other turns follow that would follow another
+    /// one then, it is closed as interrupted.
+    ///
+    /// - Returns: whether there was such a turn.
+    func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool
 
     /// Commits the place of another answer to the prompt of a reply.
     ///

@@ -69,6 +69,7 @@ final class EarlierTurns {
                 continue
             }
             let isAbandoned = service.board.isAbandoned(earlier)
+            if isAbandoned, try await service.resolveUnconfirmed(of: earlier.appID) { continue }
             do throws(RelayError) {
                 if try await service.store.settleTurn(
                     earlier, isAbandoned: isAbandoned, isUnwanted: false)

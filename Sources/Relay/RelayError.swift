@@ -95,6 +95,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public let detail: String
     /// After what time the same request may succeed, where that is known (`Retry-After`).
     public var retryAfter: Duration?
+    /// Whether the store may have done what it was asked for, or may yet do it: it did not confirm.
+    public var isOutcomeUnknown = false
 
     /// Makes an error.
     public init(_ code: Code, _ message: String, detail: String = "") {

@@ -60,6 +60,8 @@ public final class TurnBoard: Sendable {
         }
     }
 
+    /// The turns of which this process does not know whether they are open.
+    public let unconfirmed = UnconfirmedOpenings()
     private let state = Lock(State())
     private let limits: RelayLimits
 
@@ -117,6 +119,14 @@ public final class TurnBoard: Sendable {
     func reserve() throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.replies else { throw Self.full }
+            state.count += 1
+        }
+    }
+
+    /// Takes a place for a turn that may be open already, however many there are; `open` or `giveUp` follows.
+    func reserve(appID: String) {
+        state.withLock { state in
+            state.promised[appID, default: Promises()].count += 1
             state.count += 1
         }
     }

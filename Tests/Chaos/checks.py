@@ -32,6 +32,7 @@ class Row:
     thinking: str | None
     extras: str | None
     attempt: int | None
+    handovers: int | None
     after: int | None
     last_event: str | None
     holder: str | None
@@ -215,7 +216,8 @@ class Checks:
         if len(calls) > attempts * (1 + FAILOVERS + RESCUES if fails else 1):
             self._record.violation(
                 "doubled calls", prompt.token, f"{len(calls)} calls for {attempts} attempts at {len(replies)} replies")
-        if any((row.attempt or 1) > 1 for row in replies) and not prompt.may_repeat and not fails:
+        # A process that is stopped leaves a prompt to the others of which there is no text yet.
+        if any((row.attempt or 1) > 1 + (row.handovers or 0) for row in replies) and not prompt.may_repeat and not fails:
             self._record.violation("doubled calls", prompt.token, "made again, though on_interrupt does not say so")
         if not rows:
             if calls and not prompt.is_acknowledged:

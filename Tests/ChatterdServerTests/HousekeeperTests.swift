@@ -301,6 +301,29 @@ import Testing
         }
     }
 
+    @Test func replyWhoseEndCouldNotBeStoredIsLeftToTheOthers() async throws {
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.second, processes.first)
+            let opened = try await store.open("p")
+            try await processes.sql(
+                """
+                CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$;
+                CREATE TRIGGER no_room BEFORE UPDATE ON chatts FOR EACH ROW EXECUTE FUNCTION no_room()
+                """)
+            #expect(
+                await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("q")) }
+                    == .storeUnavailable)
+            await Self.keeper(of: processes).end()
+            try await processes.sql("DROP TRIGGER no_room ON chatts")
+            try await processes.kill(store)
+            let keeper = Housekeeper(
+                store: other, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})
+            try await keeper.runRound()
+            #expect(try await other.record(opened).state == .interrupted)
+        }
+    }
+
     @Test func replyOfADeadProcessDoesNotKeepAConversationFromItsRemoval() async throws {
         try await StoreProcesses.run { processes in
             _ = try await processes.first.open("p")

@@ -155,7 +155,8 @@ import Testing
                     database: database)
             }
             locking.start()
-            try eventually("the tables are locked", isTrue: { try cluster.psql(isLocked, database: database) == [["3"]] })
+            try eventually(
+                "the tables are locked", isTrue: { try cluster.psql(isLocked, database: database) == [["3"]] })
             program.signal(SIGTERM)
             #expect(try program.waitForExit() == 0)
             let rest = client.readEvents().filter { $0.data != nil }

@@ -106,7 +106,9 @@ final class MemoryDatabase: @unchecked Sendable {
 
     /// Whether the reply of a turn is made again when its process dies.
     func isToBeMadeAgain(_ turn: Turn) -> Bool {
-        replies.values.contains { $0.turn == turn && ($0.holder == Self.anyone || $0.onInterrupt == .regenerate && $0.adoptions < 2) }
+        replies.values.contains {
+            $0.turn == turn && ($0.holder == Self.anyone || $0.onInterrupt == .regenerate && $0.adoptions < 2)
+        }
     }
 
     /// Begins a reply anew; its journal counts no more.
@@ -114,6 +116,11 @@ final class MemoryDatabase: @unchecked Sendable {
         let attempt = (replies[id]?.attempt ?? 0) + 1
         replies[id]?.attempt = attempt
         replies[id]?.page = ReplyPage(start: ReplyPosition(attempt: attempt))
+    }
+
+    /// Removes the rows of a turn.
+    func withdraw(_ turn: Turn) {
+        conversations[turn.appID]?.removeAll { $0.turn == turn.number }
     }
 
     /// Gives a turn to another process.

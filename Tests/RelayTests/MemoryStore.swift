@@ -3,7 +3,8 @@ import Relay
 
 /// What a store is asked for.
 enum StoreCall: Hashable {
-    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart, handOver
+    case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart, handOver,
+        withdraw
 }
 
 /// What may happen to a call.
@@ -69,6 +70,23 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return database.keys[key.text]?.reply
     }
 
+    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn? {
+        _ = try await begin(.find)
+        guard let reply = database.replies[id], reply.holder == process, reply.ending == nil else { return nil }
+        return ReopenedTurn(
+            turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
+            history: try read(reply.turn))
+    }
+
+    func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
+        let isLost = try await begin(.withdraw)
+        guard let reply = database.replies[id], reply.holder == process, reply.ending == nil else { return false }
+        database.withdraw(reply.turn)
+        database.replies[id] = nil
+        try end(isLost)
+        return true
+    }
+
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
@@ -79,8 +97,9 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
         where adopted.count < limit && reply.ending == nil && !known.contains(id)
-            && (reply.holder == MemoryDatabase.anyone || reply.onInterrupt == .regenerate
-                && reply.adoptions < 2 && database.dead.contains(reply.holder))
+            && (reply.holder == MemoryDatabase.anyone
+                || reply.onInterrupt == .regenerate
+                    && reply.adoptions < 2 && database.dead.contains(reply.holder))
         {
             reply.adoptions += reply.holder == MemoryDatabase.anyone ? 0 : 1
             reply.holder = process
@@ -264,7 +283,10 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     private func end(_ isLost: Bool) throws(RelayError) {
-        if isLost { throw Self.absence }
+        guard isLost else { return }
+        var error = Self.absence
+        error.isOutcomeUnknown = true
+        throw error
     }
 
     private static let absence = RelayError(.storeUnavailable, "away", detail: "connection refused")

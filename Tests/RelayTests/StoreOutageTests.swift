@@ -201,14 +201,14 @@ import Testing
         #expect(try relay.answer().prompts == ["user: one", "assistant: 1", "user: two"])
     }
 
-    @Test func aPromptWhoseConfirmationWasLostIsSettledByTheNextTurn() throws {
+    @Test func aPromptWhoseConfirmationWasLostIsWithdrawnByTheNextTurn() throws {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.lost]
         let first = relay.post("one")
         #expect(first.refusal?.code == .storeUnavailable)
         relay.post("two")
         #expect(try relay.answer().prompts == ["user: two"])
-        #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
+        #expect(relay.database.transcript() == ["user: two"])
     }
 
     @Test func aTurnThatFailedWhileTheStoreWasAwayIsClosedLater() throws {

@@ -86,7 +86,7 @@ final class TestRelay {
     @discardableResult
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
-        onInterrupt: InterruptPolicy = .close
+        onInterrupt: InterruptPolicy = .close, key: String? = nil
     ) -> Post {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
@@ -95,7 +95,15 @@ final class TestRelay {
         let post = Post()
         Task(executorPreference: shard) { [service, request] in
             do throws(RelayError) {
-                guard case .started(let reply) = try await service.accept(request) else { return }
+                let key = key.map { IdempotencyKey(text: $0, digest: []) }
+                let reply: Reply
+                switch try await service.accept(request, key: key) {
+                case .started(let started): reply = started
+                case .known(let record):
+                    post.id = record.id
+                    post.subscription = service.subscribe(post.reader, to: record, from: ReplyPosition())
+                    return
+                }
                 post.id = reply.id
                 post.subscription = reply.subscribe(post.reader)
                 post.reply = reply

@@ -1,0 +1,50 @@
+import LanguageModels
+import Relay
+import Testing
+
+@testable import ChatterdServer
+
+/// Turns whose opening was not confirmed, in the database.
+@Suite(.timeLimit(.minutes(15))) struct UnconfirmedStoreTests {
+    @Test func turnThatIsWithdrawnLeavesNothing() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("a", "1")
+            let lost = try await store.open("b", "c")
+            let next = try await processes.second.open("d")
+            #expect(try await !processes.second.withdraw(lost.id, appID: "app"))
+            #expect(try await store.withdraw(lost.id, appID: "app"))
+            #expect(try await !store.withdraw(lost.id, appID: "app"))
+            #expect(try await processes.rowCounts() == ["chatts": 4])
+            #expect(
+                try await processes.second.history(of: next.turn, for: next.id).said
+                    == ["user a", "assistant 1", "user d"])
+        }
+    }
+
+    @Test func turnThatOthersFollowOnItsBranchIsClosed() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("a", "1")
+            let lost = try await store.open("b", parent: .start)
+            let next = try await processes.second.open("c")
+            #expect(try await store.withdraw(lost.id, appID: "app"))
+            #expect(try await store.record(lost).state == .interrupted)
+            // It still follows the start, and not the turn above.
+            #expect(try await processes.second.history(of: next.turn, for: next.id).said == ["user c"])
+        }
+    }
+
+    @Test func turnThatIsOpenIsFoundByItsProcess() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p", options: "\"seed\":1")
+            #expect(try await processes.second.openedTurn(opened.id, appID: "app") == nil)
+            let found = try #require(try await store.openedTurn(opened.id, appID: "app"))
+            #expect(found.turn == opened.turn && found.attempt == 1 && found.history.said == ["user p"])
+            #expect(String(decoding: found.options, as: UTF8.self) == "\"seed\":1" && found.model == "m")
+            try await store.closeTurn(opened.turn, with: opened.closing("q"))
+            #expect(try await store.openedTurn(opened.id, appID: "app") == nil)
+        }
+    }
+}

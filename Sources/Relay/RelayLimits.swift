@@ -28,6 +28,8 @@ public struct RelayLimits: Sendable, Equatable {
     public var slotLook: Duration = .milliseconds(50)
     /// How often it looks at their places.
     public var slotSurvey: Duration = .seconds(1)
+    /// How long an only reader that takes nothing may keep a model server waiting that has slots, while others wait for one.
+    public var heldSlot: Duration = .seconds(5)
     /// How long whoever stops a reply waits for its end.
     public var stopPatience: Duration = .seconds(2)
 

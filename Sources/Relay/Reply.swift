@@ -42,6 +42,9 @@ public final class Reply: ReplySource, @unchecked Sendable {
     private(set) var readerCount = 0
     /// Whether the model waits for the only reader.
     private var isHeld = false
+    /// Whether the model may wait for a reader; not any more once others had to wait for that.
+    private var mayBeHeld = true
+    private var heldSlotAlarm: (any Alarm)?
     /// The followers on other shards; they count as readers.
     private var watches: [ReplyWatch] = []
     private let lines: ReplyLines
@@ -182,20 +185,41 @@ public final class Reply: ReplySource, @unchecked Sendable {
     private func release() {
         guard isHeld else { return }
         isHeld = false
+        heldSlotAlarm?.cancel()
         if case .making(let maker) = phase {
             maker.letGo()
         }
     }
 
+    /// Lets the model go on without the reader it waits for, if others wait for its slot.
+    private func checkHeldSlot() {
+        guard isHeld, case .making(let maker) = phase else { return }
+        service.scheduler.spawn { [self] in
+            let isWanted = await maker.isSlotWanted()
+            guard isHeld else { return }
+            if isWanted {
+                mayBeHeld = false
+                letFullReadersFallBehind()
+            } else {
+                heldSlotAlarm?.set(after: service.limits.heldSlot)
+            }
+        }
+    }
+
     /// A reader can take no more for now: if it is the only one, the model waits for it.
     private func full(_ subscription: ReplySubscription) {
-        guard readerCount == 1, watches.isEmpty, readElsewhere == .zero else {
+        guard readerCount == 1, watches.isEmpty, readElsewhere == .zero, mayBeHeld else {
             subscription.fallBehind()
             return
         }
         guard !isHeld, case .making(let maker) = phase else { return }
         isHeld = true
         maker.holdBack()
+        guard maker.ticket != nil else { return }
+        if heldSlotAlarm == nil {
+            heldSlotAlarm = service.scheduler.makeAlarm { [unowned self] in checkHeldSlot() }
+        }
+        heldSlotAlarm?.set(after: service.limits.heldSlot)
     }
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {

@@ -16,6 +16,12 @@ extension ReplyMaker {
         }
     }
 
+    /// Whether the reply has a slot that others wait for; if the store does not say, nobody does.
+    func isSlotWanted() async -> Bool {
+        guard let ticket, let slots = service.slots else { return false }
+        return (try? await slots.isAnyoneWaiting(at: ticket.upstream)) ?? false
+    }
+
     /// Leaves the ticket in the queue for whichever process makes the reply.
     func keepTicket() {
         if let ticket = ticket.take() {

@@ -79,6 +79,11 @@ public final class SlotQueue: @unchecked Sendable {
         noteOneLess(of: upstream.name)
     }
 
+    /// Whether replies of any process wait for a slot. From any shard.
+    func isAnyoneWaiting(at upstream: String) async throws(RelayError) -> Bool {
+        try await store.load(of: upstream).waiting > 0
+    }
+
     private func noteOneLess(of upstream: String) {
         admitted.withLock { admitted in
             guard admitted[upstream] != nil else { return }

@@ -1,0 +1,55 @@
+import LanguageModels
+import Testing
+
+@testable import Relay
+
+/// An only reader that takes nothing, at a model server with one slot.
+@Suite(.timeLimit(.minutes(15))) struct SlowReaderTests {
+    private let hall = Hall()
+    private let relay: TestRelay
+    private let model = ScriptedModel()
+
+    init() {
+        relay = TestRelay(slots: hall.slots)
+        var description = UpstreamDescription(name: "u", kind: .ollama)
+        description.slots = 1
+        relay.service.upstreams.update([Upstream(description, model: model, health: UpstreamHealth())])
+    }
+
+    @Test func slotThatOthersWaitForIsNotHeldForIt() throws {
+        let post = relay.post("Hi")
+        let answer = try #require(model.generations.first)
+        post.reader.isFull = true
+        answer.say("a")
+        #expect(answer.isPaused)
+        let other = hall.process.take("other")
+        relay.clock.advance(by: .seconds(4))
+        #expect(answer.isPaused && other.isWaiting)
+        relay.clock.advance(by: .seconds(1))
+        #expect(!answer.isPaused)
+        // Nor is it a second time.
+        answer.say("b")
+        post.subscription?.readerCanTakeMore()
+        relay.clock.settle()
+        answer.say("c")
+        #expect(!answer.isPaused)
+        answer.finish()
+        relay.clock.advance(by: .seconds(1))
+        post.reader.isFull = false
+        post.subscription?.readerCanTakeMore()
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.isComplete && post.reader.text == "abc")
+    }
+
+    @Test func slotThatNobodyWaitsForIsHeld() throws {
+        let post = relay.post("Hi")
+        let answer = try #require(model.generations.first)
+        post.reader.isFull = true
+        answer.say("a")
+        relay.clock.advance(by: .seconds(60))
+        #expect(answer.isPaused)
+        hall.process.take("other")
+        relay.clock.advance(by: .seconds(5))
+        #expect(!answer.isPaused)
+    }
+}

@@ -46,7 +46,8 @@ extension Setting {
         case .storePatience:
             .limit(
                 .database, .duration(.zero ... .minutes(10)), "10s",
-                "How long a finished answer waits for a store that is away before its client gets an error.")
+                "How long a finished answer waits for a store that is away before its client gets an error without an `id`. "
+                    + "The answer itself goes on waiting.")
         case .storeWaiting:
             .limit(
                 .database, .count(1...1_000_000, of: "batches"), "20000",

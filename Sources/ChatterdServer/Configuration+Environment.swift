@@ -138,6 +138,7 @@ extension Configuration.Relay {
     fileprivate init(_ reader: inout SettingReader) {
         failoverAttempts = reader.number(.failoverAttempts) ?? 0
         rescueAttempts = reader.number(.rescueAttempts) ?? 0
+        upstreamRestartWait = reader.duration(.upstreamRestartWait)
         disconnectGrace = reader.duration(.disconnectGrace)
         keepAlive = reader.duration(.keepAlive)
         maximumReplies = reader.number(.maximumReplies) ?? 0

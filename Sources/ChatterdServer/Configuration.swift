@@ -134,6 +134,8 @@ public struct Configuration: Sendable {
         public var failoverAttempts: Int
         /// Further requests for a reply that broke in the middle.
         public var rescueAttempts: Int
+        /// How long a reply waits for a model server that cannot be reached or restarts.
+        public var upstreamRestartWait: Duration
         /// How long a reply goes on when nobody reads it.
         public var disconnectGrace: Duration
         /// The silence on a stream after which a comment line is sent.

@@ -106,6 +106,11 @@ extension Setting {
             .limit(
                 .upstreams, .count(0...100, of: "requests"), "2",
                 "Further requests for a reply that broke in the middle: it is gone on with, or begun anew; 0 for none.")
+        case .upstreamRestartWait:
+            .limit(
+                .upstreams, .duration(.zero ... .hours(1)), "30s",
+                "How long a reply waits for a model server that cannot be reached or restarts, if no other has the model; "
+                    + "0 for not at all.")
 
         case .disconnectGrace:
             .limit(

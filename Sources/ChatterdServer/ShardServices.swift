@@ -66,6 +66,7 @@ extension RelayLimits {
         self.init()
         failoverAttempts = configuration.relay.failoverAttempts
         rescueAttempts = configuration.relay.rescueAttempts
+        restartWait = configuration.relay.upstreamRestartWait
         replies = configuration.relay.maximumReplies
         waitingTurns = configuration.relay.maximumWaitingTurns
         disconnectGrace = configuration.relay.disconnectGrace

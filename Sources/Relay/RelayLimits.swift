@@ -6,6 +6,8 @@ public struct RelayLimits: Sendable, Equatable {
     public var failoverAttempts = 4
     /// Further requests for a reply that broke in the middle.
     public var rescueAttempts = 2
+    /// How long a model server that looks as if it were restarting is waited for; zero for not at all.
+    public var restartWait: Duration = .seconds(30)
     /// The longest time that a model server may ask to be left alone (`Retry-After`) and still be waited for.
     public var longestRetryAfter: Duration = .seconds(20)
     /// Replies that may be running or waiting in the process.

@@ -323,9 +323,10 @@ public final class Reply: ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Ends a wait for the store early; the server calls it when it stops.
+    /// Ends a wait for the store, or for a model server that is restarting; the server calls it when it stops.
     func wake() {
         pause.end()
+        if case .making(let maker) = phase { maker.stopWaiting() }
     }
 
     // MARK: - The model

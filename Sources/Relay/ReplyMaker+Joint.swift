@@ -19,8 +19,10 @@ extension ReplyMaker {
                 text.append(decodingJSON: line.extracting(content.range))
                 outcome = joint.take(text.array)
             }
-            if fields.isDone, outcome == .hold {
+            if outcome == .hold, fields.toolCalls != nil {
                 outcome = .goOn(joint.rest)
+            } else if outcome == .hold, fields.isDone {
+                outcome = joint.end()
             }
             course = .join(joint)
             goOn(outcome, line, fields)
@@ -32,13 +34,13 @@ extension ReplyMaker {
         let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
         switch outcome {
         case .hold where isTextOnly: break
-        case .repeats:
+        case .fails:
             generation?.cancel()
-            hasRepeated = true
+            couldNotGoOn = true
             finish(
                 ModelError(
-                    .malformed, "The model server did not go on with the answer, but began it anew.",
-                    detail: "asked to go on, it began from the start"))
+                    .incomplete, "The model server did not go on with the answer.",
+                    detail: "asked to go on, it began from the start or said nothing"))
         case .hold:
             passEmptied(line, fields)
         case .goOn(let text):

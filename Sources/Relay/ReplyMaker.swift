@@ -8,7 +8,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private static let trimmings = 2
 
     /// What came of one request.
-    private enum Outcome {
+    enum Outcome {
         /// The answer is whole; this is its last line.
         case answered([UInt8])
         /// The model server failed.
@@ -34,46 +34,36 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         indirect case failed(ModelError)
     }
 
-    /// What has gone wrong so far; nothing of it for most replies.
-    private final class Trouble {
-        /// Why the reply fails if nobody else can make it.
-        var failure: ModelError?
-        /// Whether a server was removed before it was asked.
-        var isAbsent = false
-        /// Those among the servers that were asked to go on, and began from the start.
-        var repeaters: Set<Int> = []
-        /// What the server that is asked has found too long, and what it said.
-        var refused: (receipt: ReplyReceipt, error: ModelError)?
-        /// Why the reply is to end early.
-        var cancellation: RelayError?
-    }
-
     let reply: Reply
     let service: ChatService
     private let passThrough: [RawMember]
     private var choices: UpstreamChoices
-    private var plan: RescuePlan
-    private var trouble: Trouble?
+    var plan: RescuePlan
+    /// Nil for most replies.
+    var trouble: ReplyTrouble?
     /// Kept as it was read: another server may have to be asked while the store is away.
     private var history: TurnHistory?
     /// How the reply came about.
     private(set) var account = ReplyAccount()
 
     /// The server that is asked, by its number among the choices, and as it was when it was asked.
-    private var number = 0
+    var number = 0
     private var asked: UpstreamChoice?
-    private var trimmingsLeft = 0
+    var trimmingsLeft = 0
     /// The text that it goes on behind; nothing when it is to begin from the start.
     private var text: [UInt8]?
     /// Where its own text begins.
     private var start = 0
+    /// How much there was of the reply when it was asked.
+    var startTotal = 0
     var generation: (any Generation)?
     var course = Course.pass
     var held: [[UInt8]] = []
     private var finalLine: [UInt8]?
     /// The end of the request under way, once it has come.
     private var end: End?
-    var hasRepeated = false
+    /// Whether the server was asked to go on behind the text, and did not.
+    var couldNotGoOn = false
     private var isPaused = false
     /// Whether the reply is to be called when there is something to do.
     private var isIdle = false
@@ -111,52 +101,35 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 let outcome = if let step { try await take(step) } else { try await hear() }
                 switch outcome {
                 case nil: return nil
-                case .answered(let lastLine): return lastLine
+                case .answered(let lastLine):
+                    trouble?.blameSuspects(at: now)
+                    return lastLine
                 case .failed(let error): step = next(after: error)
                 case .changed:
                     troubled().isAbsent = true
-                    step = plan.removed(after: progress, candidates())
+                    step = plan.removed(after: progress, at: now, candidates())
                 }
             } catch  where error.code == .storeUnavailable && !reply.isEmpty {
                 // What there is stays: it could not be replaced.
-                throw trouble?.failure.map { RelayError($0) } ?? error
+                throw trouble?.cause.map { RelayError($0) } ?? error
             }
         }
     }
 
     private func take(_ step: RescuePlan.Step) async throws(RelayError) -> Outcome? {
-        guard case .ask(let number, let delay, let goOn) = step else {
-            throw RelayError(trouble?.failure ?? absence)
-        }
+        guard case .ask(let number, let delay, let goOn) = step else { throw failure(step) }
+        // A server that is restarting is not waited for by a process that is being stopped.
+        guard !plan.isWaiting || !service.isStopping else { throw ChatService.ending }
         if delay > .zero {
             await pause.wait(atMost: delay)
         }
         try checkCancellation()
         self.number = number
-        hasRepeated = false
+        couldNotGoOn = false
         trouble?.refused = nil
         trimmingsLeft = Self.trimmings
         text = goOn ? try await reply.wholeText() : nil
         return try await ask()
-    }
-
-    /// Why there is no server to ask.
-    private var absence: ModelError {
-        let refusal = service.upstreams.refusal(of: reply.model)
-        guard trouble?.isAbsent == true, refusal.code == .modelNotFound else { return refusal }
-        return ModelError(.modelNotFound, "The model server was removed while the prompt waited for it.")
-    }
-
-    /// What is done when a server has failed.
-    private func next(after error: ModelError) -> RescuePlan.Step {
-        let trouble = troubled()
-        let isTooLong = error.code == .contextTooLong
-        // That another one takes less does not say why the first one failed; that it takes more, and not enough, does.
-        if !isTooLong || trouble.failure.map({ $0.code == .contextTooLong }) ?? true { trouble.failure = error }
-        if hasRepeated {
-            trouble.repeaters.insert(number)
-        }
-        return plan.failed(error, by: number, after: progress, candidates(withContexts: isTooLong))
     }
 
     /// Ends it; what runs, or is called next, throws the reason.
@@ -168,6 +141,13 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         pause.end()
         wake()
     }
+
+    /// Ends a wait for a server that is restarting: the process is being stopped.
+    func stopWaiting() {
+        if plan.isWaiting, generation == nil { cancel(ChatService.ending) }
+    }
+
+    var now: UInt64 { service.scheduler.now() }
 
     /// Holds the model back.
     func holdBack() {
@@ -188,29 +168,29 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     var cancellation: RelayError? { trouble?.cancellation }
 
-    private func troubled() -> Trouble {
+    func troubled() -> ReplyTrouble {
         if let trouble { return trouble }
-        let trouble = Trouble()
+        let trouble = ReplyTrouble()
         self.trouble = trouble
         return trouble
     }
 
-    private var progress: RescuePlan.Progress {
+    var progress: RescuePlan.Progress {
         let content = reply.contentEnd
         guard content.total > 0 else { return .none }
         return content.toolCalls == 0 && content.text >= TextJoint.proof ? .text : .other
     }
 
-    private func candidates(withContexts: Bool = false) -> [RescuePlan.Candidate] {
-        let now = service.scheduler.now()
-        return choices.current().enumerated().map { number, choice in
+    func candidates(withContexts: Bool = false) -> [RescuePlan.Candidate] {
+        let now = now
+        return choices.current().map { choice in
             guard let choice else { return RescuePlan.Candidate(isGone: true) }
             let (description, health) = (choice.upstream.description, choice.upstream.health)
             let members = withContexts ? description.merged(into: passThrough) : []
             return RescuePlan.Candidate(
                 priority: description.priority, isUnwilling: health.isUnwilling(at: now),
                 isFull: description.slots.map { health.running >= $0 } ?? false,
-                goesOn: description.continuation != .none && trouble?.repeaters.contains(number) != true,
+                goesOn: description.continuation != .none,
                 context: withContexts ? service.estimates.window(for: choice, passThrough: members).tokens : nil)
         }
     }
@@ -218,7 +198,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     // MARK: - One request
 
     /// Asks for as much as fits; returns an outcome when there is nothing to wait for.
-    private func ask() async throws(RelayError) -> Outcome? {
+    func ask() async throws(RelayError) -> Outcome? {
         guard let history else { throw RelayError(.internal, "The reply has no conversation.") }
         defer { if generation == nil { giveSlotBack() } }
         while true {
@@ -239,6 +219,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             }
             var request = GenerationRequest(model: choice.model, messages: fitted.messages, passThrough: members)
             request.contextLength = description.contextLength
+            request.isRecovery = !reply.isEmpty
             if let text {
                 request.beginning = TextJoint.shown(text)
                 request.continuation = description.continuation
@@ -257,23 +238,11 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             }
             asked = choice
             start = reply.contentEnd.text
-            choice.upstream.health.begin(at: service.scheduler.now())
+            startTotal = reply.contentEnd.total
+            choice.upstream.health.begin(at: now)
             begin(choice.upstream.model.generate(request, to: self))
             return try await hear()
         }
-    }
-
-    /// Asks again, with less of the conversation, when the model server has found it too long.
-    private func askAgain(
-        _ choice: UpstreamChoice, after error: ModelError
-    ) async throws(RelayError) -> Outcome? {
-        guard error.code == .contextTooLong, trimmingsLeft > 0, var receipt = account.receipt else {
-            return .failed(error)
-        }
-        trimmingsLeft -= 1
-        service.estimates.learn(from: error, of: choice, refused: &receipt)
-        troubled().refused = (receipt, error)
-        return try await ask()
     }
 
     /// Does what the answer under way brings; nothing while more of it is to come.
@@ -281,7 +250,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         guard let choice = asked else { throw RelayError(.internal, "No model server has been asked.") }
         let health = choice.upstream.health
         if isToReplace, cancellation == nil {
-            start = 0
+            (start, startTotal) = (0, 0)
             do throws(RelayError) {
                 try await replace(health)
             } catch {
@@ -313,15 +282,14 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                 service.estimates.note(
                     counted?.promptTokens, and: counted?.answerTokens.flatMap(answer), in: &receipt, of: choice,
                     for: reply.turn.appID)
+                if trouble?.hasSentLess == true, let refused = trouble?.refused?.receipt {
+                    service.estimates.suspect(refused, of: choice)
+                }
                 account.receipt = receipt
             }
             return .answered(finalLine)
         case .failed(let error):
-            if error.code.isOfTheServer {
-                health.failed(error, at: service.scheduler.now())
-            } else {
-                health.answered()
-            }
+            judge(error, of: health)
             return try await askAgain(choice, after: error)
         }
     }

@@ -3,12 +3,15 @@ import LanguageModels
 /// Which model server is asked next for a reply, and when: pure, so that every course of events can be tried.
 ///
 /// Before a reply has begun: the other servers of the model, then the same ones again after a while. In its middle: one that
-/// goes on behind the text there is; otherwise the reply is begun anew.
+/// goes on behind the text there is; otherwise the reply is begun anew. A server that has stalled comes after all others. When
+/// all servers that are left look as if they were restarting, they are asked again for a while; that costs no attempts.
 struct RescuePlan {
     /// What is to be done.
     enum Step: Equatable {
         /// Ask the server of this number among the choices, after a pause; it goes on behind the text, or begins anew.
         case ask(Int, after: Duration, goOn: Bool)
+        /// The request itself is at fault: two answers have said the same of it.
+        case reject
         /// There is nothing left to try.
         case fail
     }
@@ -46,6 +49,7 @@ struct RescuePlan {
     private var failoversLeft: Int
     private var rescuesLeft: Int
     private let longestRetryAfter: Duration
+    private let restartWait: Duration
     private var hasFailed = false
     private var hasBegun = false
     private var pauses = 0
@@ -55,11 +59,26 @@ struct RescuePlan {
     private var asked: [Int: Int] = [:]
     private var retryAfter: [Int: Duration] = [:]
     private var excluded: Set<Int> = []
+    /// Those that have stalled or timed out.
+    private var stalled: Set<Int> = []
+    /// Those that were asked to go on and could not.
+    private var beginners: Set<Int> = []
+    /// What was said of the request, by answers that may have been right.
+    private var complaints: Set<String> = []
+    /// Why the answer broke off last.
+    private var lastBreak: ModelError?
+    /// Those that look as if they were restarting, up to when they are waited for, and the pauses so far.
+    private var restarting: Set<Int> = []
+    private var waitEnd: UInt64?
+    private var waits = 0
+    /// Whether the last step waits for a server that is restarting.
+    private(set) var isWaiting = false
 
     init(_ limits: RelayLimits) {
         failoversLeft = limits.failoverAttempts
         rescuesLeft = limits.rescueAttempts
         longestRetryAfter = limits.longestRetryAfter
+        restartWait = limits.restartWait
     }
 
     /// The first to be asked.
@@ -69,30 +88,44 @@ struct RescuePlan {
         return .ask(first, after: .zero, goOn: false)
     }
 
-    /// The next to be asked when one has failed.
+    /// The next to be asked when one has failed, at `now` nanoseconds of the monotonic clock.
     mutating func failed(
-        _ error: ModelError, by number: Int, after progress: Progress, _ candidates: [Candidate]
+        _ error: ModelError, by number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
     ) -> Step {
         if error.code == .contextTooLong, !hasFailed, progress == .none {
             return refused(by: number, candidates)
         }
+        if progress == .none, case .request(let complaint) = error.hint, !complaints.insert(complaint).inserted {
+            return .reject
+        }
         // Where the first one had room, others may have it too.
         guard error.code.isWorthAnotherServer || hasFailed && error.code == .contextTooLong else { return .fail }
+        guard !isSameBreak(error, after: progress) else { return .fail }
         hasFailed = true
         hasBegun = hasBegun || progress != .none
-        guard (hasBegun ? rescuesLeft : failoversLeft) > 0 else { return .fail }
+        let isFree = noteRestart(error, of: number, at: now)
+        guard isFree || attemptsLeft > 0 else { return .fail }
         if !error.code.mayPass || (error.retryAfter ?? .zero) > longestRetryAfter {
             excluded.insert(number)
         }
+        if error.code.isTimeout {
+            stalled.insert(number)
+        }
         retryAfter[number] = error.retryAfter
-        let step = next(after: progress, candidates)
-        guard step != .fail else { return .fail }
-        if hasBegun {
-            rescuesLeft -= 1
-        } else {
-            failoversLeft -= 1
+        let step = next(after: progress, at: now, candidates)
+        if step != .fail, !isFree {
+            attemptsLeft -= 1
         }
         return step
+    }
+
+    /// The next to be asked when one could not go on behind the text: it has not failed, and costs no attempt.
+    mutating func couldNotGoOn(
+        _ number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
+    ) -> Step {
+        beginners.insert(number)
+        asked[number, default: 1] -= 1
+        return next(after: progress, at: now, candidates)
     }
 
     /// The next to be asked when a prompt is too long for one by itself: one that is known to take more.
@@ -102,50 +135,88 @@ struct RescuePlan {
         excluded.insert(number)
         guard let context = candidates[number].context else { return .fail }
         excluded.formUnion(candidates.indices.filter { candidates[$0].context.map { $0 <= context } ?? false })
-        guard let longer = best(of: candidates, where: { $0.context != nil }) else { return .fail }
+        guard let longer = best(of: candidates, where: { $1.context != nil }) else { return .fail }
         asked[longer, default: 0] += 1
         return .ask(longer, after: .zero, goOn: false)
     }
 
     /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
-    mutating func removed(after progress: Progress, _ candidates: [Candidate]) -> Step {
-        next(after: progress, candidates)
+    mutating func removed(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
+        next(after: progress, at: now, candidates)
     }
 
-    private mutating func next(after progress: Progress, _ candidates: [Candidate]) -> Step {
+    private var attemptsLeft: Int {
+        get { hasBegun ? rescuesLeft : failoversLeft }
+        set {
+            if hasBegun { rescuesLeft = newValue } else { failoversLeft = newValue }
+        }
+    }
+
+    /// Whether the answer has broken off for want of room as it did before: answers that share the room break again.
+    private mutating func isSameBreak(_ error: ModelError, after progress: Progress) -> Bool {
+        guard progress != .none, error.hint == .context, error.code == .failed else { return false }
+        defer { lastBreak = error }
+        return lastBreak?.message == error.message
+    }
+
+    /// Notes whether a server looks as if it were restarting; whether that costs no attempt: the server has not read the request,
+    /// and is still waited for.
+    private mutating func noteRestart(_ error: ModelError, of number: Int, at now: UInt64) -> Bool {
+        guard case .restart(let wasRead) = error.hint, error.retryAfter == nil, restartWait > .zero else {
+            restarting = []
+            waitEnd = nil
+            waits = 0
+            return false
+        }
+        restarting.insert(number)
+        waitEnd = waitEnd ?? now &+ UInt64(clamping: Int64(restartWait / .nanoseconds(1)))
+        return !wasRead
+    }
+
+    private mutating func next(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
         var next: Int?
         if progress == .text {
-            next = best(of: candidates) { $0.goesOn && !$0.isUnwilling }
+            next = best(of: candidates) { number, candidate in
+                candidate.goesOn && !candidate.isUnwilling && !stalled.contains(number) && !restarting.contains(number)
+                    && !beginners.contains(number)
+            }
         }
-        let goOn = next != nil
-        guard let next = next ?? best(of: candidates) else { return .fail }
-        let pause = pause(before: next)
+        let isOver = waitEnd.map { now >= $0 } ?? false
+        guard let next = next ?? best(of: candidates, where: { number, _ in !isOver || !restarting.contains(number) })
+        else { return .fail }
+        isWaiting = restarting.contains(next)
+        let pause = pause(before: next, at: now)
         asked[next, default: 0] += 1
+        let goOn = progress == .text && candidates[next].goesOn && !beginners.contains(next)
         return .ask(next, after: pause, goOn: goOn)
     }
 
     /// One that has been asked before is given time to recover.
-    private mutating func pause(before number: Int) -> Duration {
+    private mutating func pause(before number: Int, at now: UInt64) -> Duration {
+        if let waitEnd, restarting.contains(number) {
+            defer { waits += 1 }
+            return min(Self.pause(waits), .nanoseconds(Int64(waitEnd &- now)))
+        }
         guard timesAsked(number) > 0 else { return .zero }
-        let pause = min(Self.shortestPause * (1 << min(pauses, 10)), Self.longestPause)
-        pauses += 1
-        return max(pause, retryAfter[number] ?? .zero)
+        defer { pauses += 1 }
+        return max(Self.pause(pauses), retryAfter[number] ?? .zero)
     }
+
+    private static func pause(_ number: Int) -> Duration { min(shortestPause * (1 << min(number, 10)), longestPause) }
 
     private func timesAsked(_ number: Int) -> Int { asked[number, default: 0] + (number == first ? 1 : 0) }
 
-    private func best(of candidates: [Candidate], where isFit: (Candidate) -> Bool = { _ in true }) -> Int? {
-        candidates.indices.filter { !excluded.contains($0) && !candidates[$0].isGone && isFit(candidates[$0]) }.min {
-            one, other in
-            rank(one, candidates[one]) < rank(other, candidates[other])
-        }
+    private func best(of candidates: [Candidate], where isFit: (Int, Candidate) -> Bool = { _, _ in true }) -> Int? {
+        candidates.indices.filter {
+            !excluded.contains($0) && !candidates[$0].isGone && isFit($0, candidates[$0])
+        }.min { rank($0, candidates[$0]) < rank($1, candidates[$1]) }
     }
 
     /// The lowest goes first.
-    private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int) {
+    private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int, Int) {
         (
-            candidate.isUnwilling ? 1 : 0, timesAsked(number), -candidate.priority, candidate.isFull ? 1 : 0,
-            number
+            stalled.contains(number) ? 1 : 0, candidate.isUnwilling ? 1 : 0, timesAsked(number), -candidate.priority,
+            candidate.isFull ? 1 : 0, number
         )
     }
 }

@@ -10,12 +10,14 @@ struct TextJoint {
         case hold
         /// This is what goes on; nothing more is held.
         case goOn([UInt8])
-        /// It begins from the start: it must not be taken for what comes next.
-        case repeats
+        /// It begins from the start, or says nothing: it must not be taken for what comes next.
+        case fails
     }
 
     /// The bytes that must agree for a beginning to be taken for a repetition, and the least that can be gone on with.
     static let proof = 24
+    /// The white space that is waited through for a word.
+    static let blankLimit = 1_024
 
     private let start: [UInt8]
     private let whiteSpace: [UInt8]
@@ -35,17 +37,25 @@ struct TextJoint {
     /// Takes a piece of what comes next.
     mutating func take(_ piece: [UInt8]) -> Outcome {
         held += piece
-        let isLikeTheStart = zip(held, start).allSatisfy { $0 == $1 }
-        if isLikeTheStart, held.count >= start.count { return .repeats }
-        // White space that was trimmed may go on in the next piece.
-        if isLikeTheStart || held.count < whiteSpace.count && whiteSpace.starts(with: held) { return .hold }
-        return .goOn(rest)
+        if isLikeTheStart, held.count >= start.count { return .fails }
+        // White space alone is no text yet, and some of it may have been said before.
+        if isBlank { return held.count > Self.blankLimit ? .fails : .hold }
+        return isLikeTheStart ? .hold : .goOn(rest)
     }
 
-    /// What is held, without the white space that stands before the joint already; for when nothing more comes.
+    /// What becomes of it when nothing more comes.
+    ///
+    /// No text at all is no end of an answer that broke off in the middle: the server cannot go on. Nor is the beginning of the
+    /// answer.
+    func end() -> Outcome { isBlank || isLikeTheStart ? .fails : .goOn(rest) }
+
+    /// What is held, without the white space that stands before the joint already.
     var rest: [UInt8] {
         Array(held.dropFirst(zip(held, whiteSpace).prefix { $0 == $1 }.count))
     }
+
+    private var isLikeTheStart: Bool { zip(held, start).allSatisfy { $0 == $1 } }
+    private var isBlank: Bool { held.allSatisfy { Self.isWhiteSpace($0) } }
 
     private static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
 }

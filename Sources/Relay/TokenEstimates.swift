@@ -10,6 +10,9 @@ public final class TokenEstimates: Sendable {
     /// The bytes that a token of text has. Outside of these bounds a count is no measure of text: a cache was not counted, or
     /// more was counted than was sent.
     private static let usualRates = 1.0...8.0
+    /// The shortest context that a model may have, as far as failures are taken for those of its length; half of the least that
+    /// servers give by default, as an estimate may be half of the truth.
+    static let leastContext = 256
     /// The longest context that is believed in, in tokens: no sum with it overflows, whatever a client or a server says.
     private static let longest = 1 << 40
 
@@ -27,6 +30,8 @@ public final class TokenEstimates: Sendable {
         var told: Int?
         /// What the server said of its models.
         var listed: Int?
+        /// The least estimate of a prompt that the server failed on, where it took less of it.
+        var suspected: Int?
 
         var isMeasured: Bool { counts >= 3 }
         /// Whether the server counts what it has in a cache as well.
@@ -173,6 +178,16 @@ public final class TokenEstimates: Sendable {
                 $0.told = told
             }
             $0.learn(measured)
+        }
+    }
+
+    /// Learns from a prompt that the server failed on, where it took less of the same conversation. Once may be chance: from the
+    /// second time on the prompt counts as longer than what the model takes.
+    func suspect(_ refused: ReplyReceipt, of choice: UpstreamChoice) {
+        update(choice) {
+            let tokens = refused.size.tokens(bytesPerToken: $0.bytesPerToken)
+            if let suspected = $0.suspected { $0.told = min($0.told ?? .max, suspected, tokens) }
+            $0.suspected = min($0.suspected ?? .max, tokens)
         }
     }
 

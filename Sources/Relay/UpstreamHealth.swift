@@ -25,6 +25,18 @@ public final class UpstreamHealth: Sendable {
         var isProbed = false
         var running = 0
 
+        mutating func failed(_ error: ModelError, at now: UInt64) {
+            failures += 1
+            let wasProbed = isProbed
+            isProbed = false
+            if let retryAfter = error.retryAfter {
+                cool(for: min(retryAfter, UpstreamHealth.longestWish), from: now)
+            } else if wasProbed || failures >= UpstreamHealth.patience || error.code.saysAllInOne {
+                cooling = min(max(cooling * 2, UpstreamHealth.shortest), UpstreamHealth.longest)
+                cool(for: cooling, from: now)
+            }
+        }
+
         mutating func cool(for duration: Duration, from now: UInt64) {
             coolsUntil = max(coolsUntil ?? 0, now &+ UInt64(clamping: Int64(duration / .nanoseconds(1))))
         }
@@ -92,16 +104,13 @@ public final class UpstreamHealth: Sendable {
         record.withLock { record in
             record.isKnown = true
             record.running -= 1
-            record.failures += 1
-            let wasProbed = record.isProbed
-            record.isProbed = false
-            if let retryAfter = error.retryAfter {
-                record.cool(for: min(retryAfter, Self.longestWish), from: now)
-            } else if wasProbed || record.failures >= Self.patience || error.code.saysAllInOne {
-                record.cooling = min(max(record.cooling * 2, Self.shortest), Self.longest)
-                record.cool(for: record.cooling, from: now)
-            }
+            record.failed(error, at: now)
         }
+    }
+
+    /// It turns out to have failed, after `leftAlone`.
+    func blame(_ error: ModelError, at now: UInt64) {
+        record.withLock { $0.failed(error, at: now) }
     }
 }
 
@@ -116,6 +125,9 @@ extension ModelError.Code {
 
     /// Whether once is enough: nobody there, or a wrong key.
     fileprivate var saysAllInOne: Bool { self == .unavailable || self == .connectTimeout || self == .unauthorized }
+
+    /// Whether it was waited for in vain.
+    var isTimeout: Bool { self == .firstByteTimeout || self == .silenceTimeout || self == .connectTimeout }
 
     /// Whether the same server may do better a moment later.
     var mayPass: Bool {

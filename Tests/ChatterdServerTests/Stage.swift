@@ -43,7 +43,8 @@ final class Stage: Sendable {
             .listen: "127.0.0.1:0", .database: database, .ollama: upstream,
             .storeStartTimeout: "10m", .storeTimeout: "10m", .storePatience: "10m",
             .upstreamConnectTimeout: "5m", .upstreamFirstByteTimeout: "1h", .upstreamSilenceTimeout: "1h",
-            .upstreamTotalTimeout: "1h", .failoverAttempts: "0", .rescueAttempts: "0", .keepAlive: "1h",
+            .upstreamTotalTimeout: "1h", .failoverAttempts: "0", .rescueAttempts: "0", .upstreamRestartWait: "0",
+            .keepAlive: "1h",
             .headTimeout: "10m", .bodyTimeout: "10m", .disconnectGrace: "1h",
             .idleTimeout: "1h", .writeTimeout: "10m",
         ]

@@ -17,12 +17,14 @@ final class TestRelay {
 
     /// Makes a process with one shard; what fails is tried again as often as said.
     convenience init(
-        _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0, slots: MemorySlots? = nil,
+        _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
+        restartWait: Duration = .zero, slots: MemorySlots? = nil,
         database: MemoryDatabase = MemoryDatabase()
     ) {
         var limits = limits
         limits.failoverAttempts = failovers
         limits.rescueAttempts = rescues
+        limits.restartWait = restartWait
         self.init(
             limits, clock: HandClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
             directory: ReplyDirectory(), slots: slots)

@@ -6,6 +6,7 @@ extension ModelError {
         }
         var error = ModelError(
             code, message.replacing(secret, with: "…"), detail: detail.replacing(secret, with: "…"))
+        error.hint = hint
         error.retryAfter = retryAfter
         error.contextLength = contextLength
         error.promptTokens = promptTokens

@@ -10,11 +10,16 @@ extension ModelError {
 
     /// The answer ended in order, but not with its end.
     static func incomplete(hasBegun: Bool) -> ModelError {
-        ModelError(
-            .incomplete,
-            hasBegun
-                ? "The model server ended its answer before it was complete." : "The model server's answer was empty.",
-            detail: "the body ended before the answer did")
+        guard !hasBegun else {
+            return ModelError(
+                .incomplete, "The model server ended its answer before it was complete.",
+                detail: "the body ended before the answer did")
+        }
+        var error = ModelError(
+            .incomplete, "The model server's answer was empty.", detail: "the body ended before the answer did")
+        // llama-cpp-python answers so to a prompt that is longer than its context.
+        error.hint = .context
+        return error
     }
 
     /// The answer is over its limit.
@@ -38,6 +43,7 @@ extension ModelError {
             self.init(.malformed, "The model server's answer cannot be read: it is not HTTP.", detail: error.message)
         case .reset:
             self.init(.unavailable, "The model server closed the connection before it answered.", detail: error.message)
+            hint = .restart(wasRead: true)
         case .tls:
             self.init(
                 .unavailable,
@@ -49,7 +55,10 @@ extension ModelError {
                 "The model server is at a link-local address or where clouds keep their metadata: it is asked only if its "
                     + "description says allow_link_local.",
                 detail: error.message)
-        default:
+        case .refused, .unresolvable:
+            self.init(.unavailable, "The model server cannot be reached.", detail: error.message)
+            hint = .restart(wasRead: false)
+        case .invalidURL, .other:
             self.init(.unavailable, "The model server cannot be reached.", detail: error.message)
         }
     }

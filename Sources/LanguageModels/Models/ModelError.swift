@@ -50,12 +50,24 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// What a failure may mean beyond its code.
+    public enum Hint: Sendable, Equatable {
+        /// The request may be at fault: the status and the words of an error answer. Another answer that says the same proves it.
+        case request(String)
+        /// The server looks as if it were restarting. `wasRead` is whether it may have read the request.
+        case restart(wasRead: Bool)
+        /// The conversation may be too long for the model.
+        case context
+    }
+
     /// The reason, for machines.
     public let code: Code
     /// The reason, for the person who asked: no addresses, no secrets; the model server's own words where it gave some.
     public let message: String
     /// What the operator should know beyond that; goes to the log only.
     public let detail: String
+    /// What the failure may mean beyond its code.
+    public var hint: Hint?
     /// How long the model server asks to be left alone (`Retry-After`).
     public var retryAfter: Duration?
     /// The tokens that the model takes, where a server that refused a prompt has said so.

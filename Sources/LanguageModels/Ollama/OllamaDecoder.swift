@@ -73,9 +73,7 @@ final class OllamaDecoder: AnswerDecoder {
     private func complete(
         _ line: Span<UInt8>, _ fields: OllamaLine, _ take: (Span<UInt8>, OllamaLine) -> Bool
     ) throws(ModelError) -> Bool {
-        if let error = fields.error {
-            throw ModelError(.failed, error.text(in: line))
-        }
+        guard fields.error == nil else { throw ModelError(inAnswer: UpstreamErrorBody(line)) }
         isDone = fields.isDone
         guard !fields.missing.isEmpty else { return try handOn(line, fields, take) }
         var completed = ByteBuffer()

@@ -25,8 +25,8 @@ struct OllamaDialect: Dialect {
     func error(status: Status, fields: Fields, body: Span<UInt8>) -> ModelError {
         let said = UpstreamErrorBody(body)
         // Of the statuses of a server that is Ollama, 404 says only this.
-        if status == .notFound, !said.isAboutPath, let words = said.message {
-            return ModelError(.modelNotFound, words, detail: "status 404: \(words)")
+        if status == .notFound, !said.isAboutPath, let words = said.words {
+            return ModelError(.modelNotFound, words, detail: "status 404: \(said.message ?? words)")
         }
         return ModelError(status: status, said: said, unknownPath: "/api/chat: is it an Ollama server?")
     }

@@ -8,8 +8,12 @@ import Bytes
 /// (FastAPI, Llama Stack); `{"StatusCode","Status","error"}` (Ollama's remote models); a JSON text inside one of these texts
 /// (Ollama passes on what llama.cpp said); and text that is not JSON (proxies).
 struct UpstreamErrorBody {
-    /// The server's own words.
+    /// The server's own words, as they came.
     private(set) var message: String?
+    /// The words as clients may see them: nothing of the inside of its machine is among them.
+    var words: String? {
+        message.map(\.withoutServerInternals).flatMap { $0.isEmpty ? nil : $0 }
+    }
     /// The kind of failure, as the server calls it.
     private(set) var type: String?
     /// Another name for it, or the status once more.

@@ -22,6 +22,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     }
 
     private let server: UpstreamModel
+    private let isRecovery: Bool
     private let decoder: any AnswerDecoder
     private var consumer: (any GenerationConsumer)?
     private var exchange: Exchange?
@@ -37,20 +38,24 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private var trailing = 0
     private var errorBody = ByteBuffer()
 
-    init(of server: UpstreamModel, model: String, consumer: any GenerationConsumer) {
+    init(of server: UpstreamModel, for request: GenerationRequest, consumer: any GenerationConsumer) {
         self.server = server
-        decoder = server.dialect.makeDecoder(model: model, limits: server.limits, now: server.now)
+        isRecovery = request.isRecovery
+        decoder = server.dialect.makeDecoder(model: request.model, limits: server.limits, now: server.now)
         self.consumer = consumer
     }
 
     private var limits: GenerationLimits { server.limits }
+
+    /// How long the first byte may take, in nanoseconds.
+    private var firstByte: UInt64 { isRecovery ? min(server.firstByte, server.silence) : server.firstByte }
 
     func start(_ exchange: Exchange, on shard: Shard) {
         self.exchange = exchange
         self.shard = shard
         totalDeadline = shard.now &+ limits.total.nanoseconds
         timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
-        expect(within: server.firstByte)
+        expect(within: firstByte)
     }
 
     /// Ends it for a reason that was known before anything was sent.
@@ -81,7 +86,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         if isEnding {
             timer?.set(after: limits.rest)
         } else {
-            expect(within: hasBegun ? server.silence : server.firstByte)
+            expect(within: hasBegun ? server.silence : firstByte)
         }
     }
 
@@ -132,10 +137,11 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
                     .totalTimeout, "The answer took longer than \(limits.total), and was ended.",
                     detail: "no end within \(limits.total)"))
         } else if !hasBegun {
+            let limit = isRecovery ? min(limits.firstByte, limits.silence) : limits.firstByte
             end(
                 ModelError(
-                    .firstByteTimeout, "The model server did not begin to answer within \(limits.firstByte).",
-                    detail: "no byte within \(limits.firstByte)"))
+                    .firstByteTimeout, "The model server did not begin to answer within \(limit).",
+                    detail: "no byte within \(limit)"))
         } else {
             end(
                 ModelError(

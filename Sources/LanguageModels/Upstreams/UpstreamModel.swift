@@ -59,7 +59,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
 
     /// Sends the conversation.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
-        let generation = UpstreamGeneration(of: self, model: request.model, consumer: consumer)
+        let generation = UpstreamGeneration(of: self, for: request, consumer: consumer)
         do throws(ModelError) {
             let outgoing = OutgoingRequest(
                 .post, dialect.path, fields: fields, body: try dialect.body(of: request))

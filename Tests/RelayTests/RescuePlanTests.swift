@@ -1,0 +1,205 @@
+import LanguageModels
+import Testing
+
+@testable import Relay
+
+/// Which server is asked after which failure, as transcripts.
+@Suite struct RescuePlanTests {
+    /// A course of events: failures go in, and what is asked next comes out.
+    private struct Course {
+        private var plan: RescuePlan
+        var servers: [RescuePlan.Candidate]
+        private var now: UInt64 = 0
+        private var asked: Int?
+        var progress = RescuePlan.Progress.none
+
+        init(_ servers: RescuePlan.Candidate..., failovers: Int = 4, rescues: Int = 2, wait: Duration = .zero) {
+            var limits = RelayLimits()
+            limits.failoverAttempts = failovers
+            limits.rescueAttempts = rescues
+            limits.restartWait = wait
+            plan = RescuePlan(limits)
+            self.servers = servers
+            _ = tell(plan.begin(servers))
+        }
+
+        /// The server that is asked fails; gives the next step, whose pause passes.
+        mutating func fail(_ code: ModelError.Code, _ hint: ModelError.Hint? = nil, _ words: String = "") -> String {
+            var error = ModelError(code, words)
+            error.hint = hint
+            return tell(plan.failed(error, by: asked ?? 0, after: progress, at: now, servers))
+        }
+
+        /// The server that was asked to go on cannot.
+        mutating func cannotGoOn() -> String {
+            tell(plan.couldNotGoOn(asked ?? 0, after: progress, at: now, servers))
+        }
+
+        /// Time passes.
+        mutating func pass(_ duration: Duration) {
+            now += UInt64(duration / .nanoseconds(1))
+        }
+
+        private mutating func tell(_ step: RescuePlan.Step) -> String {
+            switch step {
+            case .fail: return "fail"
+            case .reject: return "reject"
+            case .ask(let number, let pause, let goesOn):
+                asked = number
+                pass(pause)
+                let after = pause > .zero ? " after \(pause / .milliseconds(1)) ms" : ""
+                return "\(number)\(goesOn ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
+            }
+        }
+    }
+
+    private let prefill = RescuePlan.Candidate(goesOn: true)
+    private let plain = RescuePlan.Candidate()
+    private let refused = ModelError.Hint.restart(wasRead: false)
+    private let closed = ModelError.Hint.restart(wasRead: true)
+
+    // MARK: - Stalls
+
+    @Test(arguments: [ModelError.Code.silenceTimeout, .firstByteTimeout, .connectTimeout])
+    func aServerThatStallsComesAfterThoseThatBeginFromTheStart(code: ModelError.Code) {
+        var course = Course(prefill, plain)
+        course.progress = .text
+        #expect(course.fail(code) == "1")
+        // It stays behind the other one, even where that has failed more often.
+        #expect(course.fail(.failed) == "1 after 250.0 ms")
+        #expect(course.fail(.failed) == "fail")
+    }
+
+    @Test func aServerThatStallsGoesOnWhereThereIsNoOther() {
+        var course = Course(prefill)
+        course.progress = .text
+        #expect(course.fail(.silenceTimeout) == "0 goes on after 250.0 ms")
+        #expect(course.fail(.firstByteTimeout) == "fail")
+    }
+
+    @Test func anotherServerGoesOnBeforeOneBeginsFromTheStart() {
+        var course = Course(prefill, plain, prefill)
+        course.progress = .text
+        #expect(course.fail(.silenceTimeout) == "2 goes on")
+        #expect(course.fail(.failed) == "2 goes on after 250.0 ms")
+    }
+
+    // MARK: - Servers that cannot go on
+
+    @Test func aServerThatCannotGoOnBeginsFromTheStart() {
+        var course = Course(prefill, prefill)
+        course.progress = .text
+        #expect(course.fail(.silenceTimeout) == "1 goes on")
+        #expect(course.cannotGoOn() == "1")
+    }
+
+    @Test func whatCannotGoOnCostsNoAttempt() {
+        var course = Course(prefill, prefill, rescues: 1)
+        course.progress = .text
+        course.servers[0].isUnwilling = true
+        #expect(course.fail(.incomplete) == "1 goes on")
+        #expect(course.cannotGoOn() == "1")
+        #expect(course.fail(.failed) == "fail")
+    }
+
+    @Test func whenNoServerCanGoOnTheAnswerBeginsFromTheStart() {
+        var course = Course(prefill, prefill)
+        course.progress = .text
+        #expect(course.fail(.incomplete) == "1 goes on")
+        #expect(course.cannotGoOn() == "0 goes on after 250.0 ms")
+        #expect(course.cannotGoOn() == "1")
+    }
+
+    // MARK: - Bad requests
+
+    @Test func twoAnswersThatSayTheSameMeanTheRequest() {
+        var course = Course(plain, plain)
+        #expect(course.fail(.failed, .request("500 no")) == "1")
+        #expect(course.fail(.failed, .request("500 no")) == "reject")
+    }
+
+    @Test func theSameServerMaySayItTwice() {
+        var course = Course(plain)
+        #expect(course.fail(.failed, .request("500 no")) == "0 after 250.0 ms")
+        #expect(course.fail(.failed, .request("500 never")) == "0 after 500.0 ms")
+        #expect(course.fail(.failed, .request("500 no")) == "reject")
+    }
+
+    @Test func whatBreaksAnAnswerDoesNotMeanTheRequest() {
+        var course = Course(plain, plain)
+        course.progress = .text
+        #expect(course.fail(.failed, .request("500 no")) == "1")
+        #expect(course.fail(.failed, .request("500 no")) == "0 after 250.0 ms")
+    }
+
+    @Test func anAnswerThatBreaksOffTwiceForWantOfRoomIsGivenUp() {
+        var course = Course(plain)
+        course.progress = .text
+        #expect(course.fail(.failed, .context, "full") == "0 after 250.0 ms")
+        #expect(course.fail(.failed, .context, "full") == "fail")
+    }
+
+    // MARK: - Restarts
+
+    @Test func aLoneServerIsWaitedForWithoutCostToTheAttempts() {
+        var course = Course(plain, failovers: 0, wait: .seconds(10))
+        var steps = (1...6).map { _ in course.fail(.unavailable, refused) }
+        #expect(
+            steps == [250, 500, 1000, 2000, 4000, 2250].map { "0 after \(Double($0)) ms, waiting" })
+        steps = [course.fail(.unavailable, refused)]
+        #expect(steps == ["fail"])
+    }
+
+    @Test func otherServersComeFirst() {
+        var course = Course(plain, plain, wait: .seconds(1))
+        #expect(course.fail(.unavailable, refused) == "1")
+        #expect(course.fail(.unavailable, refused) == "0 after 250.0 ms, waiting")
+        #expect(course.fail(.unavailable, refused) == "1 after 500.0 ms, waiting")
+        #expect(course.fail(.unavailable, refused) == "0 after 250.0 ms, waiting")
+        #expect(course.fail(.unavailable, refused) == "fail")
+    }
+
+    @Test func aServerThatIsBackGoesOnBehindTheText() {
+        var course = Course(prefill, wait: .seconds(30))
+        course.progress = .text
+        #expect(course.fail(.incomplete) == "0 goes on after 250.0 ms")
+        course.servers[0].isUnwilling = true
+        for pause in [250, 500, 1000] {
+            #expect(course.fail(.unavailable, refused) == "0 goes on after \(Double(pause)) ms, waiting")
+        }
+        // It broke off again, and that costs the second attempt; what it waits for then is a wait of its own.
+        #expect(course.fail(.incomplete) == "0 goes on after 500.0 ms")
+        #expect(course.fail(.unavailable, refused) == "0 goes on after 250.0 ms, waiting")
+        #expect(course.fail(.incomplete) == "fail")
+    }
+
+    @Test func anotherServerThatBeginsFromTheStartComesBeforeOneThatIsWaitedFor() {
+        var course = Course(prefill, plain, wait: .seconds(30))
+        course.progress = .text
+        #expect(course.fail(.incomplete) == "0 goes on after 250.0 ms")
+        #expect(course.fail(.unavailable, refused) == "1")
+    }
+
+    @Test func aRequestThatMayHaveBeenReadCostsAnAttempt() {
+        var course = Course(plain, failovers: 2, wait: .seconds(30))
+        #expect(course.fail(.unavailable, closed) == "0 after 250.0 ms, waiting")
+        #expect(course.fail(.unavailable, refused) == "0 after 500.0 ms, waiting")
+        #expect(course.fail(.unavailable, closed) == "0 after 1000.0 ms, waiting")
+        #expect(course.fail(.unavailable, closed) == "fail")
+    }
+
+    @Test func withoutAWaitRefusalsAreCounted() {
+        var course = Course(plain, failovers: 1)
+        #expect(course.fail(.unavailable, refused) == "0 after 250.0 ms")
+        #expect(course.fail(.unavailable, refused) == "fail")
+    }
+
+    @Test func anAnswerThatFailsEndsTheWait() {
+        var course = Course(plain, plain, wait: .milliseconds(100))
+        #expect(course.fail(.unavailable, refused) == "1")
+        course.pass(.seconds(1))
+        #expect(course.fail(.failed) == "0 after 250.0 ms")
+        #expect(course.fail(.unavailable, refused) == "1 after 500.0 ms")
+        #expect(course.fail(.failed) == "0 after 1000.0 ms")
+    }
+}

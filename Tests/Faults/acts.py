@@ -33,6 +33,8 @@ class Act:
     model: str = ""  # another name than the one that was asked for
     thoughts: int = 0  # words that are thought aloud before the first word
     is_tool: bool = False  # a tool call in place of words
+    is_limited: bool = False  # the token limit cuts that call; `then` is "closed" where it looks whole all the same
+    is_mute: bool = False  # asked to go on from a text, it ends without a word
     forgets: bool = False  # a text to go on from is passed over: the answer begins from the start
 
 

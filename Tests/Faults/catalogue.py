@@ -50,6 +50,10 @@ class Fault:
     turns: int = 0  # long turns before the one that matters
     is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
     has_tool: bool = False  # the answer is a tool call
+    score: str = "pass"  # the score with two servers
+    other_continuation: str | None = None  # how the second server goes on, where that differs
+    restarts: bool = False  # the first server is away when it is asked first, or restarts, and chatterd waits for it
+    is_healthy: bool = False  # the first server is not blamed
 
     def is_tried(self, form: str) -> bool:
         """Whether there is anything to be learnt from it in a form."""
@@ -70,7 +74,14 @@ CATALOGUE = (
     Fault("429 that asks for an hour", Act(status=429, retry_after=3600, says="scripted rate limit"), "upstream_busy", again="safe",
           again_plan=NO_MORE, alone_plan=NO_MORE),
     Fault("429 without Retry-After", Act(status=429, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
-    Fault("500", Act(status=500, says="scripted failure"), "upstream_error"),
+    Fault("500", Act(status=500, says="scripted failure"), "upstream_rejected", alone_plan=ALONE_AGAIN),
+    Fault("500 and other words each time", Act(status=500, says="scripted failure"), "upstream_error", again="",
+          later=(Act(status=500, says="another"), Act(status=500, says="a third"), Act(status=500, says="a fourth"),
+                 Act(status=500, says="a fifth"))),
+    Fault("bad request as 500", Act(status=500, says="option \"temperature\" must be of type float32"), "upstream_rejected",
+          other=(Act(silent=True),), score="safe", plan=NO_MORE, again="safe", again_plan=NO_MORE, alone_plan=NO_MORE, is_healthy=True),
+    Fault("bad request, both say the same", Act(status=500, says="scripted: what an odd picture"), "upstream_rejected",
+          other=(Act(status=500, says="scripted: what an odd picture"),), score="safe", alone_plan=ALONE_AGAIN, is_healthy=True),
     Fault("502 with a web page", Act(status=502, page=HTML), "upstream_error"),
     Fault("503 overloaded", Act(status=503, says="scripted overload", type="overloaded_error"), "upstream_busy"),
     Fault("key rejected", Act(status=401, says="scripted: no such key", type="authentication_error"), "upstream_auth", again="safe",
@@ -101,7 +112,7 @@ CATALOGUE = (
     Fault("empty body", Act(empty=True), "upstream_incomplete"),
     Fault("end of nothing", Act(words=0, then="end of nothing"), "upstream_incomplete"),
     Fault("web page with 200", Act(page=HTML), "upstream_malformed"),
-    Fault("200 with an error body", Act(body_of_error=True, says="scripted failure"), "upstream_error"),
+    Fault("200 with an error body", Act(body_of_error=True, says="scripted failure"), "upstream_rejected", alone_plan=ALONE_AGAIN),
     Fault("error as the first event", Act(words=0, then="error", says="scripted failure"), "upstream_error"),
     # Broken in the middle.
     middle("cut behind words, gone on", "cut", "upstream_incomplete", "prefill"),
@@ -111,6 +122,8 @@ CATALOGUE = (
     middle("cut in a word, gone on", "cut in a line", "upstream_incomplete", "continue_final_message"),
     middle("reset behind words", "reset", "upstream_incomplete", "prefill"),
     middle("stall in the middle", "stall", "upstream_silence_timeout", "prefill", limits=(("silence_timeout", "2s"),)),
+    middle("stall, the other begins anew", "stall", "upstream_silence_timeout", "prefill", limits=(("silence_timeout", "2s"),),
+           later=(Act(silent=True),), other_continuation="none", is_anew=True, again="", alone_plan=ALONE_AGAIN),
     middle("comments in the middle", "comments", "upstream_silence_timeout", "none", limits=(("silence_timeout", "2s"),),
            kinds=("openai",)),
     middle("malformed in the middle", "garbage", "upstream_malformed", "none"),
@@ -121,11 +134,25 @@ CATALOGUE = (
     # Tool calls.
     Fault("tool call cut off", Act(is_tool=True, then="cut"), "upstream_incomplete", has_tool=True),
     Fault("tool call that is no JSON", Act(is_tool=True, then="broken call"), "upstream_malformed", has_tool=True),
+    Fault("tool call cut by the limit", Act(is_tool=True, is_limited=True), plan=NO_MORE, again_plan=NO_MORE, alone="pass",
+          alone_plan=NO_MORE, has_tool=True, is_healthy=True),
+    Fault("cut tool call that looks whole", Act(is_tool=True, is_limited=True, then="closed"), plan=NO_MORE, again_plan=NO_MORE,
+          alone="pass", alone_plan=NO_MORE, has_tool=True, is_healthy=True),
+    # Restarts: with another server that is asked first, without one it is waited for.
+    Fault("away when it is asked", GOOD, plan="s1", again="", alone="pass", alone_plan=NO_MORE, restarts=True),
+    middle("restart midway, gone on", "restart", "", "prefill", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
+           restarts=True),
+    middle("restart midway, anew", "restart", "", "none", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
+           restarts=True),
     # Both.
     Fault("both fail once", Act(status=500, says="scripted failure"), "upstream_error", other=(Act(status=503, says="scripted"), GOOD),
-          plan="p1,s1,p2,s2", again="", alone=""),
+          later=(Act(status=500, says="scripted once more"),), plan="p1,s1,p2,s2", again="", alone=""),
     middle("goes on from the start", "cut", "upstream_incomplete", "prefill", other=(Act(forgets=True),), again="", alone="",
            later=(GOOD,), plan="p1,s1,p2"),
+    middle("goes on without a word", "cut", "", "prefill", other=(Act(is_mute=True),), later=(Act(is_mute=True),), again="",
+           alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,p2,s2", is_anew=True),
+    middle("stall, then not a word", "stall", "", "prefill", other=(Act(is_mute=True),), later=(Act(is_mute=True),), again="",
+           alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,s2", is_anew=True, limits=(("silence_timeout", "2s"),)),
     # Strange, and no fault that anybody could tell.
     Fault("a word sent twice", Act(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("the end sent twice", Act(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),

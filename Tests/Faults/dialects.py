@@ -59,6 +59,15 @@ class Ollama:
         line = self._line(model, {"content": "", "tool_calls": ["CALL"]})
         return line.replace('"CALL"', call) + self.end(model, 0, 10)
 
+    def cut_call(self, model: str, who: str, is_closed: bool) -> str:
+        """A tool call that the token limit cuts: in a line of its own, or in the last one."""
+        call = {"function": {"name": NAME, "arguments": {}}}
+        message: dict[str, object] = {"content": "", "tool_calls": [call]}
+        last = '"done":true,"done_reason":"length"'
+        if is_closed:
+            return self._line(model, message) + self._line(model, {"content": ""}, last)
+        return self._line(model, message, last)
+
     @staticmethod
     def garbage() -> str:
         """Something in the middle that cannot be read."""
@@ -140,6 +149,14 @@ class OpenAI:
     def broken_call(self, model: str, who: str) -> str:
         """A tool call whose arguments do not end, in an answer that does."""
         return "".join(self.call(model, who)[:-2]) + self.end(model, 0, 10, True)
+
+    def cut_call(self, model: str, who: str, is_closed: bool) -> str:
+        """A tool call that the token limit cuts: its arguments break off as llama.cpp's do, or are `{}` as vLLM's are."""
+        pieces = self.call(model, who)
+        if is_closed:
+            piece = {"index": 0, "function": {"arguments": "{}"}}
+            pieces = [pieces[0], self._event(model, {"tool_calls": [piece]})]
+        return "".join(pieces if is_closed else pieces[:-2]) + self._event(model, {}, "length") + self.done()
 
     @staticmethod
     def garbage() -> str:

@@ -34,6 +34,8 @@ FAILOVERS, RESCUES = 4, 2
 AT_ONCE = 16
 """Trials under way."""
 SETTINGS = LONG | {"CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS), "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES)}
+NO_WAIT, WAIT = "0", "10m"
+"""How long servers that restart are waited for: not at all where they never come back."""
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
     (SELECT count(*) FROM chatterd_queue) AS "places in queues left",
@@ -53,15 +55,17 @@ def say(*words: object) -> None:
 class Relay(Server):
     """A chatterd with the model servers of all trials."""
 
-    def __init__(self, program: str, scratch: str, conninfo: str, upstreams: list[dict[str, object]], record: Record) -> None:
-        super().__init__(0, program, scratch, conninfo, 0, record)
-        self._list = f"{scratch}/upstreams.json"
+    def __init__(
+        self, number: int, program: str, scratch: str, conninfo: str, upstreams: list[dict[str, object]], record: Record, wait: str
+    ) -> None:
+        super().__init__(number, program, scratch, conninfo, 0, record)
+        self._list, self._wait = f"{scratch}/upstreams.json", wait
         with open(self._list, "w", encoding="utf-8") as file:
             json.dump(upstreams, file)
 
     def settings(self) -> dict[str, str]:
         """The settings that only it has."""
-        return SETTINGS | {"CHATTERD_UPSTREAMS": self._list}
+        return SETTINGS | {"CHATTERD_UPSTREAMS": self._list, "CHATTERD_UPSTREAM_RESTART_WAIT": self._wait}
 
 
 class Bench:
@@ -84,21 +88,29 @@ class Bench:
         with socket.socket() as closed:
             # Bound and not listening: nobody else gets the port, and whoever connects is refused.
             closed.bind(("127.0.0.1", 0))
-            relay = self._make_relay(closed.getsockname()[1])
+            relays = self._make_relays(closed.getsockname()[1])
             try:
-                relay.start()
-                await relay.wait_until_ready()
-                stage = Stage(Door(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
-                places = asyncio.Semaphore(AT_ONCE)
-                await asyncio.gather(*(self._one(Run(trial, stage), places) for trial in self.trials))
-                relay.look()
-                await self._look_around(relay)
-                await relay.stop()
+                # One behind the other: a process that stands still beside another one would lose its replies to it.
+                for waits, relay in relays.items():
+                    await self._run(relay, [trial for trial in self.trials if trial.fault.restarts == waits])
             finally:
                 # From here on connections break because of us.
                 asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-                relay.abandon()
+                for relay in relays.values():
+                    relay.abandon()
                 self._cluster.stop()
+
+    async def _run(self, relay: Relay, trials: list[Trial]) -> None:
+        if not trials:
+            return
+        relay.start()
+        await relay.wait_until_ready()
+        stage = Stage(Door(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
+        places = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(self._one(Run(trial, stage), places) for trial in trials))
+        relay.look()
+        await self._look_around(relay)
+        await relay.stop()
 
     @staticmethod
     async def _one(run: Run, places: asyncio.Semaphore) -> None:
@@ -108,7 +120,8 @@ class Bench:
             except Exception:  # the others go on, and the run fails at its end
                 run.trial.text = f"a fault of this program: {traceback.format_exc()}"
 
-    def _make_relay(self, closed_port: int) -> Relay:
+    def _make_relays(self, closed_port: int) -> dict[bool, Relay]:
+        """By whether they wait for servers that restart; both have all servers, as the list is in the database."""
         entries = [entry for trial in self.trials for entry in trial.entries(self._provider, closed_port)]
         self._steady = {}
         for kind in self._options.kinds:
@@ -116,7 +129,9 @@ class Bench:
             self._steady[kind] = self._provider.desks[f"{desk.model}/t"] = desk
             url = f"http://127.0.0.1:{self._provider.port}/{desk.model}/t" + ("/v1" if kind == "openai" else "")
             entries.append({"name": desk.model, "kind": kind, "url": url, "key": desk.key, "models": [desk.model]})
-        return Relay(self._options.program, self._scratch, self._cluster.conninfo, entries, self._record)
+        return {
+            waits: Relay(number, self._options.program, self._scratch, self._cluster.conninfo, entries, self._record, wait)
+            for number, (waits, wait) in enumerate({False: NO_WAIT, True: WAIT}.items())}
 
     async def _look_around(self, relay: Relay) -> None:
         """What must not be found anywhere when all is over."""
@@ -147,13 +162,13 @@ class Bench:
         """Prints the table; returns whether all is well."""
         forms = [form for form in FORMS if form in self._options.forms]
         heads = {"stream": "two servers", "whole": "in one piece", "again": "one, better next time", "alone": "one, never better"}
-        say(f"{'fault':30}{'kind':8}" + "".join(f"{heads[form]:24}" for form in forms))
+        say(f"{'fault':32}{'kind':8}" + "".join(f"{heads[form]:24}" for form in forms))
         by_name = {(trial.fault.name, trial.kind, trial.form): trial for trial in self.trials}
         for fault in CATALOGUE:
             for kind in fault.kinds:
                 row = [by_name.get((fault.name, kind, form)) for form in forms]
                 if any(row):
-                    say(f"{fault.name:30}{kind:8}" + "".join(f"{self._cell(trial):24}" for trial in row).rstrip())
+                    say(f"{fault.name:32}{kind:8}" + "".join(f"{self._cell(trial):24}" for trial in row).rstrip())
         say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. What the scores mean: script/faults --help")
         for trial in self.trials:
             if not trial.is_well:
@@ -183,7 +198,7 @@ class Bench:
             if trial.kind != kind or trial.fault.is_drawn:
                 continue
             if trial.form in ("stream", "whole"):
-                faults[trial.fault.name] = faults.get(trial.fault.name, True) and trial.score == "pass"
+                faults[trial.fault.name] = faults.get(trial.fault.name, True) and trial.is_well
             else:
                 others[trial.score] += 1
                 well += trial.is_well
@@ -191,7 +206,7 @@ class Bench:
             if trial.kind == kind and trial.fault.is_drawn:
                 lots[trial.score] += 1
         if faults:
-            say(f"kind {kind}: {sum(faults.values())} of {len(faults)} pass")
+            say(f"kind {kind}: {sum(faults.values())} of {len(faults)} end as they should with two servers")
         if others:
             say(f"kind {kind} with one server alone: {well} of {others.total()} end as they should ({self._told(others)})")
         if lots:

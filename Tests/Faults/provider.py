@@ -12,6 +12,7 @@ from typing import Any
 
 from acts import Act
 from dialects import Dialect
+from processes import keep_port
 from words import TOTAL, Text, word
 
 PATIENCE = 600.0
@@ -38,6 +39,40 @@ class Call:
         return f"{self.who} at {self.began:.3f} from word {self.first}: {self.outcome}, {len(self.messages)} messages"
 
 
+class Entrance:
+    """A port of one server that may be closed for a while: connections are refused then."""
+
+    DOWN = 1.0
+    """Seconds for which a server that restarts is away."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._keeper = keep_port()
+        self.port: int = self._keeper.getsockname()[1]
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def open(self) -> None:
+        """Listens."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=1 << 20, reuse_address=True)
+
+    async def restart(self) -> None:
+        """Closes the port and all connections, and listens again after a while."""
+        if self._server:
+            self._server.close()
+        for writer in list(self._writers):
+            writer.close()
+        await asyncio.sleep(self.DOWN)
+        await self.open()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            await self._provider.serve(reader, writer)
+        finally:
+            self._writers.discard(writer)
+
+
 @dataclass
 class Desk:
     """One model server, as a fault has it: `acts` are what it does at its first call, its second one …, the last one for good."""
@@ -50,6 +85,8 @@ class Desk:
     key: str
     book: list[Call] = field(default_factory=list)  # shared by the servers of a trial, in the order of the calls
     strange: list[str] = field(default_factory=list)  # requests that must not come; shared as well
+    entrance: Entrance | None = None  # its own port, if it has one
+    restarts: asyncio.Task[None] | None = None  # a restart under way
 
 
 class Provider:
@@ -65,7 +102,7 @@ class Provider:
     async def start(self) -> None:
         """Listens on free ports."""
         self._servers = [
-            await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024),
+            await asyncio.start_server(self.serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024),
             await asyncio.start_server(self._trap, "127.0.0.1", 0)]
         self.port, self.elsewhere_port = (server.sockets[0].getsockname()[1] for server in self._servers)
 
@@ -73,7 +110,8 @@ class Provider:
         self.elsewhere.append((await reader.read(2000)).decode(errors="replace"))
         writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serves one connection."""
         try:
             while await self._exchange(reader, writer):
                 pass
@@ -196,6 +234,10 @@ class Answer:
             call.thoughts += 1
         if act.is_tool:
             return await self._tool(prompt)
+        if act.is_mute and call.first > 0:
+            call.outcome = "mute"
+            await say(self._dialect.end(self._model, 0, prompt))
+            return await self._close_body()
         for place in range(call.first, TOTAL):
             if place == call.first + act.words and act.then != "end" and not await self._then(place):
                 return False
@@ -252,6 +294,10 @@ class Answer:
             case "end of nothing":
                 await self._say(dialect.nothing())
                 await self._close_body()
+            case "restart":
+                entrance = self._desk.entrance
+                assert entrance
+                self._desk.restarts = asyncio.create_task(entrance.restart())
             case "end twice" | "end":
                 return True
             case "cut":
@@ -268,11 +314,13 @@ class Answer:
                 await self._say(piece)
             call.outcome = "cut"
             return False
-        if act.then == "broken call":
+        if act.is_limited:
+            await self._say(dialect.cut_call(self._model, call.who, act.then == "closed"))
+        elif act.then == "broken call":
             await self._say(dialect.broken_call(self._model, call.who))
         else:
             await self._say("".join(pieces) + dialect.end(self._model, 9, prompt, True))
-        call.outcome = "complete" if act.then == "end" else act.then
+        call.outcome = "complete" if act.then == "end" or act.is_limited else act.then
         return await self._close_body()
 
     def _chunk(self, piece: bytes) -> None:

@@ -15,7 +15,7 @@ from cluster import Cluster
 from dialects import DIALECTS
 from ledger import Ledger, Seal, Wrong
 from processes import PATIENCE
-from provider import Call, Desk, Provider
+from provider import Call, Desk, Entrance, Provider
 from record import Record
 from script import canonical
 from wire import Exchange, Lost
@@ -84,6 +84,7 @@ class Trial:
     calls: list[Call] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     settled: int = 0  # calls when it was over
+    entrance: Entrance | None = None  # of the first server, where that restarts
 
     @property
     def name(self) -> str:
@@ -99,7 +100,7 @@ class Trial:
     @property
     def expected(self) -> str:
         """The score that it is to have at least."""
-        usual = "safe" if self.fault.is_drawn else "pass"
+        usual = "safe" if self.fault.is_drawn else self.fault.score
         alone = "safe" if self.is_early else self.fault.alone
         return {"again": self.fault.again, "alone": alone}.get(self.form, usual)
 
@@ -126,13 +127,19 @@ class Trial:
             key, kind = f"{CANARY}-{letter}-{self.name}", self.kind
             if fault.is_mixed and letter == "s":
                 kind = "ollama" if kind == "openai" else "openai"
-            provider.desks[f"{self.name}/{letter}"] = Desk(
-                letter, self.name, DIALECTS[kind], acts, fault.continuation, key, self.calls, self.strange)
+            continuation = fault.continuation
+            if letter == "s" and fault.other_continuation is not None:
+                continuation = fault.other_continuation
+            desk = provider.desks[f"{self.name}/{letter}"] = Desk(
+                letter, self.name, DIALECTS[kind], acts, continuation, key, self.calls, self.strange)
             port = closed_port if fault.is_refused and letter == "p" else provider.port
+            if fault.restarts and letter == "p":
+                self.entrance = desk.entrance = Entrance(provider)
+                port = desk.entrance.port
             entry: dict[str, object] = {
                 "name": f"{letter}.{self.name}", "kind": kind, "key": key, "models": [self.name], "priority": 9 - priority,
                 "url": f"http://127.0.0.1:{port}/{self.name}/{letter}" + ("/v1" if kind == "openai" else ""),
-                "continuation": fault.continuation}
+                "continuation": continuation}
             if fault.slots is not None:
                 entry["slots"] = fault.slots
             entries.append(entry | (dict(fault.limits) if letter == "p" or fault.is_drawn else {}))
@@ -146,6 +153,7 @@ class Run:
         self.trial, self._stage = trial, stage
         self._fault = trial.fault
         self._appid = f"faults.{trial.name}"
+        self._opening: asyncio.Task[None] | None = None
         self._told: list[str] = []  # what the model is to be told at the next turn
 
     async def run(self) -> None:
@@ -162,6 +170,8 @@ class Run:
         trial.settled = len(trial.calls)
 
     async def _try(self) -> tuple[str, str]:
+        if self.trial.entrance:
+            await self._open(self.trial.entrance)
         for turn in range(self._fault.turns):
             await self._steady_turn(f"long turn {turn} " + "x" * 4000)
         if self.trial.form == "whole":
@@ -174,8 +184,24 @@ class Run:
             self._told += [prompt, row["message"]]
         elif self._fault.code and not text.startswith(self._fault.code + ":"):
             raise Broken(f"the code is not {self._fault.code}: {text}")
+        if self._fault.is_healthy:
+            await self._check_health()
         await self._steady_turn("What did we say?")
         return score, text
+
+    async def _open(self, entrance: Entrance) -> None:
+        """Has the first server listen: at once, or a while after it is asked, where it restarts before the answer."""
+        if self._fault.act.then == "restart":
+            await entrance.open()
+        else:
+            self._opening = asyncio.create_task(entrance.restart())
+
+    async def _check_health(self) -> None:
+        """The first server is not blamed for what the request was to blame for."""
+        told = await (await self._ask("GET", "/models")).json()
+        servers = [one for one in told["upstreams"] if one["name"] == f"p.{self.trial.name}"]
+        if [one["health"] for one in servers] != ["healthy"]:
+            raise Broken(f"the server is blamed: {servers}")
 
     # --- asking
 
@@ -237,6 +263,7 @@ class Run:
                 or calls != self._calls_of(row):
             raise Broken(f"in one piece {str(told)[:300]}, stored {row['state']}: {row['message'][:200]!r}")
         self._check_model(told["model"])
+        self._check_reason(told)
         shown = self._read_text(row["message"], calls, is_whole=True)
         await self._check_document(exchange.fields["location"], row, shown)
         return "pass", "", prompt, row
@@ -253,6 +280,7 @@ class Run:
             if final.get("state", "complete") != "complete" or row["state"] != "complete":
                 raise Broken(f"the last line says {final}, stored is {row['state']}")
             self._check_model(mine.model)
+            self._check_reason(final)
             is_anew = None if self.trial.is_early else self._fault.is_anew
             if self.trial.form == "stream" and is_anew is not None and bool(ledger.resets) != is_anew:
                 raise Broken(f"{ledger.resets} resets")
@@ -280,7 +308,8 @@ class Run:
                 raise Broken(f"{stretch.who} was to begin with word {made[stretch.who].first}, and is shown from {stretch.first}")
         if self._fault.has_tool:
             arguments = [call["function"]["arguments"] for call in calls]
-            if is_whole and arguments != [call_of(self.trial.calls[-1].who)] or len(arguments) > 1 or text:
+            said = [] if self._fault.act.is_limited else [call_of(self.trial.calls[-1].who)]
+            if is_whole and arguments != said or len(arguments) > 1 or text:
                 raise Broken(f"the tool calls are {calls}, beside {text!r}")
         elif calls:
             raise Broken(f"tool calls that nobody made: {calls}")
@@ -301,6 +330,11 @@ class Run:
         said = self._fault.act.model if self.trial.kind == "ollama" else ""
         if model != (said or self.trial.name):
             raise Broken(f"the model is said to be {model!r}, and not {said or self.trial.name!r}")
+
+    def _check_reason(self, last: dict[str, Any]) -> None:
+        """The last line says that the token limit cut the answer where it did."""
+        if (last.get("done_reason") == "length") != self._fault.act.is_limited:
+            raise Broken(f"the last line is {last}")
 
     def _hold(self, seal: Seal, mine: Answer, row: dict[str, Any]) -> None:
         """A reader has what is stored, and was told the same end."""

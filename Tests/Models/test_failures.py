@@ -8,9 +8,10 @@ import signal
 import unittest
 
 from answers import says
-from client import post
+from client import call, post
 from model_server import ModelServer, known
 from relayed import Gate, Relayed
+from scripts import TOOL
 
 COUNT = known("count")
 
@@ -29,7 +30,8 @@ class AModelServerInTrouble(Relayed):
             upstreams.append(cls.upstream(f"{way}-2", cls.quick.url, way, priority=1, continuation=way))
         upstreams.append(cls.upstream("stall-1", cls.gate.url, "stall", priority=2, silence_timeout=10))
         upstreams.append(cls.upstream("stall-2", cls.quick.url, "stall", priority=1, continuation="prefill"))
-        cls.serve(*upstreams, CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="1")
+        limits = {"CHATTERD_FAILOVER_ATTEMPTS": "0", "CHATTERD_RESCUE_ATTEMPTS": "1"}
+        cls.serve(*upstreams, CHATTERD_UPSTREAM_RESTART_WAIT="0", **limits)
 
     def setUp(self):
         super().setUp()
@@ -73,6 +75,20 @@ class AModelServerInTrouble(Relayed):
         self.assertEqual(answer.kinds.count("reset"), 1)
         self.assert_whole(answer, COUNT, "none-2")
 
+    def test_a_picture_for_a_model_of_text_is_refused_and_no_server_is_blamed(self):
+        picture = [says("user", "count", images=["iVBORw0KGgoAAAANSUhEUg=="])]
+        for place in range(3):
+            answer = self.ask("", model="prefill", app=f"{self.app}-{place}", messages=picture)
+            self.assertEqual((answer.kinds, answer.error), (["error"], "upstream_rejected"), answer.last)
+            self.assertFalse(answer.last["retryable"])
+        told = call(self.url, "GET", "/models")[2]["upstreams"]
+        health = {one["name"]: one["health"] for one in told}
+        self.assertEqual((health["prefill-1"], health["prefill-2"]), ("healthy", "healthy"))
+
+    def test_a_tool_call_that_the_token_limit_cuts_is_left_out(self):
+        answer = self.ask("weather", model="prefill", tools=[TOOL], options={"num_predict": 4})
+        self.assertEqual((answer.error, answer.finish, answer.raw_calls), (None, "length", []))
+
     def test_a_conversation_that_grows_too_long_is_trimmed_and_answered(self):
         said, left_out = [says("system", "Be brief.")], []
         self.assertEqual(post(self.url, "/llmprep", self.body("", messages=said))[0], 200)
@@ -113,7 +129,7 @@ class AModelServerThatIsStartedAgain(Relayed):
     @classmethod
     def setUpClass(cls):
         cls.model = ModelServer(cls, "--slow")
-        cls.serve(cls.upstream("llama", cls.model.url), CHATTERD_RESCUE_ATTEMPTS="100")
+        cls.serve(cls.upstream("llama", cls.model.url), CHATTERD_UPSTREAM_RESTART_WAIT="10m")
 
     def test_its_answer_is_begun_anew(self):
         def kill_and_start():

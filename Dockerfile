@@ -1,5 +1,5 @@
 # Builds chatterd with a static Swift library, and leaves the toolchain behind.
-FROM swift:6.3-bookworm AS build
+FROM swift:6.3.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libpq-dev libssl-dev pkgconf \
     && rm -rf /var/lib/apt/lists/*
@@ -8,7 +8,7 @@ COPY . .
 RUN swift build -c release --static-swift-stdlib --product chatterd \
     && install -s "$(swift build -c release --static-swift-stdlib --show-bin-path)/chatterd" /usr/local/bin/chatterd
 
-FROM debian:bookworm-slim
+FROM debian:12.12-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libpq5 libssl3 libstdc++6 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \

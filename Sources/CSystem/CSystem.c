@@ -2,8 +2,10 @@
 #include "CSystem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 // In place of <netinet/tcp.h>, whose struct tcp_info ends before tcpi_bytes_acked.
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
@@ -179,3 +181,28 @@ int64_t csystem_descriptor_limit(void) {
     if (getrlimit(RLIMIT_NOFILE, &l) < 0) return -errno;
     return l.rlim_max > INT64_MAX ? INT64_MAX : (int64_t)l.rlim_max;
 }
+
+int64_t csystem_resident_bytes(void) {
+    // Read again and again, and kept open for that; two threads that both open it waste a descriptor at worst.
+    static _Atomic int statm = -1;
+    if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    char text[128];
+    ssize_t length = statm < 0 ? -1 : pread(statm, text, sizeof text - 1, 0);
+    if (length <= 0) return 0;
+    text[length] = 0;
+    // The second number: resident pages.
+    char *end;
+    strtoll(text, &end, 10);
+    return strtoll(end, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+int64_t csystem_machine_memory(void) { return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); }
+
+void csystem_tune_allocator(int arenas) {
+    // A fixed threshold: otherwise it grows with the first large block that is freed, and such blocks stay in the heap.
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024);
+    mallopt(M_ARENA_MAX, arenas);
+}
+
+void csystem_trim_allocator(void) { malloc_trim(0); }

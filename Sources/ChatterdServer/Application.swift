@@ -1,4 +1,5 @@
 import Bytes
+import CSystem
 import HTTP
 import HTTPServer
 import LanguageModels
@@ -49,6 +50,9 @@ public final class Application: Sendable {
         do {
             let shards = try Shard.makeAll(count: configuration.server.shards)
             var random = SystemRandomNumberGenerator()
+            let memory = MemoryBudget(limit: configuration.server.memory ?? SystemMemory.current.budget) {
+                Int(csystem_resident_bytes())
+            }
             let lease = ProcessLease(id: ReplyID(using: &random))
             let turns = TurnBoard(limits: RelayLimits(configuration))
             let directory = ReplyDirectory()
@@ -63,7 +67,7 @@ public final class Application: Sendable {
                     ShardServices(
                         shard: shard, configuration: configuration, target: target, turns: turns,
                         directory: directory, lease: lease, slots: services.first?.slots, estimates: estimates,
-                        log: log))
+                        memory: memory, log: log))
             }
             let journal = Journal(
                 services: services.map(\.chat), tick: RelayLimits(configuration).journalTick)
@@ -87,16 +91,20 @@ public final class Application: Sendable {
             environment.errorBody = { .error(hints.explained($0)) }
             server = Server(
                 shards: shards, limits: Limits(configuration),
-                router: Router(services, registry: registry, state: state, configuration: configuration),
-                policy: configuration.server.browsers, environment: environment)
+                router: Router(
+                    services, registry: registry, state: state, memory: memory, configuration: configuration),
+                policy: configuration.server.browsers, environment: environment, memory: memory)
             let keeper = Housekeeper(
                 store: PostgresConversationStore(
                     pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
                 turns: turns, retention: configuration.relay.retention,
                 adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() },
                 resolve: { [chat = services[0].chat] in await chat.resolveUnconfirmed() },
-                // When it fails the pool has logged why; the next round tries again.
-                look: { try? await registry.look() })
+                look: {
+                    Self.trim(memory)
+                    // When it fails the pool has logged why; the next round tries again.
+                    try? await registry.look()
+                })
             for service in services {
                 service.shard.run { service.pool.start() }
             }
@@ -121,6 +129,14 @@ public final class Application: Sendable {
             throw error
         } catch {
             throw StartError("The server cannot start: \(error)")
+        }
+    }
+
+    /// Returns free memory of the allocator to the system when much of the budget is held that nothing is reserved for.
+    private static func trim(_ memory: MemoryBudget) {
+        if memory.update() > memory.limit / 8, memory.isTight {
+            csystem_trim_allocator()
+            memory.update()
         }
     }
 
@@ -194,7 +210,10 @@ public final class Application: Sendable {
         await withTaskExecutorPreference(shard) { @concurrent [keeper] in await keeper.end() }
         services[0].slots.end()
         for service in services {
-            await withTaskExecutorPreference(service.shard) { @concurrent in await service.pool.shutDown() }
+            await withTaskExecutorPreference(service.shard) { @concurrent in
+                await service.pool.shutDown()
+                await service.readers.shutDown()
+            }
         }
         await withCheckedContinuation { continuation in
             shard.run {

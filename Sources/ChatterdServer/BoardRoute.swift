@@ -11,7 +11,8 @@ struct BoardRoute: Sendable {
     @Sendable func post(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"name":"ada","message":"Hello, board"}"#)
-            let posting = try Posting(decoding: request.body.span)
+            let body = request.body.bytes
+            let posting = try Posting(decoding: body.span)
             try await services[request].board.post(name: posting.name, message: posting.message)
             responder.respondEmptyObject()
         } catch {
@@ -21,10 +22,13 @@ struct BoardRoute: Sendable {
 
     /// Lists the newest postings, oldest first.
     @Sendable func list(_ request: Request, _ responder: Responder) async {
+        guard request.method != .head else {
+            // RFC 9110 9.3.2: the length may be left out where only making the content would tell it.
+            responder.stream(.ok, fields: [.contentType: "application/json"]).finish()
+            return
+        }
         do throws(RelayError) {
-            var body = ByteBuffer()
-            try await services[request].board.appendList(to: &body)
-            responder.respond(json: body)
+            responder.respond(json: try await services[request].board.list())
         } catch {
             responder.refuse(error)
         }
@@ -35,6 +39,10 @@ struct BoardRoute: Sendable {
 struct Posting {
     /// The longest name, in characters.
     static let nameLimit = 155
+    /// The longest name, in bytes of UTF-8: a character may have any number of marks.
+    static let nameBytesLimit = 1_024
+    /// The longest message, in bytes of UTF-8.
+    static let messageLimit = 16 * 1_024
 
     private(set) var name = ""
     private(set) var message = ""
@@ -63,12 +71,21 @@ struct Posting {
         } catch {
             throw RelayError(.invalidRequest, "The body is not a JSON object with name and message: \(error)")
         }
-        guard let name, !name.isEmpty, name.count <= Self.nameLimit else {
+        guard let name, !name.isEmpty, name.utf8.count <= Self.nameBytesLimit,
+            name.count <= Self.nameLimit
+        else {
             throw RelayError(
-                .invalidRequest, "name (or username) must be a string of 1 to \(Self.nameLimit) characters.")
+                .invalidRequest,
+                "name (or username) must be a string of 1 to \(Self.nameLimit) characters and at most "
+                    + "\(Self.nameBytesLimit) bytes.")
         }
         guard let message else {
             throw RelayError(.invalidRequest, "message must be a string.")
+        }
+        guard message.utf8.count <= Self.messageLimit else {
+            throw RelayError(
+                .invalidRequest,
+                "message has \(message.utf8.count) bytes, and may have \(Self.messageLimit). Shorten it.")
         }
         self.name = name
         self.message = message

@@ -13,12 +13,25 @@ final class ChatBoard: @unchecked Sendable {
             SELECT '', coalesce((SELECT seq FROM chatts WHERE appid = '' ORDER BY seq DESC LIMIT 1), 0) + 1, $1, $2
             """)
 
+    /// The text in one list, in bytes: the newest postings that come to no more.
+    private static let listLimit = 1 << 20
+
+    /// At most $1 of the newest postings, and $2 bytes of text. A row that is longer than a posting may be was stored by another
+    /// program or an older version: its beginning is listed.
     private static let list = Statement(
-        "get_chatts", .int8,
+        "get_chatts", .int8, .int8,
         sql: """
-            SELECT name, message, id, to_char(time AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-            FROM (SELECT * FROM chatts WHERE appid = '' ORDER BY seq DESC LIMIT $1) AS newest
-            ORDER BY seq
+            SELECT CASE WHEN octet_length(name) > \(Posting.nameBytesLimit) THEN substr(name, 1, \(Posting.nameLimit))
+                    ELSE name END,
+                CASE WHEN octet_length(message) > \(Posting.messageLimit)
+                    THEN substr(message, 1, \(Posting.messageLimit / 4)) ELSE message END,
+                id, to_char(time AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+            FROM (
+                SELECT *, sum(least(octet_length(name), \(Posting.nameBytesLimit))
+                    + least(octet_length(message), \(Posting.messageLimit))) OVER (ORDER BY seq DESC) AS running
+                FROM (SELECT * FROM chatts WHERE appid = '' ORDER BY seq DESC LIMIT $1) AS newest
+            ) AS newest
+            WHERE running <= $2 ORDER BY seq
             """)
 
     /// Whether the server takes writes.
@@ -26,9 +39,13 @@ final class ChatBoard: @unchecked Sendable {
         "check_store", sql: "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'")
 
     private let pool: PostgresPool
+    private let readers: PostgresPool
     private let limit: Int
+    private let memory: MemoryBudget
 
-    init(pool: PostgresPool, limit: Int) {
+    init(pool: PostgresPool, readers: PostgresPool, limit: Int, memory: MemoryBudget) {
+        self.readers = readers
+        self.memory = memory
         self.pool = pool
         self.limit = limit
     }
@@ -38,20 +55,27 @@ final class ChatBoard: @unchecked Sendable {
         _ = try await pool.runForRelay([Query(Self.post, .text(name), .text(message))], attempts: 100)
     }
 
-    /// Appends the newest postings, oldest first, as an array of `[name, message, id, time]`.
-    func appendList(to body: inout ByteBuffer) async throws(RelayError) {
-        let rows = try await pool.runForRelay([Query(Self.list, .int8(limit))], attempts: 1).first
-        body.append("[")
-        for row in 0..<(rows?.rowCount ?? 0) {
-            for column in 0..<4 {
-                body.append(column > 0 ? "," : row > 0 ? ",[" : "[")
-                if let rows {
+    /// The newest postings, oldest first, as an array of `[name, message, id, time]`.
+    func list() async throws(RelayError) -> ByteBuffer {
+        let rows = try await readers.runForRelay([Query(Self.list, .int8(limit), .int8(Self.listLimit))], attempts: 1)[
+            0]
+        // The rows, and the JSON twice: here and in the output of the connection.
+        guard let held = memory.reserve(3 * rows.memorySize, for: .result) else {
+            throw RelayError(overloading: memory)
+        }
+        return withExtendedLifetime(held) {
+            var body = ByteBuffer(capacity: rows.memorySize)
+            body.append("[")
+            for row in 0..<rows.rowCount {
+                for column in 0..<4 {
+                    body.append(column > 0 ? "," : row > 0 ? ",[" : "[")
                     body.append(jsonString: rows.bytes(row, column))
                 }
+                body.append("]")
             }
             body.append("]")
+            return body
         }
-        body.append("]")
     }
 
     /// Throws `storeUnavailable` unless the store takes writes.

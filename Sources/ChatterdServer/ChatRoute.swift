@@ -7,38 +7,52 @@ import Relay
 /// `POST /llmchat` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
     let services: [ShardServices]
+    /// How many copies of a body there are at most while its prompt is stored, itself included.
+    private static let copies = 5
+
     let sender: ReplySender
+    let memory: MemoryBudget
     /// The model of a prompt that names none; without it, a prompt must.
     let defaultModel: String?
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
-            let service = services[request].chat
-            var chat = try decode(request, responder, requiringModel: defaultModel == nil)
-            if let defaultModel, chat.model.isEmpty {
-                chat.model = defaultModel
-            }
-            chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
-            let form = ReplyForm(
-                stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
-            let key = try request.idempotencyKey()
             // From the return of accept on the prompt is committed.
-            switch try await service.accept(chat, key: key) {
+            let (prompt, form) = try await accept(request, responder)
+            // A response may take long: nothing of the body is held meanwhile.
+            request.body.release()
+            switch prompt {
             case .started(let reply):
                 await sender.run(reply, as: form, to: responder)
             case .known(let reply):
-                await sender.send(reply, as: form, by: service, to: responder)
+                await sender.send(reply, as: form, by: services[request].chat, to: responder)
             }
         } catch {
             responder.refuse(error)
         }
     }
 
+    private func accept(
+        _ request: Request, _ responder: Responder
+    ) async throws(RelayError) -> (AcceptedPrompt, ReplyForm) {
+        var chat = try decode(request, responder, requiringModel: defaultModel == nil)
+        if let defaultModel, chat.model.isEmpty {
+            chat.model = defaultModel
+        }
+        chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
+        let form = ReplyForm(stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
+        let key = try request.idempotencyKey()
+        // What was made of it stays reserved until it is stored.
+        request.body.releaseBytes()
+        return (try await services[request].chat.accept(chat, key: key), form)
+    }
+
     /// Replaces the conversation by the messages of the request.
     @Sendable func prepare(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             let chat = try decode(request, responder, requiringModel: false)
+            request.body.releaseBytes()
             try await services[request].chat.replaceConversation(chat)
             responder.respondEmptyObject()
         } catch {
@@ -53,8 +67,11 @@ struct ChatRoute: Sendable {
             like: requiringModel
                 ? #"{"appID":"me","model":"llama3.2","messages":[{"role":"user","content":"Hello"}]}"#
                 : #"{"appID":"me","messages":[{"role":"user","content":"Hello"}]}"#)
+        // The messages decoded, as parameters of a statement, in libpq's output, and as they come back in the history.
+        guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
         do throws(ChatRequestError) {
-            let chat = try ChatRequest(decoding: request.body.span, requiringModel: requiringModel)
+            let body = request.body.bytes
+            let chat = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
             responder.annotate(Annotation.appID, chat.appID)
             return chat
         } catch {

@@ -44,6 +44,7 @@ extension Configuration.Server {
         browsers = BrowserPolicy(&reader)
         shards = reader.number(.shards) ?? max(1, min(256, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         shutdownDelay = reader.duration(.shutdownDelay)
+        memory = reader.isSet(.memory) ? reader.number(.memory) : nil
         shutdownLimit = reader.duration(.shutdownLimit)
         maximumConnections = reader.number(.maximumConnections) ?? 0
         requestLineLimit = reader.number(.requestLineLimit) ?? 0
@@ -144,6 +145,7 @@ extension Configuration.Relay {
         maximumReplies = reader.number(.maximumReplies) ?? 0
         maximumWaitingTurns = reader.number(.maximumWaitingTurns) ?? 0
         historyLimit = reader.number(.historyLimit) ?? 0
+        conversationLimit = reader.number(.conversationLimit) ?? 0
         boardLimit = reader.number(.boardLimit) ?? 0
         journalTick = reader.duration(.journalTick)
         keyLifetime = reader.duration(.keyLifetime)

@@ -31,6 +31,8 @@ public struct Configuration: Sendable {
         public var shards: Int
         /// How long `/readyz` says 503 after SIGTERM while requests are still taken.
         public var shutdownDelay: Duration
+        /// What the process may use of the memory, in bytes; nil for half of what there is.
+        public var memory: Int?
         /// How long running replies may go on after SIGTERM.
         public var shutdownLimit: Duration
         /// Client connections of the process.
@@ -146,6 +148,8 @@ public struct Configuration: Sendable {
         public var maximumWaitingTurns: Int
         /// Bytes of a history that is replayed.
         public var historyLimit: Int
+        /// Bytes of a whole conversation.
+        public var conversationLimit: Int
         /// Rows of the chat board in one answer.
         public var boardLimit: Int
         /// How often what running replies have grown by is stored.

@@ -4,14 +4,16 @@ import Postgres
 enum ConversationStatements {
     /// Appends the prompts of a new turn, and the row of its reply: the last element of the arrays.
     ///
-    /// Two at once on one conversation compute the same places: the primary key lets one of them pass.
+    /// Two at once on one conversation compute the same places: the primary key lets one of them pass. Nothing is appended to a
+    /// conversation that would come to more than $11 bytes with the $10 of the prompts.
     static let openTurn = Statement(
-        "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text,
+        "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8,
         sql: """
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns))
-            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''), \(replyValues)
-            FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
-                (SELECT \(last) AS last) AS l
+            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
+                \(replyValues(bytes: "$10"))
+            FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place), \(tip) AS l
+            WHERE l.total + $10 <= $11
             RETURNING turn
             """)
 
@@ -22,10 +24,10 @@ enum ConversationStatements {
     /// place as well.
     ///
     /// $10 is `tip`, `start`, or `reply` with the reply's name in $11; $12 the request's name or null, $13 the digest of its
-    /// body, $14 how long the name is remembered, in seconds.
+    /// body, $14 how long the name is remembered, in seconds; $15 and $16 as $10 and $11 above.
     static let openNamedTurn = Statement(
         "open_named_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .text, .uuid,
-        .text, .bytes, .int8,
+        .text, .bytes, .int8, .int8, .int8,
         sql: """
             WITH parent AS (
                 SELECT NULL::bigint AS seq WHERE $10 = 'tip'
@@ -48,11 +50,10 @@ enum ConversationStatements {
                 RETURNING k.reply
             )
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after)
-            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''), \(replyValues),
-                CASE p.place WHEN 1 THEN nullif(parent.seq, l.last) END
-            FROM parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
-                (SELECT \(last) AS last) AS l
-            WHERE $12 IS NULL OR EXISTS (SELECT FROM claimed)
+            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
+                \(replyValues(bytes: "$15")), CASE p.place WHEN 1 THEN nullif(parent.seq, l.last) END
+            FROM parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place), \(tip) AS l
+            WHERE ($12 IS NULL OR EXISTS (SELECT FROM claimed)) AND l.total + $15 <= $16
             RETURNING turn
             """)
 
@@ -92,35 +93,28 @@ enum ConversationStatements {
 
     /// Appends another reply to the prompts of a reply.
     static let openAlternative = Statement(
-        "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, returnsBinary: true,
+        "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, returnsBinary: true,
         sql: """
             INSERT INTO chatts (
-                appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, after)
+                appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, after)
             SELECT $1, l.last + 1, l.last + 1, 'assistant', '', 'streaming', $4, coalesce($5, r.model), $6, 1, r.options,
-                $7, p.seq
+                $7, l.total, p.seq
             FROM chatts r
             JOIN chatts p ON p.appid = r.appid AND p.seq = coalesce(r.after, r.seq - 1) AND p.state = 'prompt',
-                (SELECT \(last) AS last) AS l
-            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq
+                \(tip) AS l
+            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq AND l.total <= $8
             RETURNING turn, model, options
             """)
-
-    /// The whole conversation, with what is needed to tell what is replayed.
-    ///
-    /// In binary, so that a number a row is not written out and read again as digits; each column costs the server, too.
-    static let history = Statement(
-        "history", .text, returnsBinary: true,
-        sql: "SELECT seq, name, message, extras, state, after FROM chatts WHERE appid = $1 ORDER BY seq")
 
     /// Makes a complete reply what the next turn follows, unless it is so already.
     static let choose = Statement(
         "choose", .text, .int8, .uuid,
         sql: """
-            INSERT INTO chatts (appid, seq, name, message, state, after)
-            SELECT r.appid, l.seq + 1, '', '', 'choice', r.seq
-            FROM chatts r, (SELECT seq, state, after FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS l
+            INSERT INTO chatts (appid, seq, name, message, state, total, after)
+            SELECT r.appid, l.last + 1, '', '', 'choice', l.total, r.seq
+            FROM chatts r, \(tip) AS l
             WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.state = 'complete'
-                AND l.seq <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
+                AND l.last <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
             """)
 
     /// What became of a reply, and whether process $4 is making it; no row when it is gone.
@@ -174,15 +168,34 @@ enum ConversationStatements {
     private static let standsForReply =
         "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)"
 
-    private static let last = "coalesce((SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1), 0)"
+    /// What a conversation comes to with its last row. Texts that PostgreSQL keeps apart are not read for their length. What
+    /// earlier turns still say when one is opened is not known then; seeded rows count when they are the last ones.
+    static let total = Statement(
+        "conversation_total", .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l")
+
+    /// The place of the last row of a conversation, or 0, and what the conversation has come to with it.
+    private static let tip = """
+        (SELECT coalesce(t.seq, 0) AS last, t.state, t.after,
+            coalesce(t.total, 0) + coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.thinking), 0)
+                + coalesce(octet_length(t.extras), 0) + \(rowCost) AS total
+        FROM (VALUES (1)) AS one
+        LEFT JOIN (
+            SELECT seq, state, after, total, message, thinking, extras FROM chatts
+            WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS t ON true)
+        """
+
+    /// What a row counts for besides its text, in bytes.
+    static let rowCost = 256
 
     /// What the row of a reply has and the rows of its prompts have not.
-    private static let replyColumns = "state, id, model, holder, attempt, options, on_interrupt"
-    private static let replyValues = """
+    private static let replyColumns = "state, id, model, holder, attempt, options, on_interrupt, total"
+    private static func replyValues(bytes: String) -> String {
+        """
         CASE p.place WHEN cardinality($2) THEN 'streaming' ELSE 'prompt' END,
         CASE p.place WHEN cardinality($2) THEN $5 ELSE gen_random_uuid() END,
         CASE p.place WHEN cardinality($2) THEN $6 END, CASE p.place WHEN cardinality($2) THEN $7 END,
         CASE p.place WHEN cardinality($2) THEN 1 END, CASE p.place WHEN cardinality($2) THEN $8 END,
-        CASE p.place WHEN cardinality($2) THEN $9 END
+        CASE p.place WHEN cardinality($2) THEN $9 END, CASE p.place WHEN cardinality($2) THEN l.total + \(bytes) END
         """
+    }
 }

@@ -8,21 +8,29 @@ import Relay
 ///
 /// Confined to its shard.
 final class EventStreamReader: ReplyReader {
+    /// The bytes that may wait for a slow client when memory is short.
+    private static let leastUnsent = 32 * 1024
+
     private let stream: ResponseStream
     private let responder: Responder
     private let model: String
     /// Whether places in a queue are told as events, too.
     private let tellsQueue: Bool
     private let unsentLimit: Int
+    private let memory: MemoryBudget
     private var isFull = false
     private var subscription: ReplySubscription?
 
-    init(_ stream: ResponseStream, responder: Responder, model: String, tellsQueue: Bool, unsentLimit: Int) {
+    init(
+        _ stream: ResponseStream, responder: Responder, model: String, tellsQueue: Bool, unsentLimit: Int,
+        memory: MemoryBudget
+    ) {
         self.stream = stream
         self.responder = responder
         self.model = model
         self.tellsQueue = tellsQueue
         self.unsentLimit = unsentLimit
+        self.memory = memory
     }
 
     /// Reads on; a client that leaves is reported, even if it has left before.
@@ -52,7 +60,8 @@ final class EventStreamReader: ReplyReader {
         } else {
             stream.write { EventEncoder.append(data: line, to: &$0) { position.append(to: &$0) } }
         }
-        if stream.unsentCount <= unsentLimit { return true }
+        let unsent = stream.unsentCount
+        if unsent <= Self.leastUnsent || unsent <= unsentLimit && !memory.isTight { return true }
         isFull = true
         stream.awaitDrain()
         return false

@@ -13,6 +13,7 @@ extension Migration {
                 name: "0004_adoptions", sql: String(decoding: PackageResources._004_adoptions_sql, as: UTF8.self)),
             Migration(
                 name: "0005_lifecycle", sql: String(decoding: PackageResources._005_lifecycle_sql, as: UTF8.self)),
+            Migration(name: "0006_totals", sql: String(decoding: PackageResources._006_totals_sql, as: UTF8.self)),
         ]
     }
 }

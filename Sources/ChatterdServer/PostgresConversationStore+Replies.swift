@@ -118,20 +118,38 @@ extension PostgresConversationStore {
     func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         var position = position
         position.isEnd = false
+        if let page = pages.page(of: reply.id, from: position) { return page }
+        // Of a reply that is being made, an answer that is on its way already may be too old.
+        guard reply.state != nil else { return try await readPage(of: reply, from: position) }
+        return try await pages.shared(reply.id, from: position) { () async throws(RelayError) in
+            try await readPage(of: reply, from: position)
+        }
+    }
+
+    private func readPage(of reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        var position = position
         while true {
-            let results = try await run([
-                Query(
-                    ReplyStatements.read, .text(reply.turn.appID), .int8(reply.turn.number), reply.id.parameter,
-                    .int8(min(position.text, .maximumOffset)), .int8(min(position.thinking, .maximumOffset)),
-                    .int8(ReplyPageReader.limit + 4)),
-                Query(
-                    JournalStatements.read, .text(reply.turn.appID), reply.id.parameter, .int8(position.attempt),
-                    .int8(position.total), .int8(position.text), .int8(position.thinking), .int8(position.toolCalls),
-                    .int8(ReplyPageReader.limit)),
-            ])
+            let results = try await readers.runForRelay(
+                [
+                    Query(
+                        ReplyStatements.read, .text(reply.turn.appID), .int8(reply.turn.number), reply.id.parameter,
+                        .int8(min(position.text, .maximumOffset)), .int8(min(position.thinking, .maximumOffset)),
+                        .int8(ReplyPageReader.chunk + ReplyPageReader.slack)),
+                    Query(
+                        JournalStatements.read, .text(reply.turn.appID), reply.id.parameter, .int8(position.attempt),
+                        .int8(position.total), .int8(position.text), .int8(position.thinking),
+                        .int8(position.toolCalls), .int8(ReplyPageReader.limit)),
+                ], attempts: 1)
             guard results[0].rowCount == 1 else { throw Self.replyNotFound }
             let reader = ReplyPageReader(row: results[0], journal: results[1])
-            if let page = reader.page(from: position) { return page }
+            let found = reader.pages(from: position)
+            if let first = found.first {
+                // A short reply is read once by most, and costs little.
+                if reader.isOver, first.ending == nil {
+                    pages.keep(found, of: reply.id)
+                }
+                return first
+            }
             // There is no such place in it. From its start there is something to read in any case.
             position = ReplyPosition(attempt: reader.attempt)
         }

@@ -13,18 +13,33 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     let pool: PostgresPool
     let lease: ProcessLease
     let historyLimit: Int
+    /// What a conversation may come to, all of its turns together.
+    private let conversationLimit: Int
+    let memory: MemoryBudget
+    /// Connections for what is large: nothing that a client waits for with a prompt stands behind it there.
+    let readers: PostgresPool
+    /// Pages that several readers may want.
+    let pages: ReplyPages
     /// How long the name of a request is remembered.
     private let keyLifetime: Duration
 
-    init(pool: PostgresPool, lease: ProcessLease, historyLimit: Int, keyLifetime: Duration = .seconds(86_400)) {
+    init(
+        pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
+        conversationLimit: Int = 1 << 30, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        keyLifetime: Duration = .seconds(86_400)
+    ) {
         self.pool = pool
+        self.readers = readers ?? pool
+        self.memory = memory
+        self.conversationLimit = conversationLimit
+        pages = ReplyPages(on: pool.shard, budget: memory)
         self.lease = lease
         self.historyLimit = historyLimit
         self.keyLifetime = keyLifetime
     }
 
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
-        var queries = [openQuery(opening), Query(ConversationStatements.history, .text(opening.appID))]
+        var queries = [openQuery(opening), HistoryReader.first(of: opening.appID)]
         if let key = opening.key {
             queries.append(
                 Query(ConversationStatements.keyedReply, .text(opening.appID), .text(key.text), .bytes(key.digest)))
@@ -32,12 +47,28 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         let results = try await runHolding(queries)
         if let number = results[0].int(0, 0) {
             let turn = Turn(appID: opening.appID, number: Int64(number))
-            return .opened(turn, TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
+            return .opened(turn, await openedHistory(from: results[1], of: turn))
         }
-        guard opening.key != nil, let known = try Self.knownReply(results[2]) else {
-            throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+        if opening.key != nil, let known = try Self.knownReply(results[2]) { return .known(known) }
+        try await requireRoom(in: opening.appID, for: Self.cost(of: opening.prompts))
+        throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+    }
+
+    /// Throws `historyTooLarge` when nothing can be appended to a conversation: then nothing was.
+    private func requireRoom(in appID: String, for bytes: Int) async throws(RelayError) {
+        let total = try await run([Query(ConversationStatements.total, .text(appID))])[0].int(0, 0) ?? 0
+        guard total + bytes > conversationLimit else { return }
+        throw RelayError(
+            .historyTooLarge,
+            "The conversation has reached its limit (CHATTERD_CONVERSATION_LIMIT, \(conversationLimit) bytes). Start it anew "
+                + "with /llmprep, or delete it.")
+    }
+
+    /// What prompts and the row of their reply add to a conversation.
+    private static func cost(of prompts: [ModelMessage]) -> Int {
+        prompts.reduce(0) {
+            $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) + ConversationStatements.rowCost
         }
-        return .known(known)
     }
 
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
@@ -65,7 +96,9 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             opening.options.isEmpty ? .null : .utf8(opening.options),
             opening.onInterrupt.parameter,
         ]
+        let room: [Parameter] = [.int8(Self.cost(of: prompts)), .int8(conversationLimit)]
         if opening.parent == nil, opening.key == nil {
+            parameters += room
             return Query(ConversationStatements.openTurn, parameters: parameters)
         }
         switch opening.parent {
@@ -77,6 +110,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             opening.key.map { .text($0.text) } ?? .null, opening.key.map { .bytes($0.digest) } ?? .null,
             .int8(keyLifetime.components.seconds),
         ]
+        parameters += room
         return Query(ConversationStatements.openNamedTurn, parameters: parameters)
     }
 
@@ -87,14 +121,18 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         let results = try await runHolding([
             Query(
                 ConversationStatements.openAlternative, .text(appID), .int8(reply.turn.number), reply.id.parameter,
-                id.parameter, model.map { .text($0) } ?? .null, lease.parameter, onInterrupt.parameter),
-            Query(ConversationStatements.history, .text(appID)),
+                id.parameter, model.map { .text($0) } ?? .null, lease.parameter, onInterrupt.parameter,
+                .int8(conversationLimit)),
+            HistoryReader.first(of: appID),
         ])
-        guard let number = results[0].int(0, 0) else { throw Self.replyNotFound }
+        guard let number = results[0].int(0, 0) else {
+            try await requireRoom(in: appID, for: 0)
+            throw Self.replyNotFound
+        }
         let turn = Turn(appID: appID, number: Int64(number))
         return ReopenedTurn(
             turn: turn, id: id, model: results[0].string(0, 1) ?? "", options: results[0].array(0, 2), attempt: 1,
-            history: TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
+            history: await openedHistory(from: results[1], of: turn))
     }
 
     func adoptAbandoned(
@@ -112,26 +150,18 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         for claim in claims {
             onClaim(claim.turn, claim.id)
         }
-        guard !claims.isEmpty else { return [] }
-        let histories: [QueryResult]
-        do throws(RelayError) {
-            histories = try await run(claims.map { Query(ConversationStatements.history, .text($0.turn.appID)) })
-        } catch {
-            // They are ours now, and nobody makes them.
-            lease.doubt()
-            throw error
-        }
-        return zip(claims, histories).map { claim, rows in
+        return claims.map { claim in
             ReopenedTurn(
                 turn: claim.turn, id: claim.id, model: adopted.string(claim.row, 3) ?? "",
                 options: adopted.array(claim.row, 4), attempt: adopted.int(claim.row, 5) ?? 1,
-                history: TurnHistory(rows: rows, turn: claim.turn, limit: historyLimit))
+                // Each is read when its reply is begun, as memory allows.
+                history: TurnHistory(unreadBehind: []))
         }
     }
 
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
         let results = try await run([
-            Query(ConversationStatements.history, .text(turn.appID)),
+            HistoryReader.first(of: turn.appID),
             // Asked last: a reply that is still there was there before.
             Query(
                 ConversationStatements.replyState, .text(turn.appID), .int8(turn.number), id.parameter,
@@ -140,7 +170,23 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         guard results[1].rowCount == 1 else {
             throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")
         }
-        return TurnHistory(rows: results[0], turn: turn, limit: historyLimit)
+        var reader = reader(of: turn, from: results[0])
+        return try await reader.read(evenIfUnfinished: true)
+    }
+
+    /// The history of a turn that is committed: from here on nothing may fail. What cannot be read now is read when the reply is
+    /// begun.
+    private func openedHistory(from first: QueryResult, of turn: Turn) async -> TurnHistory {
+        var reader = reader(of: turn, from: first)
+        do throws(RelayError) {
+            return try await reader.read(evenIfUnfinished: false)
+        } catch {
+            return TurnHistory(unreadBehind: [])
+        }
+    }
+
+    private func reader(of turn: Turn, from first: QueryResult) -> HistoryReader {
+        HistoryReader(from: first, of: turn, limit: historyLimit, pool: readers, budget: memory)
     }
 
     static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")

@@ -14,7 +14,7 @@ struct PromptRoute: Sendable {
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             let services = services[request]
-            let prompt = try PassedPrompt(request.body)
+            let prompt = try PassedPrompt(request.body.bytes)
             let (choice, generator) = try services.upstreams.generator(for: prompt.model)
             let place = try services.chat.admitPassedRequest()
             defer { place.end() }
@@ -23,7 +23,7 @@ struct PromptRoute: Sendable {
             responder.onClientGone = { place.end() }
             try await place.takeSlot(of: choice.upstream.description)
             let relay = PromptRelay(responder, generator, unsentLimit: unsentLimit)
-            await relay.run(prompt.body(asking: choice.model), on: request.shard)
+            await relay.run(prompt.body(asking: choice.model), of: request)
         } catch {
             responder.refuse(error)
         }
@@ -59,6 +59,8 @@ private final class PromptRelay: ExchangeDelegate {
     private var ended: CheckedContinuation<Void, Never>?
     private var isPaused = false
     private var totalDeadline = UInt64.max
+    /// What was sent; its memory is reserved until the answer begins.
+    private var sent: RequestBody?
 
     init(_ responder: Responder, _ generator: Generator, unsentLimit: Int) {
         self.responder = responder
@@ -67,20 +69,23 @@ private final class PromptRelay: ExchangeDelegate {
         self.unsentLimit = unsentLimit
     }
 
-    func run(_ body: [UInt8], on shard: Shard) async {
+    func run(_ outgoing: [UInt8], of request: Request) async {
         // The client may have left while the request waited for a slot.
         guard responder.isWaiting else { return }
-        let outgoing = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: body)
-        let exchange = generator.client.start(outgoing, to: generator.origin, delegate: self)
+        let passed = OutgoingRequest(.post, "/api/generate", fields: generator.fields, body: outgoing)
+        request.body.releaseBytes()
+        sent = request.body
+        let exchange = generator.client.start(passed, to: generator.origin, delegate: self)
         self.exchange = exchange
-        totalDeadline = shard.now &+ limits.total.nanoseconds
-        timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
+        totalDeadline = request.shard.now &+ limits.total.nanoseconds
+        timer = DeadlineTimer(on: request.shard) { [unowned self] in deadlinePassed() }
         expect(within: limits.firstByte)
         responder.onClientGone = { self.end() }
         await withCheckedContinuation { ended = $0 }
     }
 
     func exchange(_ exchange: Exchange, received head: ResponseHead) {
+        sent.take()?.release()
         expect(within: limits.silence)
         guard head.status.isSuccess else {
             refusal = (head, ByteBuffer())

@@ -6,6 +6,11 @@ import Relay
 struct ReplyPageReader {
     /// The bytes of a page, apart from tool calls and the last piece of a journal.
     static let limit = 256 * 1024
+    /// The bytes that are read at once of a reply that is over: several pages.
+    static let chunk = 8 * limit
+    /// A page ends where a multiple of its size is, so that readers who began in different places come to read the same pages. It
+    /// is larger rather than of less than so many bytes.
+    private static let least = 1_024
 
     private let row: QueryResult
     private let journal: QueryResult
@@ -19,32 +24,62 @@ struct ReplyPageReader {
     /// How often the reply was begun.
     var attempt: Int { row.int(0, 1) ?? 1 }
 
-    /// The page from the position that both were read from; nothing if there is no such place in the reply.
-    func page(from position: ReplyPosition) -> ReplyPage? {
-        guard position.attempt == attempt else { return nil }
+    /// The pages from the position that both were read from, as far as was read; none if there is no such place in the reply.
+    func pages(from position: ReplyPosition) -> [ReplyPage] {
+        guard position.attempt == attempt else { return [] }
         let state = row.string(0, 0).flatMap { ReplyState(rawValue: $0) }
-        let page = state.map { storedPage(from: position, state: $0) } ?? journalPage(from: position)
-        guard let page, page.text.beginsCharacter, page.thinking.beginsCharacter,
-            position.toolCalls == 0 || page.toolCalls.first ?? .comma == .comma
-        else { return nil }
-        return page
+        let pages = state.map { storedPages(from: position, state: $0) } ?? [journalPage(from: position)]
+        guard let first = pages.first, first.text.beginsCharacter, first.thinking.beginsCharacter,
+            position.toolCalls == 0 || first.toolCalls.first ?? .comma == .comma
+        else { return [] }
+        return pages
     }
+
+    /// Whether the reply is over.
+    var isOver: Bool { row.string(0, 0).flatMap { ReplyState(rawValue: $0) } != nil }
 
     // MARK: - A reply that is over
 
-    private func storedPage(from position: ReplyPosition, state: ReplyState) -> ReplyPage? {
+    private func storedPages(from position: ReplyPosition, state: ReplyState) -> [ReplyPage] {
         let calls = toolCalls
         guard let textSize = row.int(0, 3), let thinkingSize = row.int(0, 4), position.text <= textSize,
             position.thinking <= thinkingSize, position.toolCalls <= calls.count
-        else { return nil }
-        var page = ReplyPage(start: position)
-        page.thinking = row.array(0, 6).wholeCharacters(upTo: Self.limit)
-        guard page.end.thinking == thinkingSize else { return page }
-        page.text = row.array(0, 5).wholeCharacters(upTo: Self.limit - page.thinking.count)
-        guard page.end.text == textSize else { return page }
-        page.toolCalls = Array(calls[position.toolCalls...])
-        page.ending = ReplyEnding(state: state, lastEvent: row.array(0, 2))
-        return page
+        else { return [] }
+        let (text, thinking) = (row.array(0, 5), row.array(0, 6))
+        var pages: [ReplyPage] = []
+        var start = position
+        while true {
+            var page = ReplyPage(start: start)
+            page.thinking = thinking.piece(
+                from: start.thinking - position.thinking, upTo: Self.size(at: start.thinking))
+            let isThought = page.end.thinking == thinkingSize
+            if isThought {
+                let room = page.thinking.isEmpty ? Self.size(at: start.text) : Self.limit - page.thinking.count
+                page.text = text.piece(from: start.text - position.text, upTo: room)
+            }
+            if isThought, page.end.text == textSize {
+                page.toolCalls = Array(calls[position.toolCalls...])
+                page.ending = ReplyEnding(state: state, lastEvent: row.array(0, 2))
+                return pages + [page]
+            }
+            // A page that may be cut where the reading ended is read when its turn comes. The first one never is.
+            let left =
+                isThought
+                ? text.count - (page.end.text - position.text)
+                : thinking.count - (page.end.thinking - position.thinking)
+            guard left >= Self.longestCharacter || pages.isEmpty else { return pages }
+            pages.append(page)
+            start = page.end
+        }
+    }
+
+    /// So much more is read than what the pages are to have, to see where the last one ends.
+    static let slack = least + 2 * longestCharacter
+    private static let longestCharacter = 4
+
+    /// How far the page goes that begins at a byte of a part.
+    private static func size(at start: Int) -> Int {
+        ((start + least) / limit + 1) * limit - start
     }
 
     /// The elements of the tool calls: `extras` is their member, as `closeTurn` wrote it.
@@ -86,9 +121,10 @@ extension [UInt8] {
     /// Whether the first byte is not one from the middle of a UTF-8 sequence.
     fileprivate var beginsCharacter: Bool { first.map { $0 & 0xc0 != 0x80 } ?? true }
 
-    /// The first bytes up to a limit, cut between characters.
-    func wholeCharacters(upTo limit: Int) -> [UInt8] {
-        Array(self[..<characterBoundary(from: 0, upTo: limit)])
+    /// The bytes from a place on, up to a limit, cut between characters.
+    fileprivate func piece(from start: Int, upTo limit: Int) -> [UInt8] {
+        guard start < count, limit > 0 else { return [] }
+        return Array(self[start..<characterBoundary(from: start, upTo: limit)])
     }
 
     /// The last place at most `limit` bytes after `start` that is not within a character of UTF-8.

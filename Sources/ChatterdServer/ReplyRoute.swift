@@ -8,6 +8,7 @@ import Relay
 struct ReplyRoute: Sendable {
     let services: [ShardServices]
     let sender: ReplySender
+    let memory: MemoryBudget
 
     /// Streams the reply from its start or from where the client left off, or describes it as JSON.
     @Sendable func read(_ request: Request, _ responder: Responder) async {
@@ -17,8 +18,10 @@ struct ReplyRoute: Sendable {
             let tellsQueue = try request.queueEvents(unless: nil)
             let reply = try await find(request, responder)
             guard !request.wantsJSON else {
-                let page = try await service.readWhole(reply)
+                let held = memory.charge(0)
+                let page = try await service.readWhole(reply, in: held)
                 responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary)
+                held.shrink(to: 0)
                 return
             }
             if let position, try await hasAll(reply, upTo: position, service) {
@@ -105,7 +108,8 @@ struct ReplyRoute: Sendable {
             try request.requireJSON(like: #"{"model":"llama3.2"}"#)
         }
         do throws(ChatRequestError) {
-            return try RegenerationRequest(decoding: request.body.span)
+            let body = request.body.bytes
+            return try RegenerationRequest(decoding: body.span)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }

@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 import HTTPServer
 import Relay
@@ -18,10 +19,12 @@ enum ReplyForm: Sendable {
 struct ReplySender: Sendable {
     private let keepAlive: Duration
     private let unsentLimit: Int
+    private let memory: MemoryBudget
 
-    init(_ configuration: Configuration) {
+    init(_ configuration: Configuration, memory: MemoryBudget) {
         keepAlive = configuration.relay.keepAlive
         unsentLimit = configuration.server.unsentLimit
+        self.memory = memory
     }
 
     /// Begins a reply, and answers with it; a stream goes on when this has returned.
@@ -48,7 +51,7 @@ struct ReplySender: Sendable {
             follow(stream, model: model, tellsQueue: tellsQueue, responder: responder, subscribe: subscribe)
             return nil
         }
-        let reader = WholeAnswerReader(responder, model: model, location: Self.location(of: id))
+        let reader = WholeAnswerReader(responder, model: model, location: Self.location(of: id), memory: memory)
         reader.follow(subscribe(reader))
         return reader
     }
@@ -68,7 +71,8 @@ struct ReplySender: Sendable {
         subscribe: (any ReplyReader) -> ReplySubscription
     ) {
         let reader = EventStreamReader(
-            stream, responder: responder, model: model, tellsQueue: tellsQueue, unsentLimit: unsentLimit)
+            stream, responder: responder, model: model, tellsQueue: tellsQueue, unsentLimit: unsentLimit,
+            memory: memory)
         reader.follow(subscribe(reader), keepAlive: keepAlive)
     }
 

@@ -35,7 +35,8 @@ extension Request {
         else {
             throw RelayError(.invalidRequest, "Idempotency-Key must be one key of 1 to 255 visible ASCII characters.")
         }
-        return IdempotencyKey(text: text, digest: RequestDigest.sha256(body.span))
+        let bytes = body.bytes
+        return IdempotencyKey(text: text, digest: RequestDigest.sha256(bytes.span))
     }
 
     /// A key may be written bare, or as the draft has it (draft-ietf-httpapi-idempotency-key-header-06, 2.1): as a string of

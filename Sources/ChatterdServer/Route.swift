@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 import HTTPServer
 import Sockets
@@ -27,13 +28,15 @@ enum Route: String, CaseIterable {
 extension Router {
     /// The table of routes.
     init(
-        _ services: [ShardServices], registry: UpstreamRegistry, state: ServerState, configuration: Configuration
+        _ services: [ShardServices], registry: UpstreamRegistry, state: ServerState, memory: MemoryBudget,
+        configuration: Configuration
     ) {
         self.init()
-        let sender = ReplySender(configuration)
+        let sender = ReplySender(configuration, memory: memory)
         let chat = ChatRoute(
-            services: services, sender: sender, defaultModel: configuration.upstreams.defaultModel)
-        let reply = ReplyRoute(services: services, sender: sender)
+            services: services, sender: sender, memory: memory,
+            defaultModel: configuration.upstreams.defaultModel)
+        let reply = ReplyRoute(services: services, sender: sender, memory: memory)
         let conversation = ConversationRoute(services: services)
         let board = BoardRoute(services: services)
         let status = StatusRoute(

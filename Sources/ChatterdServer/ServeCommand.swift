@@ -19,6 +19,7 @@ struct ServeCommand: Sendable {
 
     /// Serves until a signal ends it; returns the exit code.
     func run() async -> Int32 {
+        csystem_tune_allocator(Int32(clamping: configuration.server.shards + 2))
         _ = csystem_raise_descriptor_limit()
         // A log that nobody reads any more must not end the server.
         signal(SIGPIPE, SIG_IGN)

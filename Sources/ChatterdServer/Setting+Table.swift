@@ -25,6 +25,12 @@ extension Setting {
                 .process, .duration(.zero ... .minutes(10)), "0s",
                 "How long /readyz says 503 after SIGTERM while prompts are still taken, so that a balancer looks elsewhere first."
             )
+        case .memory:
+            Self.Entry(
+                group: .process, kind: .bytes(64 << 20...1 << 44), standard: .absent("half of the memory there is"),
+                meaning: "What the process may use before requests get 503, see [limits.md](limits.md).",
+                isSecret: false,
+                isLimit: true)
         case .shutdownLimit:
             .plain(
                 .process, .duration(.zero ... .hours(1)), "25s", "How long running replies may go on after SIGTERM.")
@@ -128,6 +134,10 @@ extension Setting {
                 "Turns of one conversation that wait for the one before.")
         case .historyLimit:
             .limit(.replies, .bytes(1_024...1 << 32), "64MiB", "The history that is replayed to a model server.")
+        case .conversationLimit:
+            .limit(
+                .replies, .bytes(1_024...1 << 44), "1GiB",
+                "What a conversation may come to, failed turns included; more prompts are refused.")
         case .boardLimit:
             .limit(.replies, .count(1...1_000_000, of: "rows"), "1000", "Rows of the chat board in one /getchatts.")
         case .journalTick:

@@ -11,6 +11,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case origins = "CHATTERD_ORIGINS"
     case shards = "CHATTERD_SHARDS"
     case shutdownDelay = "CHATTERD_SHUTDOWN_DELAY"
+    case memory = "CHATTERD_MEMORY"
     case shutdownLimit = "CHATTERD_SHUTDOWN_LIMIT"
     case logAppID = "CHATTERD_LOG_APPID"
 
@@ -43,6 +44,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case maximumReplies = "CHATTERD_MAX_REPLIES"
     case maximumWaitingTurns = "CHATTERD_MAX_WAITING_TURNS"
     case historyLimit = "CHATTERD_HISTORY_LIMIT"
+    case conversationLimit = "CHATTERD_CONVERSATION_LIMIT"
     case boardLimit = "CHATTERD_BOARD_LIMIT"
     case journalTick = "CHATTERD_JOURNAL_TICK"
     case keyLifetime = "CHATTERD_IDEMPOTENCY_TTL"

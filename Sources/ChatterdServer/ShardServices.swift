@@ -1,3 +1,4 @@
+import Bytes
 import LanguageModels
 import Postgres
 import Relay
@@ -7,6 +8,8 @@ import Sockets
 final class ShardServices: Sendable {
     let shard: Shard
     let pool: PostgresPool
+    /// The connection for what is large: pages of replies, histories, the board.
+    let readers: PostgresPool
     /// None before the registry gives it some.
     let upstreams: ShardUpstreams
     let chat: ChatService
@@ -19,7 +22,8 @@ final class ShardServices: Sendable {
     /// - Parameter slots: the queues of the process; nothing on its first shard, which makes them.
     init(
         shard: Shard, configuration: Configuration, target: ConnectionTarget, turns: TurnBoard,
-        directory: ReplyDirectory, lease: ProcessLease, slots: SlotQueue?, estimates: TokenEstimates, log: Log
+        directory: ReplyDirectory, lease: ProcessLease, slots: SlotQueue?, estimates: TokenEstimates,
+        memory: MemoryBudget, log: Log
     ) {
         self.shard = shard
         var store = PostgresConfiguration(target: target)
@@ -28,6 +32,11 @@ final class ShardServices: Sendable {
         store.timeLimit = configuration.store.timeout
         store.patience = configuration.store.timeout
         store.log = { log.event(.warning, "database", .error($0)) }
+        // One connection is for what is large, so that no prompt stands behind it.
+        var large = store
+        large.connections = 1
+        readers = PostgresPool(large, on: shard)
+        store.connections = max(1, store.connections - 1)
         pool = PostgresPool(store, on: shard)
 
         upstreams = ShardUpstreams(
@@ -46,15 +55,16 @@ final class ShardServices: Sendable {
                 scheduler: scheduler)
         chat = ChatService(
             store: PostgresConversationStore(
-                pool: pool, lease: lease, historyLimit: configuration.relay.historyLimit,
-                keyLifetime: configuration.relay.keyLifetime),
+                pool: pool, readers: readers, lease: lease, historyLimit: configuration.relay.historyLimit,
+                conversationLimit: configuration.relay.conversationLimit,
+                memory: memory, keyLifetime: configuration.relay.keyLifetime),
             upstreams: upstreams.directory, slots: self.slots, estimates: estimates,
             limits: RelayLimits(configuration), board: turns, directory: directory, scheduler: scheduler,
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(using: &generator)
             })
-        board = ChatBoard(pool: pool, limit: configuration.relay.boardLimit)
+        board = ChatBoard(pool: pool, readers: readers, limit: configuration.relay.boardLimit, memory: memory)
     }
 }
 

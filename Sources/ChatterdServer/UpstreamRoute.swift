@@ -67,7 +67,7 @@ struct UpstreamRoute: Sendable {
     @Sendable func test(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
             let entry = try entry(request)
-            let model = try Self.model(in: request.body)
+            let model = try Self.model(in: request.body.bytes)
             let upstreams = services[request].upstreams.directory.upstreams
             var outcome = UpstreamTrial.Outcome()
             if let upstream = upstreams.first(where: { $0.description.name == entry.name }) {
@@ -114,7 +114,8 @@ struct UpstreamRoute: Sendable {
         var problems: [String]
         do throws(JSONError) {
             let reader = try UpstreamReader(
-                request.body, .request(keyDirectory: configuration.keys.directory), defaults: configuration.defaults,
+                request.body.bytes, .request(keyDirectory: configuration.keys.directory),
+                defaults: configuration.defaults,
                 name: name)
             problems = reader.problems
             if let description = reader.description {

@@ -14,11 +14,15 @@ final class WholeAnswerReader: ReplyReader {
     private var text = ByteBuffer()
     private var thinking = ByteBuffer()
     private var toolCalls = ByteBuffer()
+    /// What is reserved for the text, the object made of it and the output.
+    private let memory: MemoryReservation
+    private var reserved = 0
 
-    init(_ responder: Responder, model: String, location: Fields) {
+    init(_ responder: Responder, model: String, location: Fields, memory: MemoryBudget) {
         self.responder = responder
         self.model = model
         self.location = location
+        self.memory = memory.charge(0)
     }
 
     /// Waits for the end of the reply; a client that leaves is reported, even if it has left before.
@@ -49,6 +53,9 @@ final class WholeAnswerReader: ReplyReader {
         // What a reply hands on has been read before.
         if let fields = try? OllamaLine(line) {
             gather(fields, of: line)
+            if text.count + thinking.count + toolCalls.count > reserved {
+                reserveMore()
+            }
         }
         return true
     }
@@ -78,6 +85,15 @@ final class WholeAnswerReader: ReplyReader {
         defer { finish() }
         responder.refuse(error, fields: location)
     }
+
+    /// Text that comes live cannot be refused: it is counted, so that others are.
+    private func reserveMore() {
+        reserved = text.count + thinking.count + toolCalls.count + Self.step
+        memory.charge(to: 3 * reserved)
+    }
+
+    /// Memory is counted in steps of so many bytes.
+    private static let step = 64 * 1_024
 
     private func gather(_ fields: OllamaLine, of line: Span<UInt8>) {
         if let content = fields.content, !content.range.isEmpty {

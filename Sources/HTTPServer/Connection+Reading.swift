@@ -107,7 +107,7 @@ extension Connection {
             if let refusal {
                 responder.refuse(refusal)
             } else {
-                dispatch(head, body: [], match: match, to: responder)
+                dispatch(head, body: RequestBody(), match: match, to: responder)
             }
             return skipped
         }
@@ -116,7 +116,7 @@ extension Connection {
             wantsPersistence: head.wantsPersistence, hasBody: !decoder.isComplete, expectsContinue: expectsContinue,
             isBodyHere: bytesHere > 0, at: now)
         if action == .dispatch {
-            dispatch(head, body: [], match: match, to: responder)
+            dispatch(head, body: RequestBody(), match: match, to: responder)
         } else {
             incoming = IncomingRequest(head: head, match: match, responder: responder, decoder: decoder)
             perform(action)
@@ -169,17 +169,14 @@ extension Connection {
             do {
                 switch try incoming.decoder.next(bytes, from: &index) {
                 case .data(let range):
-                    group.bodyBytes += range.count
-                    bytes.extracting(range).withUnsafeBufferPointer { incoming.body.append(contentsOf: $0) }
-                    guard group.bodyBytes <= group.bodyBytesLimit else {
-                        refuse(.noRoom)
+                    guard incoming.body.append(bytes.extracting(range), in: group.memory) else {
+                        refuse(.noRoom(group.memory))
                         return true
                     }
                 case .more:
                     return false
                 case .end:
                     self.incoming = nil
-                    incoming.responder.heldBytes = incoming.body.count
                     _ = state.requestCompleted()
                     dispatch(incoming.head, body: incoming.body, match: incoming.match, to: incoming.responder)
                     return true
@@ -191,7 +188,7 @@ extension Connection {
         }
     }
 
-    private func dispatch(_ head: RequestHead, body: [UInt8], match: Router.Match, to responder: Responder) {
+    private func dispatch(_ head: RequestHead, body: RequestBody, match: Router.Match, to responder: Responder) {
         guard let tcp else { return }
         switch match {
         case .handler(let handler, _, _, let parameter):
@@ -217,10 +214,7 @@ extension Connection {
 
     /// Answers what cannot be read any further, and ends the connection; `method` is that of a head that could not be read.
     func refuse(_ refusal: Refusal, method: Method? = nil) {
-        if let incoming {
-            self.incoming = nil
-            group.bodyBytes -= incoming.body.count
-        }
+        incoming = nil
         state.refused()
         let responder =
             exchange

@@ -30,6 +30,8 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     var arrival: UInt64 = 0
     /// The response that is being made, or being sent.
     private(set) var exchange: Responder?
+    /// What is reserved for output that the client does not take as fast as it comes.
+    private var outputMemory: MemoryReservation?
 
     init(group: ConnectionGroup, port: ListeningPort) {
         self.group = group
@@ -71,11 +73,34 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     func streamBlocked(_ stream: TCPStream) {
         state.outputBlocked(sent: stream.sentCount, at: now)
         setTimer()
+        _ = reserveOutput()
     }
+
+    /// The bytes of output that memory is reserved for.
+    var reservedOutput: Int { outputMemory?.count ?? 0 }
+
+    /// Reserves memory for output that waits. If the budget has none, the client is cut off: it has to take what there is, or
+    /// come back for it.
+    func reserveOutput() -> Bool {
+        guard let tcp, tcp.unsentCount > reservedOutput else { return true }
+        let wanted = (tcp.unsentCount / Self.outputStep + 1) * Self.outputStep
+        if let outputMemory {
+            if outputMemory.grow(to: wanted, for: .output) { return true }
+        } else {
+            outputMemory = group.memory.reserve(wanted, for: .output)
+            if outputMemory != nil { return true }
+        }
+        cutOff(.clientGone)
+        return false
+    }
+
+    /// Memory for output is reserved in steps of so many bytes.
+    private static let outputStep = 16 * 1024
 
     func streamDrained(_ stream: TCPStream) {
         let wasDraining = state.phase == .draining
         let action = state.outputDrained(at: now)
+        outputMemory = nil
         if wasDraining {
             report(.completed)
         }
@@ -155,10 +180,8 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         armedFor = .max
         backlog = nil
         parser = nil
-        if let incoming {
-            self.incoming = nil
-            group.bodyBytes -= incoming.body.count
-        }
+        incoming = nil
+        outputMemory = nil
         report(outcome)
         if tcp != nil {
             tcp = nil
@@ -195,7 +218,6 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     /// The exchange is over.
     private func report(_ outcome: ExchangeRecord.Outcome) {
         guard let exchange = exchange.take() else { return }
-        group.bodyBytes -= exchange.heldBytes
         group.environment.onExchangeEnd(exchange.finalRecord(outcome))
     }
 }

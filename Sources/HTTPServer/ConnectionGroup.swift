@@ -12,9 +12,8 @@ final class ConnectionGroup: @unchecked Sendable {
     let policy: BrowserPolicy
     let environment: Environment
 
-    /// Bytes of request bodies that are held at present.
-    var bodyBytes = 0
-    let bodyBytesLimit: Int
+    /// What bodies and unsent output are reserved in.
+    let memory: MemoryBudget
     var ids: RequestID
 
     private let place: Int
@@ -24,7 +23,7 @@ final class ConnectionGroup: @unchecked Sendable {
     private var shutdownTimer: DeadlineTimer?
     private var date = HTTPDate()
 
-    init(shard: Shard, place: Int, shards: Int, server: Server.Parts, census: Census) {
+    init(shard: Shard, place: Int, server: Server.Parts, census: Census) {
         self.shard = shard
         self.place = place
         self.census = census
@@ -33,7 +32,7 @@ final class ConnectionGroup: @unchecked Sendable {
         router = server.router
         policy = server.policy
         environment = server.environment
-        bodyBytesLimit = server.limits.bodiesTogether / shards
+        memory = server.memory
         ids = RequestID(seed: server.environment.seed())
     }
 

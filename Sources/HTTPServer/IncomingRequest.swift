@@ -6,7 +6,7 @@ final class IncomingRequest {
     let match: Router.Match
     let responder: Responder
     var decoder: BodyDecoder
-    var body: [UInt8] = []
+    let body = RequestBody()
 
     init(head: RequestHead, match: Router.Match, responder: Responder, decoder: BodyDecoder) {
         self.head = head

@@ -6,8 +6,6 @@ public struct Limits: Sendable, Hashable {
     public var head = HeadLimits()
     /// What a request's body may cost, 8 MiB of data: 400, 413 or 431.
     public var body = BodyLimits()
-    /// Bytes of request bodies held at one time, by all connections together: 503.
-    public var bodiesTogether = 256 * 1024 * 1024
     /// Time for a head, from its first byte: 408.
     public var headDeadline = Duration.seconds(10)
     /// Time for a body, from the end of its head; each `bodyRate` bytes that arrive add a second: 408.

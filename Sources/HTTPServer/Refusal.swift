@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 
 /// An error as a client sees it: a status, a code for machines, a sentence for people.
@@ -61,9 +62,9 @@ extension Refusal {
     static let bodyTimedOut = Refusal(
         .requestTimeout, code: "body_timeout", message: "The body of the request took too long to arrive.")
     static let truncated = Refusal(HTTPError(.truncated))
-    static let noRoom = Refusal(
-        .serviceUnavailable, code: "overloaded", message: "Too many requests are being received: try again later.",
-        retryAfter: 1)
+    static func noRoom(_ memory: MemoryBudget) -> Refusal {
+        Refusal(.serviceUnavailable, code: "overloaded", message: memory.refusal, retryAfter: 1)
+    }
     static let noResponse = Refusal(
         .internalServerError, code: "internal_error", message: "Internal error.")
 

@@ -6,7 +6,7 @@ public struct Request: Sendable {
     /// The head.
     public let head: RequestHead
     /// The body, unframed; at most the limit.
-    public let body: [UInt8]
+    public let body: RequestBody
     /// What stood in the place of the pattern's `:name`, decoded; nil when the pattern has none.
     public let parameter: String?
     /// The id that the client sent or was given.

@@ -37,8 +37,6 @@ public final class Responder: @unchecked Sendable {
     var record: ExchangeRecord
     /// The foreign origin whose page may read the response; nil when there is none.
     var sharedWith: String?
-    /// Bytes of the body that count against the limit for all bodies.
-    var heldBytes = 0
     let arrival: UInt64
 
     private var connection: Connection?
@@ -189,6 +187,9 @@ public final class Responder: @unchecked Sendable {
         guard tcp.unsentCount <= unsentLimit else {
             connection.cutOff(.clientGone)
             return
+        }
+        if connection.state.isBlocked, tcp.unsentCount > connection.reservedOutput {
+            guard connection.reserveOutput() else { return }
         }
         connection.state.wrote(at: shard.now)
         tcp.write { buffer in

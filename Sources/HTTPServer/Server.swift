@@ -11,6 +11,7 @@ public final class Server: Sendable {
         let router: Router
         let policy: BrowserPolicy
         let environment: Environment
+        let memory: MemoryBudget
     }
 
     private struct Listening {
@@ -25,19 +26,22 @@ public final class Server: Sendable {
 
     /// Makes a server that does not listen yet; there must be a shard.
     ///
-    /// - Parameter policy: which names it answers to, and which web pages may use it.
+    /// - Parameters:
+    ///   - policy: which names it answers to, and which web pages may use it.
+    ///   - memory: what request bodies and unsent output may take together: 503, and smaller buffers.
     public init(
         shards: [Shard], limits: Limits = Limits(), router: Router, policy: BrowserPolicy = BrowserPolicy(),
-        environment: Environment = Environment()
+        environment: Environment = Environment(), memory: MemoryBudget = MemoryBudget(limit: 512 * 1024 * 1024)
     ) {
         precondition(!shards.isEmpty, "a server needs a shard")
         let parts = Parts(
-            limits: limits, timing: Timing(limits), router: router, policy: policy, environment: environment)
+            limits: limits, timing: Timing(limits), router: router, policy: policy, environment: environment,
+            memory: memory)
         let census = Census(shards: shards.count)
         self.limits = limits
         self.census = census
         groups = shards.enumerated().map { place, shard in
-            ConnectionGroup(shard: shard, place: place, shards: shards.count, server: parts, census: census)
+            ConnectionGroup(shard: shard, place: place, server: parts, census: census)
         }
     }
 

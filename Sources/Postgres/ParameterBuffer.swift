@@ -4,6 +4,8 @@ struct ParameterBuffer {
     private static let keptCapacity = 64 * 1024
 
     private var bytes: [UInt8] = []
+    /// The bytes of the parameters that were encoded last.
+    private(set) var size = 0
     private var offsets: [Int] = []
     private var pointers: [UnsafePointer<CChar>?] = []
     private var lengths: [Int32] = []
@@ -24,6 +26,7 @@ struct ParameterBuffer {
             parameter.encode(into: &bytes)
             lengths.append(Int32(bytes.count - offsets[offsets.count - 1]))
         }
+        size = bytes.count
         // An empty value needs an address too: only NULL has none.
         bytes.append(0)
         while formats.count < parameters.count {

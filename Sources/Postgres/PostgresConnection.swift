@@ -29,6 +29,13 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private var isEnding = false
     private var isReading = false
     private var readsAgain = false
+    /// It reads on in the next turn of the shard.
+    private var isWaitingToRead = false
+    /// How many reads a connection may do before others get their turn: a large result arrives in several turns.
+    private static let readsPerTurn = 16
+    /// libpq's buffers grow to what passed through them, and never shrink: beyond so many bytes the connection is replaced.
+    private static let largestBuffer = 2 << 20
+    private var hasLargeBuffers = false
     /// No new batches: it is closed as soon as the last one is answered.
     private(set) var isRetired = false
     private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in timeLimitPassed() }
@@ -127,6 +134,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
                     statement.returnsBinary ? 1 : 0)
             }
             guard sent == 1 else { return false }
+            hasLargeBuffers = hasLargeBuffers || buffer.size > Self.largestBuffer
         }
         return true
     }
@@ -181,9 +189,15 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             return
         }
         isReading = true
+        var reads = 0
         repeat {
             readsAgain = false
             guard let handle else { break }
+            guard reads < Self.readsPerTurn else {
+                readLater()
+                break
+            }
+            reads += 1
             let isAlive = PQconsumeInput(handle) == 1
             takeResults()
             if !isAlive {
@@ -192,6 +206,15 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         } while readsAgain || hasUnreadInput
         isReading = false
         pool.connectionProgressed(self)
+    }
+
+    private func readLater() {
+        guard !isWaitingToRead else { return }
+        isWaitingToRead = true
+        shard.run { [self] in
+            isWaitingToRead = false
+            read()
+        }
     }
 
     private var hasUnreadInput: Bool {
@@ -228,7 +251,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
                 batch.preparedCount += 1
                 PQclear(result)
             } else {
-                batch.append(QueryResult(result))
+                let taken = QueryResult(result)
+                // A row is read as a whole; many small ones leave the buffer small.
+                hasLargeBuffers =
+                    hasLargeBuffers || taken.rowCount < 64 && taken.memorySize > Self.largestBuffer
+                batch.append(taken)
             }
         case PGRES_PIPELINE_SYNC:
             PQclear(result)
@@ -283,6 +310,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
 
     private func finishFirst() {
         let batch = batches[first]
+        isRetired = isRetired || hasLargeBuffers
         first += 1
         if first == batches.count {
             batches.removeAll(keepingCapacity: true)

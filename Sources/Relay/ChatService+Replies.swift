@@ -1,3 +1,5 @@
+import Bytes
+
 /// Reading and ending replies, wherever they are made.
 extension ChatService {
     /// Finds a reply. One that a dead process left open is closed first, or left to the process that makes it again.
@@ -93,9 +95,17 @@ extension ChatService {
     }
 
     /// All there is of a reply, with its ending if it is over; the last event is without text of its own.
-    public func readWhole(_ record: ReplyRecord) async throws(RelayError) -> ReplyPage {
+    ///
+    /// - Parameter memory: grows to what the page, the document made of it and the output take.
+    /// - Throws: `overloaded` when there is no memory for them.
+    public func readWhole(
+        _ record: ReplyRecord, in memory: MemoryReservation? = nil
+    ) async throws(RelayError) -> ReplyPage {
         var whole = ReplyPage(start: ReplyPosition(attempt: record.attempt))
         while true {
+            if let memory, !memory.grow(to: 3 * whole.end.total, for: .result) {
+                throw RelayError(.overloaded, memory.refusal)
+            }
             let page = try await page(of: record, from: whole.end)
             if page.start != whole.end {
                 // It was begun again meanwhile.

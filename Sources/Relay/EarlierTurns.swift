@@ -22,13 +22,15 @@ final class EarlierTurns {
     /// - Throws: `historyTooLarge`; the reason of `cancel`.
     func wait() async throws(RelayError) -> TurnHistory {
         guard var history = history.take() else { throw Self.startedTwice }
-        while !history.unfinished.isEmpty {
-            for number in history.unfinished {
+        while history.isUnread || !history.unfinished.isEmpty {
+            // What the earlier turns say belongs to the history: it is read again afterwards, and not held while it waits. A
+            // turn that cannot be closed is not waited for again.
+            let known = history.unfinished
+            history = TurnHistory(unreadBehind: known)
+            for number in known {
                 try await waitForEnd(of: Turn(appID: turn.appID, number: number))
             }
-            // What the earlier turns said belongs to the history now. A turn that cannot be closed is not waited for again.
-            let known = history.unfinished
-            history = try await service.store.history(of: turn, for: id)
+            history = try await readHistory()
             history.unfinished.removeAll { known.contains($0) }
         }
         if let cancellation { throw cancellation }
@@ -38,6 +40,21 @@ final class EarlierTurns {
                 "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
         }
         return history
+    }
+
+    /// Reads the history; waits a while when there is no memory for it.
+    private func readHistory() async throws(RelayError) -> TurnHistory {
+        let begun = service.scheduler.now()
+        while true {
+            if let cancellation { throw cancellation }
+            do throws(RelayError) {
+                return try await service.store.history(of: turn, for: id)
+            } catch  where error.code == .overloaded {
+                let waited = Duration.nanoseconds(Int64(clamping: service.scheduler.now() &- begun))
+                guard waited < service.limits.memoryPatience else { throw error }
+                await pause.wait(atMost: service.limits.turnPoll)
+            }
+        }
     }
 
     static let startedTwice = RelayError(.internal, "The reply was started twice.")

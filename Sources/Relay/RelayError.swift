@@ -1,3 +1,4 @@
+import Bytes
 import LanguageModels
 
 /// Why a request to the relay, or a reply, did not come to a good end.
@@ -109,6 +110,11 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public init(_ error: ModelError) {
         self.init(.model(error.code), error.message, detail: error.detail)
         retryAfter = error.retryAfter
+    }
+
+    /// Makes the error of a request that there is no memory for.
+    public init(overloading memory: MemoryBudget) {
+        self.init(.overloaded, memory.refusal)
     }
 
     /// The code and the detail.

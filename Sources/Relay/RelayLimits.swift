@@ -35,6 +35,9 @@ public struct RelayLimits: Sendable, Equatable {
     /// How long whoever stops a reply waits for its end.
     public var stopPatience: Duration = .seconds(2)
 
+    /// How long a prompt that is stored waits for memory to read its conversation into.
+    public var memoryPatience: Duration = .seconds(10)
+
     /// Makes the limits with their defaults.
     public init() {}
 }

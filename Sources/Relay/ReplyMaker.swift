@@ -64,6 +64,8 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private var end: End?
     /// Whether the server was asked to go on behind the text, and did not.
     var couldNotGoOn = false
+    /// Whether the request under way has brought a line.
+    private var isAnswered = false
     private var isPaused = false
     /// Whether the reply is to be called when there is something to do.
     private var isIdle = false
@@ -240,6 +242,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             start = reply.contentEnd.text
             startTotal = reply.contentEnd.total
             choice.upstream.health.begin(at: now)
+            history.willBeSent()
             begin(choice.upstream.model.generate(request, to: self))
             return try await hear()
         }
@@ -298,6 +301,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         end = nil
         finalLine = nil
         held = []
+        isAnswered = false
         self.generation = generation
         if isPaused {
             generation.pause()
@@ -356,6 +360,10 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     // MARK: - GenerationConsumer
 
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+        if !isAnswered {
+            isAnswered = true
+            history?.wasSent()
+        }
         if case .pass = course {
             pass(line, fields)
         } else {

@@ -25,6 +25,11 @@ public struct TurnHistory: Sendable {
     public var isTooLarge: Bool
     /// Which earlier messages are not among these, in order, and why.
     public var omitted: [ReplyReceipt.Omitted]
+    /// Whether the messages were not read: there was no memory for them, or they would have to be read again after the earlier
+    /// turns. The store reads them when it is asked for the history of the turn.
+    public private(set) var isUnread = false
+    /// What is reserved for the messages; nil for those of a store that keeps everything in memory.
+    public var memory: MemoryReservation?
 
     /// Makes a history.
     public init(
@@ -34,6 +39,25 @@ public struct TurnHistory: Sendable {
         self.unfinished = unfinished
         self.isTooLarge = isTooLarge
         self.omitted = omitted
+    }
+
+    /// Makes a history that was not read.
+    public init(unreadBehind unfinished: [Int64]) {
+        self.init(messages: EncodedMessages(), unfinished: unfinished)
+        isUnread = true
+    }
+
+    /// How often a history is in memory until it is sent: here, in the request, and in the output of the connection.
+    public static let copiesOnTheWay = 3
+
+    /// The request is about to be made.
+    func willBeSent() {
+        memory?.charge(to: Self.copiesOnTheWay * messages.size)
+    }
+
+    /// The request is with the model server; the messages are kept in case that another one has to be asked.
+    func wasSent() {
+        memory?.shrink(to: messages.size)
     }
 }
 

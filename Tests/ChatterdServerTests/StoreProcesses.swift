@@ -21,7 +21,8 @@ struct StoreProcesses: Sendable {
 
     /// Runs `body` on a shard.
     static func run(
-        count: Int = 2, keyLifetime: Duration = .seconds(3_600),
+        count: Int = 2, keyLifetime: Duration = .seconds(3_600), memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        conversationLimit: Int = 1 << 30,
         _ body: @escaping @Sendable (StoreProcesses) async throws -> Void
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
@@ -36,7 +37,8 @@ struct StoreProcesses: Sendable {
         let pool = PostgresPool(configuration, on: shard)
         let stores = (0..<count).map { _ in
             PostgresConversationStore(
-                pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20, keyLifetime: keyLifetime)
+                pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
+                conversationLimit: conversationLimit, memory: memory, keyLifetime: keyLifetime)
         }
         let processes = StoreProcesses(conninfo: conninfo, pool: pool, stores: stores)
         try await Task(executorPreference: shard) {

@@ -1,5 +1,7 @@
+import Bytes
 import HTTP
 import HTTPServer
+import Sockets
 import TestSupport
 import Testing
 
@@ -161,23 +163,55 @@ import Testing
     }
 
     @Test func bodiesTogetherAreLimited() async throws {
-        var limits = Limits.patient
-        limits.bodiesTogether = 100
-        let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
+        // Bodies may fill half of the budget.
+        let memory = MemoryBudget(limit: 4 << 20)
+        let test = try TestServer(memory: memory) { $0.addUsualRoutes() }
         try await blocking {
             for _ in 0..<3 {
                 let refused = try RawClient(port: test.port)
-                refused.request("POST", "/echo", body: [UInt8](repeating: 120, count: 101))
+                refused.request("POST", "/echo", body: [UInt8](repeating: 120, count: 2 << 20 + 1))
                 let exchange = try refused.readResponse()
                 #expect(exchange.status == 503)
                 #expect(exchange.json["code"] as? String == "overloaded")
+                #expect((exchange.json["error"] as? String)?.contains("CHATTERD_MEMORY, 4 MiB") == true)
                 #expect(exchange["retry-after"] == "1")
-                // What was held is let go with its request.
+                // What was held is given back with its request.
                 let served = try RawClient(port: test.port)
                 for _ in 0..<3 {
-                    served.request("POST", "/echo", body: [UInt8](repeating: 120, count: 100))
-                    #expect(try served.readResponse().body.count == 100)
+                    served.request("POST", "/echo", body: [UInt8](repeating: 120, count: 1 << 20))
+                    #expect(try served.readResponse().body.count == 1 << 20)
                 }
+            }
+        }
+        try eventually("everything is given back", isTrue: { memory.reservedBytes == 0 })
+    }
+
+    /// A handler that has taken what it needs does not keep the room of its body until its response ends.
+    @Test func aHandlerGivesTheRoomOfItsBodyBack() async throws {
+        let memory = MemoryBudget(limit: 4 << 20)
+        let gate = Gate()
+        let test = try TestServer(memory: memory) { router in
+            router.on(.post, "/stream") { request, responder in
+                request.body.release()
+                let stream = responder.stream(.ok)
+                stream.write { $0.append("begun") }
+                startThread {
+                    gate.wait()
+                    responder.shard.run { stream.finish() }
+                }
+            }
+        }
+        try await blocking {
+            let clients = try (0..<8).map { _ in
+                let client = try RawClient(port: test.port)
+                client.request("POST", "/stream", body: [UInt8](repeating: 120, count: 1 << 20))
+                #expect(try client.readHead().status == 200)
+                return client
+            }
+            #expect(memory.reservedBytes == 0)
+            gate.open()
+            for client in clients {
+                #expect(client.readBody() == Array("begun".utf8))
             }
         }
     }

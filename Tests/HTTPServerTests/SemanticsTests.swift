@@ -211,7 +211,7 @@ import Testing
         let test = try TestServer {
             $0.on(.post, "/replies/:id") { request, responder in
                 responder.annotate("reply", request.parameter ?? "")
-                responder.respond(.created, body: request.body)
+                responder.respond(.created, body: request.body.bytes)
             }
         }
         let request = "POST /replies/7 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"

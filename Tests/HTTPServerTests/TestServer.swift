@@ -18,7 +18,8 @@ final class TestServer: Sendable {
     /// Listens on a port of 127.0.0.1, the one at `place` or a free one.
     init(
         shards count: Int = 1, limits: Limits = .patient, policy: BrowserPolicy = BrowserPolicy(),
-        at place: BoundPort? = nil, _ route: (inout Router) -> Void
+        at place: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        _ route: (inout Router) -> Void
     ) throws {
         self.place = place
         let log = Lock<[ExchangeRecord]>([])
@@ -31,7 +32,8 @@ final class TestServer: Sendable {
         let shards = try Shard.makeAll(count: count)
         Self.allShards.withLock { $0 += shards }
         self.shards = shards
-        server = Server(shards: shards, limits: limits, router: router, policy: policy, environment: environment)
+        server = Server(
+            shards: shards, limits: limits, router: router, policy: policy, environment: environment, memory: memory)
         guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)) else {
             throw TestFailure("no loopback address")
         }
@@ -96,7 +98,7 @@ extension Router {
             responder.respond(.ok, fields: [.contentType: "text/plain"], body: Array("hello".utf8))
         }
         on(.post, "/echo") { request, responder in
-            responder.respond(.ok, body: request.body)
+            responder.respond(.ok, body: request.body.bytes)
         }
         on(.get, "/stream") { _, responder in
             let stream = responder.stream(.ok, fields: [.contentType: "text/plain"])

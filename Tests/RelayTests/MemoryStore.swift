@@ -17,6 +17,8 @@ enum StoreFault {
     case hang
     /// The store does not take what it was given.
     case refused
+    /// There is no memory for what was asked for.
+    case overloaded
 }
 
 /// A process's way to a `MemoryDatabase`, which fails as the test wants.
@@ -26,6 +28,8 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     var historyLimit = 1 << 20
     /// What happens to the next calls of a kind.
     var faults: [StoreCall: [StoreFault]] = [:]
+    /// Whether the histories of new turns are left unread, as if there were no memory for them.
+    var leavesHistoriesUnread = false
     /// Whether all calls fail.
     var isAway = false
     /// What is never taken.
@@ -62,7 +66,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             turn: turn, model: opening.model, holder: process, options: opening.options,
             onInterrupt: opening.onInterrupt)
         try end(isLost)
-        return .opened(turn, try read(turn))
+        return .opened(turn, leavesHistoriesUnread ? TurnHistory(unreadBehind: []) : try read(turn))
     }
 
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
@@ -274,6 +278,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         switch fault {
         case .away: throw Self.absence
         case .refused: throw Self.refusal
+        case .overloaded: throw Self.overload
         case .lost: return true
         case .hang:
             await withCheckedContinuation { hanging.append((call, $0)) }
@@ -290,6 +295,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     private static let absence = RelayError(.storeUnavailable, "away", detail: "connection refused")
+    private static let overload = RelayError(.overloaded, "no memory")
     private static let refusal = RelayError(.replyNotStored, "refused", detail: "a trigger says no")
 }
 

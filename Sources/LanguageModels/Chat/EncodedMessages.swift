@@ -37,6 +37,29 @@ public struct EncodedMessages: Sendable {
         json.append(messageWithRole: role, content: content, extras: extras)
     }
 
+    /// The bytes that the messages take in memory.
+    public var size: Int { json.count + entries.count * MemoryLayout<EncodedMessage>.stride }
+
+    /// Makes room for a list of so many bytes of text and so many messages in all.
+    public mutating func makeRoom(for bytes: Int, count: Int) {
+        json.makeRoom(for: bytes - json.count, step: 0)
+        entries.reserveCapacity(count)
+    }
+
+    /// Appends neighbours of another list as they are.
+    public mutating func append(_ messages: Range<Int>, of other: EncodedMessages) {
+        guard !messages.isEmpty else { return }
+        if !entries.isEmpty {
+            json.append(UInt8(ascii: ","))
+        }
+        let bytes = other.bytes(of: messages)
+        for var entry in other.entries[messages] {
+            entry.start += json.count - bytes.lowerBound
+            entries.append(entry)
+        }
+        json.append(other.json.bytes.extracting(bytes))
+    }
+
     /// Lets go of room that the text does not take.
     public mutating func trim() {
         json.trim()
@@ -77,20 +100,10 @@ public struct EncodedMessages: Sendable {
     /// The messages without those in a range.
     public func removing(_ messages: Range<Int>) -> EncodedMessages {
         guard !messages.isEmpty else { return self }
-        let kept = [0..<messages.lowerBound, messages.upperBound..<entries.count]
         var rest = EncodedMessages(
             capacity: json.count - bytes(of: messages).count, count: entries.count - messages.count)
-        for messages in kept where !messages.isEmpty {
-            if !rest.entries.isEmpty {
-                rest.json.append(UInt8(ascii: ","))
-            }
-            let bytes = bytes(of: messages)
-            for var entry in entries[messages] {
-                entry.start += rest.json.count - bytes.lowerBound
-                rest.entries.append(entry)
-            }
-            rest.json.append(json.bytes.extracting(bytes))
-        }
+        rest.append(0..<messages.lowerBound, of: self)
+        rest.append(messages.upperBound..<entries.count, of: self)
         return rest
     }
 }

@@ -1,0 +1,150 @@
+import Bytes
+import LanguageModels
+import Relay
+import Testing
+
+@testable import ChatterdServer
+
+/// How much of a conversation is read, and with what memory. The limit of a history is 1 MiB here.
+@Suite(.timeLimit(.minutes(15))) struct HistoryReadingTests {
+    private func text(_ size: Int, _ letter: String) -> String { String(repeating: letter, count: size) }
+
+    @Test func aLongConversationIsReadInPages() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let seed = (0..<2_000).map {
+                ModelMessage(role: $0 % 2 == 0 ? "user" : "assistant", content: "message \($0)")
+            }
+            try await store.replaceConversation(appID: "app", with: seed)
+            let opened = try await store.open("last")
+            #expect(opened.said == seed.map { "\($0.role) \($0.content)" } + ["user last"])
+            #expect(opened.history.messages.entries.map(\.place) == Array(1...2_001))
+            #expect(try await store.history(of: opened.turn, for: opened.id).said == opened.said)
+        }
+    }
+
+    @Test func aBranchIsFoundBehindTheFirstPage() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let seed = (0..<600).map { ModelMessage(role: "system", content: "\($0)") }
+            try await store.replaceConversation(appID: "app", with: seed)
+            let first = try await store.exchange("a", "1")
+            try await store.exchange("b", "2")
+            let branch = try await store.open("c", parent: .reply(first.id))
+            #expect(branch.said == seed.map { "system \($0.content)" } + ["user a", "assistant 1", "user c"])
+            #expect(branch.history.omitted.map(\.places) == [603...604])
+        }
+    }
+
+    @Test func longMessagesKeepTheirPlaces() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let (long, longer) = (text(20_000, "x"), text(100_000, "é"))
+            try await store.exchange("a", long)
+            try await store.exchange(longer, "b")
+            try await store.exchange("c", "d")
+            let opened = try await store.open("e", long)
+            #expect(
+                opened.said == [
+                    "user a", "assistant \(long)", "user \(longer)", "assistant b", "user c", "assistant d", "user e",
+                    "user \(long)",
+                ])
+            #expect(opened.history.messages.entries.map(\.place) == [1, 2, 3, 4, 5, 6, 7, 8])
+            #expect(opened.history.messages.entries.map(\.turn) == [2, 2, 4, 4, 6, 6, 9, 9])
+        }
+    }
+
+    @Test func longExtrasAreRead() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let image = "\"images\":[\"\(text(50_000, "A"))\"]"
+            let opening = TurnOpening(
+                appID: "app", prompts: [ModelMessage(role: "user", content: "look", extras: image)], id: .random(),
+                model: "m", options: [], parent: nil, onInterrupt: .close)
+            guard case .opened(_, let history) = try await store.openTurn(opening) else { return }
+            #expect(history.messages.json.string == "{\"role\":\"user\",\"content\":\"look\",\(image)}")
+            #expect(history.messages.entries.map(\.hasExtras) == [true])
+        }
+    }
+
+    /// Neither the text of failed turns nor their prompts are in memory or count against the limit.
+    @Test func failedTurnsCostNoMemory() async throws {
+        let memory = MemoryBudget(limit: 64 << 20)
+        try await StoreProcesses.run(memory: memory) { processes in
+            let store = processes.first
+            for _ in 0..<8 {
+                try await store.exchange(text(600_000, "p"), text(600_000, "a"), as: .failed)
+            }
+            let opened = try await store.open("q")
+            #expect(opened.said == ["user q"] && !opened.history.isTooLarge)
+            #expect(memory.reservedBytes < 10_000)
+        }
+    }
+
+    @Test func aHistoryOverTheLimitIsRefusedBeforeItIsRead() async throws {
+        let memory = MemoryBudget(limit: 64 << 20)
+        try await StoreProcesses.run(memory: memory) { processes in
+            let store = processes.first
+            for _ in 0..<3 {
+                try await store.exchange(text(600_000, "x"), "y")
+            }
+            // Whatever there is no memory for would be left unread instead.
+            let held = memory.charge(64 << 20)
+            let opened = try await store.open("q")
+            #expect(opened.history.isTooLarge && opened.history.messages.count == 0)
+            #expect(memory.reservedBytes - held.count < 10_000)
+        }
+    }
+
+    /// Failed turns count: they take room in the database, too.
+    @Test func aConversationTakesNoMoreThanItsLimit() async throws {
+        try await StoreProcesses.run(conversationLimit: 1_000_000) { processes in
+            let store = processes.first
+            let first = try await store.exchange(text(300_000, "p"), text(300_000, "a"), as: .failed)
+            try await store.exchange("small", "1")
+            try await store.choose(try await store.record(try await store.exchange("chosen", "2")))
+            let rows = try await processes.rowCounts()
+            // 600,000 bytes are there already.
+            #expect(await relayCode { _ = try await store.open(text(400_000, "p")) } == .historyTooLarge)
+            let key = IdempotencyKey(text: "key", digest: [1])
+            let named = TurnOpening(
+                appID: "app", prompts: [ModelMessage(role: "user", content: text(400_000, "p"))], id: .random(),
+                model: "m",
+                options: [], parent: .reply(first.id), key: key, onInterrupt: .close)
+            #expect(await relayCode { _ = try await store.openTurn(named) } == .historyTooLarge)
+            #expect(
+                await relayCode { _ = try await store.open("x", parent: .reply(.random())) } == .replyNotFound)
+            #expect(try await processes.rowCounts()["chatts"] == rows["chatts"])
+            // The key stands for nothing, and may be used again.
+            #expect(try await store.knownReply(appID: "app", key: key) == nil)
+            try await store.exchange(text(200_000, "p"), text(200_000, "a"))
+            #expect(await relayCode { _ = try await store.open("x") } == .historyTooLarge)
+            #expect(
+                await relayCode {
+                    _ = try await store.openAlternative(
+                        to: try await store.record(first), as: .random(), model: nil, onInterrupt: .close)
+                } == .historyTooLarge)
+            // Begun anew, it takes prompts again.
+            try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
+            #expect(try await store.open("x").said == ["system s", "user x"])
+        }
+    }
+
+    @Test func withoutMemoryAHistoryIsLeftUnreadAndThePromptIsStored() async throws {
+        let memory = MemoryBudget(limit: 64 << 20)
+        try await StoreProcesses.run(memory: memory) { processes in
+            let store = processes.first
+            try await store.exchange(text(600_000, "x"), "y")
+            let held = memory.charge(60 << 20)
+            let opened = try await store.open("q")
+            #expect(opened.history.isUnread)
+            #expect(
+                await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) } == .overloaded)
+            held.shrink(to: 0)
+            let history = try await store.history(of: opened.turn, for: opened.id)
+            #expect(history.said.count == 3 && !history.isUnread)
+            // What is kept is reserved, with the copies that are made to send it.
+            #expect(memory.reservedBytes >= TurnHistory.copiesOnTheWay * history.messages.json.count)
+        }
+    }
+}

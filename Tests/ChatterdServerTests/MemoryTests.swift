@@ -1,0 +1,91 @@
+import ChatterdServer
+import TestSupport
+import Testing
+
+/// The memory of the real program, as the system counts it, with a budget of 256 MiB.
+@Suite(.timeLimit(.minutes(15))) struct MemoryTests {
+    private static let mebi = 1 << 20
+    /// What acceptance allows: 1.2 budgets.
+    private static let most = 256 * mebi / 5 * 6
+
+    /// A started program.
+    private struct Relay: Sendable {
+        let program: TestProgram
+        let port: Int
+        let database: String
+
+        init(_ upstream: String) throws {
+            database = try PrivateCluster.shared().makeDatabase()
+            program = try TestProgram(
+                "chatterd", ["serve"],
+                environment: Stage.environment(
+                    upstream: upstream, database: database, [.memory: "256MiB", .shards: "2"]))
+            port = try program.waitForPort()
+        }
+    }
+
+    /// Has so many threads do the same, and waits for them all.
+    private static func atOnce(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
+        let results = Monitor<[Bool]>([])
+        for number in 0..<count {
+            startThread {
+                let isFine = (try? body(number)) != nil
+                results.withLock { $0.append(isFine) }
+            }
+        }
+        let all = results.wait(until: { $0.count == count ? $0 : nil })
+        #expect(all?.allSatisfy { $0 } == true)
+    }
+
+    @Test func aConversationOfFailedTurnsIsNotLoaded() async throws {
+        let upstream = try ScriptedUpstream(.error(400, "no"))
+        try await onThread {
+            let relay = try Relay(upstream.url)
+            let long = String(repeating: "x", count: 7 * Self.mebi)
+            for _ in 0..<12 {
+                let answer = try RawClient.post(port: relay.port, "/llmchat", json: chatBody("app", long))
+                #expect(answer.status == 200)
+            }
+            try Self.atOnce(16) { number in
+                let answer = try RawClient.post(port: relay.port, "/llmchat", json: chatBody("app", "prompt \(number)"))
+                #expect(answer.status == 200 || answer.status == 503)
+            }
+            #expect(try relay.program.peakMemory() < Self.most)
+            // It serves on.
+            #expect(try RawClient.get(port: relay.port, "/readyz").status == 200)
+        }
+    }
+
+    @Test func longRowsOfTheBoardAreNotLoaded() async throws {
+        try await onThread {
+            let relay = try Relay("http://127.0.0.1:9")
+            try PrivateCluster.shared().psql(
+                """
+                INSERT INTO chatts (appid, seq, name, message)
+                SELECT '', n, 'old', repeat('x', 8000000) FROM generate_series(1, 25) AS n
+                """, database: relay.database)
+            try Self.atOnce(12) { _ in
+                let answer = try RawClient.get(port: relay.port, "/getchatts")
+                #expect(answer.status == 200)
+            }
+            #expect(try relay.program.peakMemory() < Self.most)
+        }
+    }
+
+    @Test func manyLargePromptsAreServedOrRefused() async throws {
+        let upstream = try ScriptedUpstream(.error(400, "no"))
+        try await onThread {
+            let relay = try Relay(upstream.url)
+            let long = String(repeating: "x", count: 7 * Self.mebi)
+            try Self.atOnce(40) { number in
+                let answer = try RawClient.post(port: relay.port, "/llmchat", json: chatBody("app\(number)", long))
+                #expect(answer.status == 200 || answer.status == 503)
+                if answer.status == 503 {
+                    #expect((answer.json["error"] as? String)?.contains("CHATTERD_MEMORY") == true)
+                    #expect(answer["Retry-After"] == "1")
+                }
+            }
+            #expect(try relay.program.peakMemory() < Self.most)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+"""What hostile clients do. Each attack runs in a process of its own, until it is killed, with blocking sockets and threads."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from typing import Callable
+
+MIB = 1 << 20
+
+
+class Target:
+    """The server that is attacked."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def connect(self, receive: int | None = None) -> socket.socket:
+        """A connection, with a receive buffer of so many bytes."""
+        connection = socket.socket()
+        if receive is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        connection.settimeout(60)
+        connection.connect(("127.0.0.1", self.port))
+        return connection
+
+    def send(self, path: str, body: bytes, receive: int | None = None) -> socket.socket:
+        """Sends a request, and leaves the response unread."""
+        connection = self.connect(receive)
+        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        return connection
+
+    def exchange(self, path: str, body: bytes) -> bytes:
+        """Sends a request, and reads until the server closes or is silent for a second."""
+        with self.send(path, body) as connection:
+            connection.settimeout(1)
+            data = b""
+            try:
+                while part := connection.recv(1 << 16):
+                    data = (data + part)[-4096:]
+                    if data.endswith(b"0\r\n\r\n"):
+                        break
+            except TimeoutError:
+                pass
+            return data
+
+
+def chat(app: str, content: str, model: str = "fail") -> bytes:
+    """The body of a prompt."""
+    return json.dumps({"appID": app, "model": model, "messages": [{"role": "user", "content": content}]}).encode()
+
+
+def forever(count: int, act: Callable[[int], None]) -> None:
+    """Has so many threads do the same again and again."""
+    def run(number: int) -> None:
+        while True:
+            try:
+                act(number)
+            except OSError:
+                time.sleep(0.05)
+
+    for number in range(count):
+        threading.Thread(target=run, args=(number,), daemon=True).start()
+    threading.Event().wait()
+
+
+def unread_responses(target: Target) -> None:
+    """S1: requests for nothing, pipelined without end, whose responses nobody reads; every other connection reads a little."""
+    block = b"GET /x HTTP/1.1\r\nHost:a\r\n\r\n" * 2000
+
+    def act(number: int) -> None:
+        with target.connect() as connection:
+            connection.settimeout(5)
+            while True:
+                connection.sendall(block)
+                if number % 2:
+                    connection.recv(4096)
+
+    forever(4, act)
+
+
+def failed_turns(target: Target) -> None:
+    """S2: a conversation of 200 MB whose turns have all failed, and prompts to it, 16 at a time."""
+    for _ in range(25):
+        target.exchange("/llmchat", chat("grown", "x" * (8 * MIB - 200)))
+    print("grown", flush=True)
+    forever(16, lambda _: target.exchange("/llmchat", chat("grown", "y" * 100)) and None)
+
+
+def waiting_turns(target: Target) -> None:
+    """S2: conversations of 24 MiB that were answered, each with an answer under way and prompts that wait for it."""
+    for number in range(4):
+        for _ in range(4):
+            target.exchange("/llmchat", chat(f"long{number}", "z" * (6 * MIB), "short"))
+    print("grown", flush=True)
+
+    def act(number: int) -> None:
+        with target.send("/llmchat", chat(f"long{number % 4}", "more", "slow")):
+            time.sleep(10)
+
+    forever(32, act)
+
+
+def board(target: Target) -> None:
+    """S3: postings of 8 MiB, and lists that are asked for and not read."""
+    def act(number: int) -> None:
+        if number < 4:
+            target.exchange("/postchatt", json.dumps({"name": "a", "message": "m" * (8 * MIB - 200)}).encode())
+            target.exchange("/postchatt", json.dumps({"name": "a", "message": "m" * 16_000}).encode())
+        else:
+            with target.connect(4096) as connection:
+                connection.sendall(b"GET /getchatts HTTP/1.1\r\nHost: a\r\n\r\n")
+                time.sleep(3)
+
+    forever(24, act)
+
+
+def unfinished_bodies(target: Target) -> None:
+    """S4: bodies of 8 MiB that lack their last byte, half of them for a path that is not there."""
+    part = b"x" * (1 << 16)
+
+    def act(number: int) -> None:
+        with target.connect() as connection:
+            path = "/nothing-here" if number % 2 else "/llmchat"
+            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {8 * MIB}\r\n\r\n".encode())
+            for _ in range(127):
+                connection.sendall(part)
+            connection.sendall(part[1:])
+            connection.recv(4096)
+
+    forever(96, act)
+
+
+def model_names(target: Target) -> None:
+    """S5: names of models of 4,000,000 bytes, in answers of 300 pieces."""
+    forever(8, lambda number: target.exchange("/llmchat", chat(f"name{number}", "hello", "m" * 4_000_000)) and None)
+
+
+def large_prompts(target: Target) -> None:
+    """D6b: 66 prompts of 7 MiB at once, whose answers take a minute."""
+    def act(number: int) -> None:
+        with target.send("/llmchat", chat(f"large{number}-{time.monotonic_ns()}", "p" * (7 * MIB), "slow")) as connection:
+            connection.settimeout(30)
+            while connection.recv(1 << 16):
+                pass
+
+    forever(66, act)
+
+
+ATTACKS = {
+    "S1 unread responses": unread_responses,
+    "S2 failed turns": failed_turns,
+    "S2 waiting turns": waiting_turns,
+    "S3 board": board,
+    "S4 unfinished bodies": unfinished_bodies,
+    "S5 names of models": model_names,
+    "D6b large prompts": large_prompts,
+}
+GROWS_FIRST = {"S2 failed turns", "S2 waiting turns"}
+"""Those that say when they have prepared what they attack with."""
+
+
+if __name__ == "__main__":
+    ATTACKS[sys.argv[2]](Target(int(sys.argv[1])))

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Attacks on the memory of chatterd, one after the other, with a client beside each that does nothing unusual.
+
+Started by script/attacks, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(HERE, "..", "Chaos"))
+
+from assaults import ATTACKS, GROWS_FIRST  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from processes import PATIENCE, die_with_us, keep_port  # noqa: E402
+from readers import SlowReaders, make_answer  # noqa: E402
+from visitor import Visitor  # noqa: E402
+
+BUDGET = 256 << 20
+MARGIN = 1.2
+"""What the resident memory may come to, in budgets."""
+SLOWER = 3
+"""How many times as long a prompt may take beside slow readers."""
+
+
+def say(*words: object) -> None:
+    """Prints at once."""
+    print(*words, flush=True)
+
+
+class Relay:
+    """A chatterd with a budget, and its resident memory."""
+
+    def __init__(self, program: str, scratch: str, conninfo: str, model: int) -> None:
+        holder = keep_port()
+        self.port = int(holder.getsockname()[1])
+        self.log = f"{scratch}/chatterd.log"
+        ours = ("PG", "CHATTERD_", "DATABASE_", "OLLAMA_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {
+            "CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": conninfo, "CHATTERD_SHARDS": "2",
+            "CHATTERD_MEMORY": f"{BUDGET >> 20}MiB", "CHATTERD_FAILOVER_ATTEMPTS": "0", "CHATTERD_RESCUE_ATTEMPTS": "0",
+            "CHATTERD_UPSTREAMS": f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]',
+        }
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                [program, "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True,
+                preexec_fn=die_with_us)
+        self._holder, self._over = holder, threading.Event()
+        self.peak = 0
+        self._sampler = threading.Thread(target=self._sample, daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    def resident(self) -> int:
+        """Its resident memory in bytes."""
+        with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def _sample(self) -> None:
+        while not self._over.wait(0.02):
+            try:
+                self.peak = max(self.peak, self.resident())
+            except (OSError, IndexError):
+                return
+
+    def wait_until_ready(self) -> None:
+        """Waits until it listens."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and self.is_alive:
+            with open(self.log, encoding="utf-8", errors="replace") as log:
+                if "listening on" in log.read():
+                    self._sampler.start()
+                    return
+            time.sleep(0.05)
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            raise RuntimeError(f"chatterd does not start: {log.read()[-2000:]}")
+
+    def stop(self) -> None:
+        """Kills it."""
+        self._over.set()
+        self._process.kill()
+        self._process.wait()
+        self._holder.close()
+
+
+class Trials:
+    """All attacks, each on a database and a process of its own."""
+
+    def __init__(self, options: argparse.Namespace, scratch: str) -> None:
+        self._options, self._scratch = options, scratch
+        self.failures = 0
+
+    def fail(self, words: str) -> None:
+        """Notes what is wrong."""
+        self.failures += 1
+        say(f"  WRONG: {words}")
+
+    async def run(self) -> None:
+        """Runs what was asked for."""
+        cluster = Cluster(self._scratch)
+        await cluster.make()
+        model = subprocess.Popen(
+            [sys.executable, "-B", f"{HERE}/model.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=die_with_us)
+        assert model.stdout is not None
+        port = int(model.stdout.readline())
+        try:
+            say(f"budget {BUDGET >> 20} MiB, {self._options.seconds} s each\n")
+            say(f"{'attack':24} {'peak MiB':>9} {'answered':>9} {'503':>6} {'wrong':>6} {'median ms':>10} {'slowest ms':>11}")
+            for name in ATTACKS:
+                if self._options.only in name:
+                    await self._with_relay(cluster, port, lambda relay: self._attack(name, relay))  # noqa: B023
+            if self._options.readers and not self._options.only:
+                await self._with_relay(cluster, port, self._readers)
+        finally:
+            model.kill()
+            cluster.stop()
+
+    async def _with_relay(self, cluster: Cluster, model: int, work) -> None:  # noqa: ANN001
+        await cluster.run("DROP DATABASE IF EXISTS attacked WITH (FORCE)", "postgres")
+        await cluster.run("CREATE DATABASE attacked", "postgres")
+        relay = Relay(self._options.program, self._scratch, cluster.conninfo.replace("dbname=chaos", "dbname=attacked"), model)
+        try:
+            relay.wait_until_ready()
+            await asyncio.to_thread(work, relay)
+        finally:
+            relay.stop()
+
+    def _attack(self, name: str, relay: Relay) -> None:
+        attacker = subprocess.Popen(
+            [sys.executable, "-B", f"{HERE}/assaults.py", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=die_with_us)
+        visitor = Visitor(relay.port)
+        try:
+            if name in GROWS_FIRST and attacker.stdout is not None:
+                attacker.stdout.readline()
+            visitor.start()
+            until = time.monotonic() + self._options.seconds
+            while time.monotonic() < until and relay.is_alive:
+                time.sleep(0.1)
+        finally:
+            attacker.kill()
+            attacker.wait()
+        visitor.stop()
+        median, slowest = (statistics.median(visitor.times), max(visitor.times)) if visitor.times else (0, 0)
+        say(f"{name:24} {relay.peak / (1 << 20):9.0f} {visitor.answered:9} {visitor.refused:6} {len(visitor.wrong):6} "
+            f"{median * 1000:10.0f} {slowest * 1000:11.0f}")
+        if not relay.is_alive:
+            self.fail(f"chatterd is gone: see {relay.log}")
+        if relay.peak > MARGIN * BUDGET:
+            self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
+        if visitor.answered + visitor.refused == 0:
+            self.fail("the usual client was told nothing")
+        for words in visitor.wrong[:5]:
+            self.fail(words)
+
+    def _readers(self, relay: Relay) -> None:
+        path = make_answer(relay.port, 8_000_000)
+        visitor = Visitor(relay.port)
+        visitor.start()
+        time.sleep(self._options.seconds / 2)
+        alone = list(visitor.times)
+        readers = SlowReaders(relay.port, path, self._options.readers)
+        try:
+            time.sleep(2)
+            visitor.times.clear()
+            time.sleep(self._options.seconds)
+        finally:
+            bytes_read, ended = readers.stop()
+        visitor.stop()
+        if not alone or not visitor.times:
+            self.fail("no prompt was answered beside the readers")
+            return
+        before, beside = statistics.median(alone), statistics.median(visitor.times)
+        say(f"\n{self._options.readers} slow readers of an answer of 8 MB: {bytes_read / 1e6:.0f} MB read, {ended} cut off; "
+            f"a prompt takes {before * 1000:.1f} ms alone and {beside * 1000:.1f} ms beside them (median), "
+            f"{max(visitor.times) * 1000:.0f} ms at most; peak {relay.peak >> 20} MiB, {visitor.refused} times 503")
+        if beside > SLOWER * before:
+            self.fail(f"that is more than {SLOWER} times as long")
+        if relay.peak > MARGIN * BUDGET:
+            self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
+        for words in visitor.wrong[:5]:
+            self.fail(words)
+
+
+def main() -> int:
+    """Runs the trials; 1 if anything is not as it should be."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--readers", type=int, default=1000)
+    options = parser.parse_args()
+    scratch = tempfile.mkdtemp(prefix="chatterd-attacks-")
+    trials = Trials(options, scratch)
+    try:
+        asyncio.run(trials.run())
+    finally:
+        if trials.failures == 0:
+            shutil.rmtree(scratch, ignore_errors=True)
+    say("\nall as it should be" if trials.failures == 0 else f"\n{trials.failures} things are WRONG, see {scratch}")
+    return 1 if trials.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

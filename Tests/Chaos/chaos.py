@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Three chatterd processes on one database, a bad network, and a killer: nothing may be lost or doubled.
+"""Three chatterd processes on one database, a bad network, and a killer: nothing may be lost or doubled, and no end is false.
 
 Started by script/chaos, which builds what it needs."""
 
@@ -39,11 +39,12 @@ for that looks for what is older."""
 TABLE = [
     "prompts", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "retries", "resets", "readings refused", "stops", "conversations deleted",
-    "kills of chatterd", "kills of PostgreSQL", "upstream calls", "upstream aborts", "status 503", "standstills of this program",
+    "kills of chatterd", "restarts of chatterd", "freezes of chatterd", "kills of PostgreSQL", "freezes of PostgreSQL", "failovers",
+    "lost with a primary", "upstream calls", "upstream aborts", "status 503", "standstills of this program",
 ]
 NONE_OF = [
-    "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "wrong endings",
-    "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
+    "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
+    "interrupted without a cause", "wrong endings", "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
     "answers left at the model server",
 ]
 
@@ -61,7 +62,7 @@ class Run:
         self.record = Record()
         self.world = World(self.record, options.seed, options.short)
         self.upstream = Upstream(self.record)
-        self.cluster = Cluster(scratch)
+        self.cluster = Cluster(scratch, options.standby)
         self.servers: list[Server] = []
         self.checks = Checks(self.world, self.upstream, self.cluster)
         self._numbers = iter(range(1 << 30))
@@ -103,9 +104,9 @@ class Run:
     async def _rage(self) -> None:
         """Lets clients talk and things break until there was enough of both, or the time is up."""
         options, record = self.options, self.record
-        until = record.now() + options.minutes * 60 - (20 if options.short else 180)
-        killer = Killer(record, self._chance("killer"), self.servers, self.cluster)
-        killing = asyncio.create_task(killer.run(options.kills, max(0.5, (until - record.now()) * 0.85 / max(1, options.kills))))
+        until = record.now() + options.minutes * 60 - (20 if options.short else min(180, options.minutes * 18))
+        killer = Killer(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
+        killing = asyncio.create_task(killer.run(options.acts, max(0.5, (until - record.now()) * 0.85 / max(1, options.acts))))
         self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
         told = record.now()
         while record.now() < until and (record.count["cuts"] < options.cuts or not killing.done()):
@@ -116,15 +117,12 @@ class Run:
                 raise killing.exception() or AssertionError
             if record.now() > told + 30:
                 told = record.now()
-                say(f"{told:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {killer.kills} kills, "
+                say(f"{told:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {killer.acts} acts, "
                     f"{len(record.violations)} violations")
-        killing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await killing
-        # It may have been in the middle of it.
-        await self.cluster.start()
-        if record.count["cuts"] < options.cuts or killer.kills < options.kills:
-            say(f"the time was up before there were {options.cuts} cuts and {options.kills} kills")
+        killer.is_over = True
+        await killing
+        if record.count["cuts"] < options.cuts or killer.acts < options.acts:
+            say(f"the time was up before there were {options.cuts} cuts and {options.acts} acts")
 
     async def _talk(self) -> None:
         """One place among the clients: one conversation after another."""
@@ -201,12 +199,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--clients", type=int)
     parser.add_argument("--cuts", type=int)
-    parser.add_argument("--kills", type=int)
+    parser.add_argument("--acts", type=int, help="kills, stops and restarts")
+    parser.add_argument("--standby", choices=("none", "sync", "async"))
     parser.add_argument("--show", type=int, default=10, help="how many violations are printed in full")
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
-    usual = {"minutes": 0.6, "clients": 40, "cuts": 300, "kills": 6} if options.short else \
-        {"minutes": 20, "clients": 150, "cuts": 10_000, "kills": 200}
+    usual = {"minutes": 0.8, "clients": 40, "cuts": 300, "acts": 7, "standby": "none"} if options.short else \
+        {"minutes": 10, "clients": 100, "cuts": 5_000, "acts": 120, "standby": "sync"}
     for name, value in usual.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -214,7 +213,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     gc.freeze()
     scratch = tempfile.mkdtemp(prefix="chaos.")
-    say(f"seed {options.seed}: at least {options.cuts} cuts and {options.kills} kills, {options.clients} clients, "
+    standby = {"none": "no standby", "sync": "a synchronous standby", "async": "an asynchronous standby"}[options.standby]
+    say(f"seed {options.seed}: at least {options.cuts} cuts and {options.acts} acts, {options.clients} clients, {standby}, "
         f"{options.minutes:g} minutes at most")
     run = Run(options, scratch)
     # Ended as by Ctrl-C, so that nothing is left running or lying about.

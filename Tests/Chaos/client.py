@@ -118,6 +118,7 @@ class Client(Reader):
         """Posts until a head is seen, now and then at all processes at once; the exchanges that have one."""
         chance, world = self._chance, self._world
         tries = 0
+        prompt.posted_at = prompt.posted_at or self._record.now()
         while not world.is_over:
             width = 1 if chance.random() < 0.9 else chance.randint(2, 5)
             if tries:
@@ -145,7 +146,9 @@ class Client(Reader):
             await world.pause(chance, 0.3)
         return None
 
-    def _acknowledged(self, prompt: Prompt, exchanges: list[Exchange]) -> tuple[Reply, list[Exchange]]:
+    def _acknowledged(
+        self, prompt: Prompt, exchanges: list[Exchange], began: float | None = None
+    ) -> tuple[Reply, list[Exchange]]:
         prompt.is_acknowledged = True
         names = {exchange.fields.get("location", "").removeprefix("/replies/") for exchange in exchanges}
         name = min(names)
@@ -154,13 +157,14 @@ class Client(Reader):
         self._record.note(prompt.token, f"accepted as {name}, {len(exchanges)} times at once")
         known = [reply for reply in prompt.replies if reply.id == name]
         if not known:
-            known = [Reply(name, prompt.token)]
+            known = [Reply(name, prompt.token, prompt.posted_at if began is None else began)]
             prompt.replies += known
         return known[0], exchanges
 
     async def _whole(self, prompt: Prompt, body: Any, fields: dict[str, str]) -> None:
         """Asks for the answer in one piece, again and again until it is there."""
         tries = 0
+        prompt.posted_at = self._record.now()
         while not self._world.is_over:
             self._record.count["retries"] += tries > 0
             tries += 1
@@ -230,6 +234,7 @@ class Client(Reader):
     async def _regenerate(self, prompt: Prompt, reply: Reply) -> None:
         """Asks for another answer, once: there is no key to try again with."""
         self._record.count["regenerates"] += 1
+        began = self._record.now()
         try:
             exchange = await Exchange.ask(
                 self._world.anywhere(self._chance), self._record, "POST", f"/replies/{reply.id}/regenerate", None, {"stream": True})
@@ -240,7 +245,7 @@ class Client(Reader):
         if exchange.status != 200:
             await self._refused(exchange, prompt.token, "regenerate", (503,))
             return
-        another, exchanges = self._acknowledged(prompt, [exchange])
+        another, exchanges = self._acknowledged(prompt, [exchange], began)
         self._known.append(another)
         await self._follow(another, exchanges)
 

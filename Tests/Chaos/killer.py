@@ -1,51 +1,162 @@
-"""Kills processes with SIGKILL at random moments."""
+"""Kills, stops and restarts processes at moments that the seed decides."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+from typing import Any, AsyncIterator, Coroutine
 
 from cluster import Cluster
 from processes import Server
 from record import Record
 
-TARGETS = {"chatterd": 70, "two chatterd": 5, "backend": 11, "postmaster": 9, "postmaster and chatterd": 5}
-FIRST = ["chatterd", "backend", "postmaster", "two chatterd"]
+ACTS = {
+    "kill chatterd": 24, "kill two chatterd": 3, "kill a backend": 8, "kill the postmaster": 6, "kill the postmaster and chatterd": 3,
+    "freeze chatterd": 26, "freeze two chatterd": 6, "freeze PostgreSQL": 8, "restart chatterd": 12, "fail over": 4,
+}
+FIRST = ["kill chatterd", "freeze chatterd", "kill a backend", "restart chatterd", "freeze PostgreSQL", "kill the postmaster",
+         "freeze two chatterd", "kill two chatterd"]
 """What a run begins with, so that a short one has some of each."""
+OF_THE_DATABASE = {"freeze PostgreSQL": 50, "kill a backend": 20, "kill the postmaster": 15, "fail over": 15}
+ROUND, QUIET_ROUND = 20, 6
+"""So many acts of any kind, and then so many of the database alone: then no reply of a living process may be lost."""
+FREEZES = ((0.2, 4), (9, 13), (14, 25))
+"""How long something is stopped, in seconds: shorter than a lease, longer than one, longer than chatterd waits for the database."""
 
 
 class Killer:
-    """Spreads kills over the run."""
+    """Spreads its acts over the run."""
 
-    def __init__(self, record: Record, chance: random.Random, servers: list[Server], cluster: Cluster) -> None:
+    def __init__(self, record: Record, chance: random.Random, servers: list[Server], cluster: Cluster, longest: float) -> None:
         self._record, self._chance, self._servers, self._cluster = record, chance, servers, cluster
-        self.kills = 0
+        self._longest = longest  # seconds that something is stopped at most
+        self._under_way: set[asyncio.Task[None]] = set()
+        self.acts = 0
+        self.is_over = False
 
-    async def run(self, kills: int, pause: float) -> None:
-        """Kills so often, with so many seconds in between at the mean."""
-        first = iter(FIRST)
-        while self.kills < kills:
-            await asyncio.sleep(self._chance.uniform(0.3, 1.7) * pause)
-            await self._kill(next(first, None) or self._chance.choices(tuple(TARGETS), tuple(TARGETS.values()))[0])
+    async def run(self, acts: int, pause: float) -> None:
+        """Acts so often, with so many seconds in between at the mean; ends when all that was stopped goes on."""
+        try:
+            while self.acts < acts:
+                until = self._record.now() + self._chance.uniform(0.3, 1.7) * pause
+                while self._record.now() < until and not self.is_over:
+                    await asyncio.sleep(0.1)
+                if self.is_over:
+                    return
+                act, is_quiet = self._draw()
+                if is_quiet:
+                    # Whatever happened to processes before is over.
+                    await self._finish()
+                task = asyncio.create_task(self._perform(act))
+                self._under_way.add(task)
+                self.acts += 1
+        finally:
+            await self._finish()
 
-    async def _kill(self, target: str) -> None:
-        if target == "backend":
-            if not await self._cluster.kill_backend(self._chance.getrandbits(16)):
-                target = "chatterd"
+    async def _finish(self) -> None:
+        under_way, self._under_way = self._under_way, set()
+        for outcome in await asyncio.gather(*under_way, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    def _draw(self) -> tuple[str, bool]:
+        """The next act, and whether it is one of a time in which processes are left alone."""
+        place = self.acts - len(FIRST)
+        is_quiet = place >= 0 and place % (ROUND + QUIET_ROUND) >= ROUND
+        kinds = OF_THE_DATABASE if is_quiet else ACTS
+        act = FIRST[self.acts] if place < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
+        return act, is_quiet
+
+    def _perform(self, act: str) -> Coroutine[Any, Any, None]:
+        """Decides at once all that there is to decide, so that a seed decides it whatever happens meanwhile."""
+        victims = self._chance.sample(self._servers, 2 if "two" in act else 1)
+        shortest, longest = self._chance.choice(FREEZES)
+        seconds = min(self._chance.uniform(shortest, longest), self._longest)
+        lag, gap = self._chance.uniform(0, 2), self._chance.choice((0.0, self._chance.uniform(0, 4), self._chance.uniform(9, 12)))
+        number = self._chance.getrandbits(16)
+        if act == "fail over":
+            if self._cluster.standby is None:
+                act = "freeze PostgreSQL"
             else:
-                self._did("a backend of PostgreSQL", "kills of PostgreSQL")
-        if "postmaster" in target:
-            self._did("the postmaster", "kills of PostgreSQL")
-        count = 2 if target == "two chatterd" else "chatterd" in target
-        victims = self._chance.sample(self._servers, count)
-        for victim in victims:
-            self._did(f"chatterd {victim.slot}, life {victim.kills}", "kills of chatterd")
-        work = [victim.kill() for victim in victims]
-        if "postmaster" in target:
-            work.append(self._cluster.kill())
-        await asyncio.gather(*work)
+                return self._fail_over(lag, gap)
+        if act == "freeze PostgreSQL":
+            return self._freeze_database(seconds)
+        if act == "kill a backend":
+            return self._kill_backend(number)
+        if act == "kill the postmaster":
+            return self._kill_postmaster([])
+        if act == "kill the postmaster and chatterd":
+            return self._kill_postmaster(victims)
+        verb = act.split()[0]
+        return self._each(verb, victims, seconds)
+
+    # --- chatterd
+
+    async def _each(self, verb: str, victims: list[Server], seconds: float) -> None:
+        await asyncio.gather(*(self._one(verb, victim, seconds) for victim in victims))
+
+    async def _one(self, verb: str, victim: Server, seconds: float) -> None:
+        name = f"chatterd {victim.slot}, life {victim.kills}"
+        if victim.acts.locked():
+            # Another act is not over: whatever waited for that would come all at once.
+            return
+        async with victim.acts, self._death():
+            if verb == "kill":
+                self._did(f"killed {name}", "kills of chatterd")
+                await victim.kill()
+            elif verb == "restart":
+                self._did(f"restarts {name} with SIGTERM", "restarts of chatterd")
+                await victim.restart()
+                self._record.deed(f"restarted {name}")
+            else:
+                self._did(f"stops {name} for {seconds:.1f} s", "freezes of chatterd")
+                await victim.freeze(seconds)
+                self._record.deed(f"continued {name}")
+
+    @contextlib.asynccontextmanager
+    async def _death(self) -> AsyncIterator[None]:
+        """Notes a time in which a process may lose its replies; what it was doing then may be told later."""
+        began = self._record.now()
+        place = len(self._record.deaths)
+        self._record.deaths.append((began, float("inf")))
+        try:
+            yield
+        finally:
+            self._record.deaths[place] = (began, self._record.now())
+
+    # --- the database
+
+    async def _freeze_database(self, seconds: float) -> None:
+        if self._cluster.acts.locked():
+            return
+        async with self._cluster.acts:
+            self._did(f"stops PostgreSQL for {seconds:.1f} s", "freezes of PostgreSQL")
+            await self._cluster.freeze(seconds)
+            self._record.deed("continued PostgreSQL")
+
+    async def _kill_backend(self, number: int) -> None:
+        if self._cluster.acts.locked():
+            return
+        async with self._cluster.acts:
+            self._did("killed a backend of PostgreSQL", "kills of PostgreSQL")
+            await self._cluster.kill_backend(number)
+
+    async def _kill_postmaster(self, victims: list[Server]) -> None:
+        if self._cluster.acts.locked():
+            return
+        async with self._cluster.acts:
+            self._did("killed the postmaster", "kills of PostgreSQL")
+            await asyncio.gather(self._cluster.kill(), *(self._one("kill", victim, 0) for victim in victims))
+
+    async def _fail_over(self, lag: float, gap: float) -> None:
+        if self._cluster.acts.locked():
+            return
+        async with self._cluster.acts:
+            self._did(f"stops the standby for {lag:.1f} s, kills the primary, promotes {gap:.1f} s later", "failovers")
+            await self._cluster.fail_over(lag, gap)
+            self._record.deed("promoted, and another standby follows")
 
     def _did(self, what: str, count: str) -> None:
-        self.kills += 1
         self._record.count[count] += 1
-        self._record.deed(f"killed {what}")
+        self._record.deed(what)

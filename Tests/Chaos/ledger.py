@@ -48,6 +48,7 @@ class Seal:
     digests: tuple[str, str, str]
     final: dict[str, Any] | None  # the last event
     is_error: bool
+    at: float  # when it was made, in seconds of the run
 
     def agrees(self, stored: tuple[bytes, bytes, bytes]) -> str:
         """What is wrong with it in the face of the stored parts; nothing if it is their beginning, or all of them."""
@@ -122,7 +123,7 @@ class Ledger:
         if data["done"]:
             self.final = data
 
-    def seal(self) -> Seal:
+    def seal(self, now: float) -> Seal:
         """What is left of it for the checks at the end."""
         digests = tuple(hashlib.sha256(part).hexdigest() for part in self._parts)
-        return Seal(self.reader, self.position, (digests[0], digests[1], digests[2]), self.final, self.is_error)
+        return Seal(self.reader, self.position, (digests[0], digests[1], digests[2]), self.final, self.is_error, now)

@@ -22,6 +22,8 @@ SETTINGS = {
     "CHATTERD_WRITE_TIMEOUT": "5s",
     "CHATTERD_UNSENT_LIMIT": "64KiB",
     "CHATTERD_UPSTREAM_SILENCE_TIMEOUT": "5s",
+    "CHATTERD_SHUTDOWN_LIMIT": "2s",
+    "CHATTERD_STORE_START_TIMEOUT": "10m",
     "CHATTERD_LOG_APPID": "plain",
 }
 """Short limits, so that all of them are met in a run."""
@@ -54,7 +56,9 @@ class Server:
         self._holder = keep_port()
         self.slot, self.port = slot, int(self._holder.getsockname()[1])
         self.kills = 0
-        self.changes = 0  # grows when a process dies; odd while it does, for it takes connections until it is dead
+        # Grows when a process dies, stops, or stands still; odd while it does, for it takes connections until it is dead.
+        self.changes = 0
+        self.acts = asyncio.Lock()  # one act of the killer at a time
         self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
         self.log_path = f"{scratch}/chatterd.{slot}.log"
         self._log = open(self.log_path, "ab")
@@ -97,6 +101,27 @@ class Server:
         self.changes += 1
         self.start()
 
+    async def freeze(self, seconds: float) -> None:
+        """Stops the process for a while; it does not know of that, and goes on with what it believes."""
+        if self._process is None:
+            return
+        self.changes += 1
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+            self.changes += 1
+
+    async def restart(self) -> None:
+        """Stops the process with SIGTERM, as an update does, and starts it again."""
+        self.kills += 1
+        self.changes += 1
+        process, self._process = self._process, None
+        await self._terminate(process)
+        self.changes += 1
+        self.start()
+
     def look(self) -> None:
         """Notices that the process has ended though nobody killed it, and starts it again."""
         if self._process is None or (status := self._process.poll()) is None:
@@ -108,16 +133,22 @@ class Server:
 
     async def stop(self) -> None:
         """Stops the process in order."""
-        if self._process is None:
+        process, self._process = self._process, None
+        await self._terminate(process)
+
+    async def _terminate(self, process: subprocess.Popen[bytes] | None) -> None:
+        if process is None:
             return
-        self._process.terminate()
+        process.terminate()
         try:
-            await asyncio.to_thread(self._process.wait, PATIENCE)
+            status = await asyncio.to_thread(process.wait, PATIENCE)
         except subprocess.TimeoutExpired:
             self._record.violation("processes that do not stop", "", f"chatterd {self.slot}, {PATIENCE:.0f} s after SIGTERM")
-            self._process.kill()
-            self._process.wait()
-        self._process = None
+            process.kill()
+            process.wait()
+        else:
+            if status != 0:
+                self._record.violation("processes that do not stop", "", f"chatterd {self.slot}: status {status}, see {self.log_path}")
 
     def abandon(self) -> None:
         """Makes sure that it is gone."""

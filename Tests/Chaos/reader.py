@@ -83,8 +83,8 @@ class Reader:
                 exchange = await self._resume(reply, ledger)
                 if exchange is None:
                     break
+            is_over = False
             try:
-                is_over = False
                 async for event in exchange.events():
                     if not ledger.take(event):
                         record.note(reply.token, f"{reader}: cannot read on at {ledger.last_id}: {event.data}")
@@ -110,6 +110,9 @@ class Reader:
             finally:
                 exchange.close()
                 exchange = None
+            if is_over:
+                # Whoever cannot read on here asks another process; not too often.
+                await world.pause(chance, 0.5)
             if turn_at == 1 << 62 and plan in ("leave", "come back") and ledger.final is None:
                 record.note(reply.token, f"{reader}: leaves at {ledger.last_id!r}, to {plan}")
                 if plan == "leave":
@@ -118,7 +121,7 @@ class Reader:
                 await world.pause(chance, 10 if chance.random() < 0.3 else 2)
         record.count["resets"] += ledger.resets
         record.note(reply.token, f"{reader}: ends with {ledger.position}{', an error' if ledger.is_error else ''}")
-        reply.seals.append(ledger.seal())
+        reply.seals.append(ledger.seal(record.now()))
 
     async def _resume(self, reply: Reply, ledger: Ledger) -> Exchange | None:
         """A connection that goes on where the ledger ends; nothing when the run is over, or there is no such reply."""

@@ -30,6 +30,7 @@ class Record:
         self.violations: list[Violation] = []
         self.tokens: set[str] = set()  # of prompts that something was wrong with
         self.deeds: list[str] = []  # of the killer
+        self.deaths: list[tuple[float, float]] = []  # from when to when the killer did something by which a process may lose replies
         self._notes: dict[str, collections.deque[str]] = {}
         self._beat = self._stood_still = 0.0  # when the heart last beat, and when it last had not beaten for too long
 
@@ -65,6 +66,10 @@ class Record:
     def notes(self, token: str) -> list[str]:
         """What happened to a prompt, oldest first."""
         return list(self._notes.get(token, ()))
+
+    def was_anyone_lost(self, since: float, until: float) -> bool:
+        """Whether the killer did something in a time by which a process may lose its replies."""
+        return any(began <= until and ended >= since for began, ended in self.deaths)
 
     def deed(self, text: str) -> None:
         """Remembers what the killer did."""

@@ -18,6 +18,7 @@ class Reply:
 
     id: str
     token: str
+    began: float  # when its prompt was sent first
     seals: list[Seal] = field(default_factory=list)
     wholes: list[dict[str, object]] = field(default_factory=list)  # as JSON, not as events
     stop_answers: list[str] = field(default_factory=list)  # states
@@ -32,6 +33,7 @@ class Prompt:
     order: int  # in its conversation
     parent: str | None
     may_repeat: bool  # on_interrupt is regenerate
+    posted_at: float = 0  # when it was sent first
     is_acknowledged: bool = False
     replies: list[Reply] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # codes that came in place of the answer in one piece

@@ -14,14 +14,15 @@ extension PostgresConversationStore {
 
     func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn? {
         let results = try await run([
-            Query(ConversationStatements.openedTurn, .text(appID), id.parameter, lease.parameter),
-            Query(ConversationStatements.history, .text(appID)),
+            Query(ConversationStatements.openedTurn, .text(appID), id.parameter, lease.parameter)
         ])
         guard let number = results[0].int(0, 0) else { return nil }
         let turn = Turn(appID: appID, number: Int64(number))
         return ReopenedTurn(
             turn: turn, id: id, model: results[0].string(0, 1) ?? "", options: results[0].array(0, 2),
-            attempt: results[0].int(0, 3) ?? 1, history: TurnHistory(rows: results[1], turn: turn, limit: historyLimit))
+            attempt: results[0].int(0, 3) ?? 1,
+            // It is read when the reply is begun.
+            history: TurnHistory(unreadBehind: []))
     }
 
     func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {

@@ -104,7 +104,7 @@ struct ReplyRoute: Sendable {
     }
 
     private func decode(_ request: Request) throws(RelayError) -> RegenerationRequest {
-        if !request.body.isEmpty {
+        if request.body.count > 0 {
             try request.requireJSON(like: #"{"model":"llama3.2"}"#)
         }
         do throws(ChatRequestError) {

@@ -29,6 +29,6 @@ extension Request {
     }
 
     private var firstByteOfText: UInt8? {
-        body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        body.bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
     }
 }

@@ -155,11 +155,13 @@ enum ConversationStatements {
             """)
 
     /// Removes names of requests whose replies are gone, at most $2.
+    ///
+    /// The reply is compared as well: a name that another request claims meanwhile stands for another reply.
     static let deleteKeys = Statement(
         "delete_keys", .text, .int8,
         sql: """
-            DELETE FROM chatterd_keys WHERE appid = $1 AND key IN (
-                SELECT k.key FROM chatterd_keys k
+            DELETE FROM chatterd_keys WHERE appid = $1 AND (key, reply) IN (
+                SELECT k.key, k.reply FROM chatterd_keys k
                 WHERE k.appid = $1 AND NOT \(standsForReply)
                 LIMIT $2)
             """)

@@ -52,8 +52,8 @@ extension Setting {
         case .storePatience:
             .limit(
                 .database, .duration(.zero ... .minutes(10)), "10s",
-                "How long a finished answer waits for a store that is away before its client gets an error without an `id`. "
-                    + "The answer itself goes on waiting.")
+                "How long the readers of a finished answer wait for a store that is away; the answer itself waits longer."
+            )
         case .storeWaiting:
             .limit(
                 .database, .count(1...1_000_000, of: "batches"), "20000",
@@ -115,8 +115,7 @@ extension Setting {
         case .upstreamRestartWait:
             .limit(
                 .upstreams, .duration(.zero ... .hours(1)), "30s",
-                "How long a reply waits for a model server that cannot be reached or restarts, if no other has the model; "
-                    + "0 for not at all.")
+                "How long a reply waits for a model server that is away, if no other has the model; 0 does not wait.")
 
         case .disconnectGrace:
             .limit(

@@ -16,9 +16,11 @@ public struct HostName: Sendable, Hashable {
         text = host
     }
 
-    /// Takes a name or an address without a port; nil when the text is anything else.
+    /// Takes a name or an address without a port; nil when the text is anything else, for example `*.example`.
     public init?(_ host: String) {
-        guard let name = HostName(authority: host), Self.end(of: host.utf8) == host.utf8.count else { return nil }
+        guard !host.utf8.contains(UInt8(ascii: "*")), let name = HostName(authority: host),
+            Self.end(of: host.utf8) == host.utf8.count
+        else { return nil }
         self = name
     }
 

@@ -41,7 +41,7 @@ import Testing
             let opened = try await store.open("p", options: "\"seed\":1")
             #expect(try await processes.second.openedTurn(opened.id, appID: "app") == nil)
             let found = try #require(try await store.openedTurn(opened.id, appID: "app"))
-            #expect(found.turn == opened.turn && found.attempt == 1 && found.history.said == ["user p"])
+            #expect(found.turn == opened.turn && found.attempt == 1 && found.history.isUnread)
             #expect(String(decoding: found.options, as: UTF8.self) == "\"seed\":1" && found.model == "m")
             try await store.closeTurn(opened.turn, with: opened.closing("q"))
             #expect(try await store.openedTurn(opened.id, appID: "app") == nil)

@@ -20,7 +20,9 @@ import Testing
                     ? nil
                     : Refusal(.unauthorized, code: "unauthorized", message: "No.", fields: [.wwwAuthenticate: "Bearer"])
             }
-            $0.on(.post, "/secret", check: check) { request, responder in responder.respond(.ok, body: request.body.bytes) }
+            $0.on(.post, "/secret", check: check) { request, responder in
+                responder.respond(.ok, body: request.body.bytes)
+            }
         }
     }
 

@@ -228,7 +228,9 @@ private final class Tap: @unchecked Sendable {
     @Test(arguments: [5, 17, 40])
     func aLongTurnIsSplitIntoChunks(mebibytes: Int) async throws {
         let tap = Tap()
-        let test = try makeServer(tap)
+        var limits = Limits.patient
+        limits.unsentOutput = 1 << 30
+        let test = try makeServer(tap, limits: limits)
         let piece = [UInt8](repeating: 120, count: mebibytes * 1024 * 1024)
         try await blocking {
             let client = try open(test, tap)

@@ -97,7 +97,7 @@ struct RecoveryTests {
         relay.clock.settle()
         #expect(!post.isComplete && post.reader.text == half && post.reader.resets == 0)
         // It is asked for all of it, at once: it has not failed.
-        #expect(try models[1].last.request.beginning.isEmpty && health(relay)[1] == .healthy)
+        #expect(try models[1].last.request.beginning.isEmpty && health(relay)[1] == .unknown)
         try models[1].last.complete("Whole.")
         relay.clock.settle()
         #expect(post.isComplete && post.reader.text == "Whole." && post.reader.resets == 1)
@@ -144,7 +144,7 @@ struct RecoveryTests {
             #expect(post.code == .model(.rejected))
             #expect(models.map(\.generations.count) == [round + 1, round + 1])
         }
-        #expect(health(relay) == [.healthy, .healthy])
+        #expect(health(relay) == [.unknown, .unknown])
     }
 
     @Test func aServerThatAnotherContradictsIsBlamed() throws {

@@ -17,7 +17,7 @@ extension String {
         }
         if let lastLine, lastLine.first?.isWhitespace == false { kept.append(lastLine) }
         let text = kept.joined(separator: "\n").withoutSourcePlaces.withoutPaths
-        return text.trimmed(while: \.isWhitespace)
+        return text == self ? self : text.trimmed(while: \.isWhitespace)
     }
 
     /// The text with `File "…", line N, in name` replaced, as Python writes it.
@@ -33,7 +33,7 @@ extension String {
                 rest = rest.dropFirst(7).drop(while: \.isNumber)
             }
             if rest.hasPrefix(", in ") {
-                rest = rest.dropFirst(5).drop { !$0.isWhitespace && $0 != "," && $0 != "\"" }
+                rest = rest.dropFirst(5).drop { !$0.isWhitespace && $0 != "," && $0 != ":" && $0 != "\"" }
             }
             text += "…"
         }

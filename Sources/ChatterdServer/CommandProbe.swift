@@ -1,10 +1,11 @@
 import CSystem
 import Glibc
+import HTTP
 import Sockets
 
 /// One small HTTP exchange that blocks, for `health` and `doctor`: never for a shard.
 ///
-/// HTTP/1.0, so that the answer ends with the connection and is not chunked.
+/// The request is HTTP/1.0, so that the answer is not chunked.
 enum CommandProbe {
     /// What a server answered.
     struct Answer {
@@ -118,31 +119,39 @@ enum CommandProbe {
         }
     }
 
+    /// Reads an answer up to its length, or up to the end of the connection if it states none.
     private static func answer(
         from descriptor: Int32, _ deadline: ContinuousClock.Instant
     ) throws(Failure) -> Answer {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
-        while bytes.count < sizeLimit {
+        var parser = ResponseHeadParser()
+        var head: ResponseHead?
+        var end = sizeLimit
+        while bytes.count < end {
             let count = chunk.withUnsafeMutableBytes { csystem_recv(descriptor, $0.baseAddress, $0.count) }
             if count == -Int(EAGAIN) {
                 guard wait(for: POLLIN, on: descriptor, deadline) else { throw failure(-ETIMEDOUT) }
-            } else if count < 0 {
-                throw failure(Int32(count))
-            } else if count == 0 {
-                break
-            } else {
-                bytes += chunk[..<count]
+                continue
+            }
+            guard count >= 0 else { throw failure(Int32(count)) }
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+            guard head == nil else { continue }
+            do throws(HTTPError) {
+                head = try parser.parse(bytes.span)
+                if let head, case .length(let length) = try BodyFraming.ofResponse(head, to: .get) {
+                    end = parser.consumed + min(length, sizeLimit)
+                }
+            } catch {
+                throw Failure(message: "it does not speak HTTP")
             }
         }
-        let line = String(decoding: bytes.prefix { $0 != 0x0D && $0 != 0x0A }.prefix(100), as: UTF8.self)
-        let parts = line.split(separator: " ")
-        guard parts.count >= 2, parts[0].hasPrefix("HTTP/1."), let status = Int(parts[1]) else {
+        guard let head else {
             throw Failure(
                 message: bytes.isEmpty ? "it closed the connection without an answer" : "it does not speak HTTP")
         }
-        let end = bytes.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound ?? bytes.endIndex
-        return Answer(status: status, body: Array(bytes[end...]))
+        return Answer(status: head.status.code, body: Array(bytes[parser.consumed..<min(bytes.count, end)]))
     }
 
     /// Tries the addresses of a host in turn, until `body` returns something.

@@ -144,8 +144,8 @@ extension PostgresConversationStore {
             let reader = ReplyPageReader(row: results[0], journal: results[1])
             let found = reader.pages(from: position)
             if let first = found.first {
-                // A short reply is read once by most, and costs little.
-                if reader.isOver, first.ending == nil {
+                // A short reply is read once by most, and costs little. The last page of a long one costs as much as its first.
+                if reader.isOver, first.ending == nil || first.end.total > ReplyPageReader.limit {
                     pages.keep(found, of: reply.id)
                 }
                 return first

@@ -26,13 +26,13 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
         conversationLimit: Int = 1 << 30, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
-        keyLifetime: Duration = .seconds(86_400)
+        keyLifetime: Duration = .seconds(86_400), pageLifetime: Duration = .seconds(10)
     ) {
         self.pool = pool
         self.readers = readers ?? pool
         self.memory = memory
         self.conversationLimit = conversationLimit
-        pages = ReplyPages(on: pool.shard, budget: memory)
+        pages = ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime)
         self.lease = lease
         self.historyLimit = historyLimit
         self.keyLifetime = keyLifetime

@@ -7,9 +7,6 @@ import Sockets
 /// PostgreSQL has to unpack a whole text for any part of it. So what one reader needs is read together with some of what follows,
 /// and kept for a short while; readers who ask at the same time share one query.
 final class ReplyPages: @unchecked Sendable {
-    /// How long a page is kept.
-    private static let lifetime: UInt64 = 10_000_000_000
-
     private struct Key: Hashable {
         let reply: ReplyID
         let position: ReplyPosition
@@ -23,6 +20,8 @@ final class ReplyPages: @unchecked Sendable {
 
     private let shard: Shard
     private let budget: MemoryBudget
+    /// How long a page is kept, in nanoseconds.
+    private let lifetime: UInt64
     /// The bytes of all pages that are kept.
     private let limit: Int
     private var pages: [Key: ReplyPage] = [:]
@@ -33,9 +32,10 @@ final class ReplyPages: @unchecked Sendable {
     private var waiting: [Key: [UnsafeContinuation<Result<ReplyPage, RelayError>, Never>]] = [:]
     private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in removeExpired() }
 
-    init(on shard: Shard, budget: MemoryBudget) {
+    init(on shard: Shard, budget: MemoryBudget, lifetime: Duration) {
         self.shard = shard
         self.budget = budget
+        self.lifetime = lifetime.nanoseconds
         limit = min(budget.limit / 16, 64 << 20)
     }
 
@@ -79,7 +79,7 @@ final class ReplyPages: @unchecked Sendable {
             guard memory.grow(to: size + page.size, for: .result) else { continue }
             size += page.size
             pages[key] = page
-            queue.append(Kept(key: key, page: page, expiry: shard.now &+ Self.lifetime))
+            queue.append(Kept(key: key, page: page, expiry: shard.now &+ lifetime))
         }
         setTimer()
     }

@@ -10,7 +10,7 @@ struct RescuePlan {
     enum Step: Equatable {
         /// Ask the server of this number among the choices, after a pause; it goes on behind the text, or begins anew.
         case ask(Int, after: Duration, goOn: Bool)
-        /// The request itself is at fault: two answers have said the same of it.
+        /// The request itself is at fault: two servers have said the same of it, or the only server has said it twice.
         case reject
         /// There is nothing left to try.
         case fail
@@ -63,8 +63,8 @@ struct RescuePlan {
     private var stalled: Set<Int> = []
     /// Those that were asked to go on and could not.
     private var beginners: Set<Int> = []
-    /// What was said of the request, by answers that may have been right.
-    private var complaints: Set<String> = []
+    /// What servers have said of the request, each complaint with the server that made it first.
+    private var complaints: [String: Int] = [:]
     /// Why the answer broke off last.
     private var lastBreak: ModelError?
     /// Those that look as if they were restarting, up to when they are waited for, and the pauses so far.
@@ -95,7 +95,7 @@ struct RescuePlan {
         if error.code == .contextTooLong, !hasFailed, progress == .none {
             return refused(by: number, candidates)
         }
-        if progress == .none, case .request(let complaint) = error.hint, !complaints.insert(complaint).inserted {
+        if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number, candidates) {
             return .reject
         }
         // Where the first one had room, others may have it too.
@@ -143,6 +143,15 @@ struct RescuePlan {
     /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
     mutating func removed(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
         next(after: progress, at: now, candidates)
+    }
+
+    /// Notes what a server says of the request; whether that has been said before by another server, or by the only one.
+    private mutating func isConfirmed(_ complaint: String, of number: Int, _ candidates: [Candidate]) -> Bool {
+        guard let witness = complaints[complaint] else {
+            complaints[complaint] = number
+            return false
+        }
+        return witness != number || candidates.count == 1
     }
 
     private var attemptsLeft: Int {

@@ -75,7 +75,7 @@ extension Misbehaviour {
             .error("model_not_found"), words: "model 'tiny' not found"),
         Misbehaviour(
             "500 with a reason", .script(.error(500, "option \"temperature\" must be of type float32")),
-            .error("upstream_error"), words: "must be of type float32"),
+            .error("upstream_rejected"), words: "must be of type float32"),
         Misbehaviour(
             "400 with a reason", .script(.error(400, "invalid think value")), .error("upstream_rejected"),
             words: "invalid think value"),

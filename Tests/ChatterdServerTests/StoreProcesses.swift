@@ -38,7 +38,8 @@ struct StoreProcesses: Sendable {
         let stores = (0..<count).map { _ in
             PostgresConversationStore(
                 pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
-                conversationLimit: conversationLimit, memory: memory, keyLifetime: keyLifetime)
+                conversationLimit: conversationLimit, memory: memory, keyLifetime: keyLifetime,
+                pageLifetime: .seconds(3_600))
         }
         let processes = StoreProcesses(conninfo: conninfo, pool: pool, stores: stores)
         try await Task(executorPreference: shard) {

@@ -118,7 +118,8 @@ public final class ScriptedUpstream: Sendable {
             }
             let goesOn = play(isProbe ? (probing ?? probeAnswer)(request) : behaviour(request), on: connection)
             if !isProbe { _ = state.withLock { $0.finished.insert(request.number) } }
-            guard goesOn else { break }
+            // A client of HTTP/1.0 reads up to the end of the connection.
+            guard goesOn, !head.startLine.hasSuffix("HTTP/1.0") else { break }
         }
         connection.close()
         state.withLock { $0.closed[number] = $0.closed[number] ?? monotonicSeconds() }

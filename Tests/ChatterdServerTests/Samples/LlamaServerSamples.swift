@@ -97,8 +97,9 @@ let llamaServerSamples = SampleServer(
             status: 500,
             #"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#,
             .error(
-                "upstream_error",
-                "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj")),
+                "upstream_rejected",
+                "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+                retryable: false)),
         Sample(
             status: 503, #"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#,
             .error("upstream_busy", "Loading model")),

@@ -72,7 +72,7 @@ let ollamaSamples = SampleServer(
             .error("upstream_rejected", "model is required", retryable: false)),
         Sample(
             ollama: 400, #"{"error":"invalid model name"}"#,
-            .error("upstream_rejected", "invalid model name", retryable: false)),
+            .error("model_not_found", "invalid model name", retryable: false)),
         Sample(
             ollama: 400, #"{"error":"unexpected EOF"}"#,
             .error("upstream_rejected", "unexpected EOF", retryable: false)),
@@ -88,7 +88,7 @@ let ollamaSamples = SampleServer(
                 retryable: false)),
         Sample(
             ollama: 500, #"{"error":"option \"temperature\" must be of type float32"}"#,
-            .error("upstream_error", #"option "temperature" must be of type float32"#)),
+            .error("upstream_rejected", #"option "temperature" must be of type float32"#, retryable: false)),
         Sample(
             ollama: 400,
             #"{"error":"invalid think value: \"banana\" (must be \"high\", \"medium\", \"low\", \"max\", true, or false)"}"#,

@@ -38,9 +38,8 @@ let llamaCppPythonSamples = SampleServer(
             status: 500,
             #"{"error":{"message":"[{'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}]\n  File \"/app/server.py\", line 1, in <module>","type":"internal_server_error","param":null,"code":null}}"#,
             .error(
-                "upstream_error",
-                "[{'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}]\n  File \"/app/server.py\", line 1, in <module>"
-            )),
+                "upstream_rejected", "[{'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}]\n  …",
+                retryable: false)),
     ])
 
 /// LiteLLM's proxy 1.106.2. A few stand for its 25 further fields.

@@ -95,7 +95,8 @@ struct RescuePlan {
         if error.code == .contextTooLong, !hasFailed, progress == .none {
             return refused(by: number, candidates)
         }
-        if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number, candidates) {
+        if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number, candidates)
+        {
             return .reject
         }
         // Where the first one had room, others may have it too.

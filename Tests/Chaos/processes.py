@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -74,8 +75,12 @@ class Server:
             env=kept | SETTINGS | {"CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": self._conninfo} | self.settings())
 
     def settings(self) -> dict[str, str]:
-        """The settings of the model servers: the same for all, for the list is that of the database."""
-        return {"OLLAMA_URL": f"http://127.0.0.1:{self._upstream}"}
+        """The settings of the model servers: the same for all, for the list is that of the database.
+
+        The context is given, so that chatterd does not take an empty answer for a conversation that is too long.
+        """
+        server = {"name": "scripted", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "context": 1_000_000}
+        return {"CHATTERD_UPSTREAMS": json.dumps([server])}
 
     async def wait_until_ready(self) -> None:
         """Waits until it takes connections."""

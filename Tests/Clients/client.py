@@ -106,10 +106,14 @@ class Reader:
 
     def take(self, stream):
         for kind, id, data in events(stream):
-            assert id is not None, data
             assert self.last is None, f"an event after the last one: {data}"
-            self.id = id
             self.kinds.append(kind)
+            if kind == "error" and id is None:
+                # The process that streams has no end of the reply to announce: only the stored row has one.
+                self.last = data
+                continue
+            assert id is not None, data
+            self.id = id
             if kind == "reset":
                 self.text = ""
                 continue

@@ -87,7 +87,7 @@ class Plans:
 
     async def _pooled(self, *statements: str) -> list[str]:
         """What another client of the pooler sees."""
-        command = [self.cluster._psql("chaos")[0], "-XqAt", "-d", self.cluster.conninfo]
+        command = [self.cluster.primary.psql("chaos")[0], "-XqAt", "-d", self.cluster.conninfo]
         for statement in statements:
             command += ["-c", statement]
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)

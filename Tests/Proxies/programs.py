@@ -145,15 +145,15 @@ class PooledCluster(Cluster):
     program = ""
     """The path of PgBouncer."""
 
-    def __init__(self, scratch: str) -> None:
-        super().__init__(scratch)
+    def __init__(self, scratch: str, standby: str = "none") -> None:
+        super().__init__(scratch, standby)
         self.pooler = PgBouncer(self.program, scratch)
         self.conninfo = f"host=127.0.0.1 port={self.pooler.port} user=postgres dbname=chaos sslmode=disable"
 
     async def make(self) -> None:
         """Makes the cluster, and starts PgBouncer."""
         await super().make()
-        await self.pooler.start(self.directory, "chaos")
+        await self.pooler.start(self.primary.directory, "chaos")
 
     def stop(self) -> None:
         """Stops both for good."""

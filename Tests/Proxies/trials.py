@@ -143,7 +143,7 @@ class Trials:
                 self.faults.append(f"{script.token}: stored {len(rows)} times, {rows}")
                 continue
             stored = (rows[0]["message"].encode(), b"", b"")
-            if wrong := ledger.seal().agrees(stored):
+            if wrong := ledger.seal(self.street.record.now()).agrees(stored):
                 self.faults.append(f"{script.token}: {wrong}")
             if ledger.is_error != (rows[0]["state"] != "complete"):
                 self.faults.append(f"{script.token}: told {ledger.final}, stored as {rows[0]['state']}")

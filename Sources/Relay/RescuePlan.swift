@@ -10,7 +10,7 @@ struct RescuePlan {
     enum Step: Equatable {
         /// Ask the server of this number among the choices, after a pause; it goes on behind the text, or begins anew.
         case ask(Int, after: Duration, goOn: Bool)
-        /// The request itself is at fault: two servers have said the same of it, or the only server has said it twice.
+        /// The request itself is at fault: two servers have said the same of it.
         case reject
         /// There is nothing left to try.
         case fail
@@ -95,8 +95,7 @@ struct RescuePlan {
         if error.code == .contextTooLong, !hasFailed, progress == .none {
             return refused(by: number, candidates)
         }
-        if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number, candidates)
-        {
+        if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number) {
             return .reject
         }
         // Where the first one had room, others may have it too.
@@ -146,13 +145,15 @@ struct RescuePlan {
         next(after: progress, at: now, candidates)
     }
 
-    /// Notes what a server says of the request; whether that has been said before by another server, or by the only one.
-    private mutating func isConfirmed(_ complaint: String, of number: Int, _ candidates: [Candidate]) -> Bool {
+    /// Notes what a server says of the request; whether another server has said it before.
+    ///
+    /// A server that repeats itself proves nothing: a broken one says the same each time.
+    private mutating func isConfirmed(_ complaint: String, of number: Int) -> Bool {
         guard let witness = complaints[complaint] else {
             complaints[complaint] = number
             return false
         }
-        return witness != number || candidates.count == 1
+        return witness != number
     }
 
     private var attemptsLeft: Int {

@@ -83,7 +83,7 @@ class AModelServerInTrouble(Relayed):
             self.assertFalse(answer.last["retryable"])
         told = call(self.url, "GET", "/models")[2]["upstreams"]
         health = {one["name"]: one["health"] for one in told}
-        self.assertEqual((health["prefill-1"], health["prefill-2"]), ("healthy", "healthy"))
+        self.assertEqual((health["prefill-1"], health["prefill-2"]), ("healthy", "unknown"))
 
     def test_a_tool_call_that_the_token_limit_cuts_is_left_out(self):
         answer = self.ask("weather", model="prefill", tools=[TOOL], options={"num_predict": 4})

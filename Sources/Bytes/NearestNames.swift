@@ -27,7 +27,7 @@ public enum NearestNames {
             if let distance = editDistance(given, letters, limit: limit(longer)) {
                 ranked.append((candidate, distance))
             } else if !given.isEmpty, letters.starts(with: given) {
-                // Whoever leaves out the end, such as a tag, means one of these.
+                // A name without its end, such as a tag, means one of these.
                 ranked.append((candidate, longer))
             }
         }

@@ -42,7 +42,7 @@ extension Doctor {
         var isRight = true
         var correction: String?
 
-        /// Whether something answers there: where nobody does, no other path is tried.
+        /// Whether something answers there: where nothing answers, no other path is tried.
         var mayBeElsewhere: Bool {
             guard case .failure(let error)? = models else { return true }
             return error.mayBeMisdescribed
@@ -166,7 +166,7 @@ extension Doctor {
 
     private static func unreachable(_ subject: String, _ url: UpstreamURL, _ failure: CommandProbe.Failure) -> Check {
         .wrong(
-            subject, "nobody answers at \(url): \(failure.message)",
+            subject, "no server answers at \(url): \(failure.message)",
             advice: "start it, or correct OLLAMA_URL or CHATTERD_UPSTREAMS")
     }
 }

@@ -9,7 +9,7 @@ extension PostgresConversationStore {
             try await storeEnd(of: turn, with: reply)
         } catch {
             if error.code == .replyNotStored || error.code == .storeUnavailable {
-                // It stays open: when nobody here knows of it any more, it is given up; by the others, if this process ends.
+                // The reply stays open. This process gives it up when it no longer has it; the others do so if this process ends.
                 lease.doubt()
             }
             throw error

@@ -164,7 +164,7 @@ enum ReplyStatements {
         "\(isHolder("\(table)holder", holder)) AND coalesce(\(table)attempt, 1) = \(attempt) AND \(table)state = 'streaming'"
     }
 
-    /// Whether a reply that nobody makes is to be made: one that was left to the others; or one whose client wants it made again
+    /// Whether a reply without a live process is to be made: one that was handed over; or one whose client wants it made again
     /// when its process dies, by three processes in all, however often each of them began it. Not if it was to be stopped.
     private static let isRegenerated = """
         ((\(LeaseStatements.isHandedOver("c")) OR c.on_interrupt = 'regenerate' AND coalesce(c.adoptions, 0) < 2)

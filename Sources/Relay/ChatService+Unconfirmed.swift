@@ -36,7 +36,7 @@ extension ChatService {
         return wasAny
     }
 
-    /// The reply of a turn that turned out to be open, for whoever asks for it under its key; it is to be run.
+    /// The reply of a turn that turned out to be open, for a retry with its key; it is to be run.
     func resolveUnconfirmed(_ id: ReplyID) async throws(RelayError) -> Reply? {
         for opening in board.unconfirmed.take(where: { $0.id == id }) {
             if case .found(let reply) = try await resolve(opening, runs: false) { return reply }
@@ -48,7 +48,7 @@ extension ChatService {
     /// What became of an opening.
     private enum Outcome {
         case notFound
-        /// Nobody will ask for it: it is removed.
+        /// No client will ask for it: it is removed.
         case withdrawn
         /// It is made.
         case found(Reply)

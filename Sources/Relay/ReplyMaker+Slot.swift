@@ -16,7 +16,7 @@ extension ReplyMaker {
         }
     }
 
-    /// Whether the reply has a slot that others wait for; if the store does not say, nobody does.
+    /// Whether the reply has a slot that others wait for; `false` if the store does not say.
     func isSlotWanted() async -> Bool {
         guard let ticket, let slots = service.slots else { return false }
         return (try? await slots.isAnyoneWaiting(at: ticket.upstream)) ?? false

@@ -266,7 +266,7 @@ private final class TinyServer: Sendable {
             """,
         ])
         #expect(lines.contains("FAIL  model server a: it lacks huge; fetch there: ollama pull huge"))
-        #expect(lines.contains { $0.hasPrefix("FAIL  model server b: nobody answers at http://127.0.0.1:1") })
+        #expect(lines.contains { $0.hasPrefix("FAIL  model server b: no server answers at http://127.0.0.1:1") })
         #expect(
             lines.contains { $0.hasPrefix("FAIL  model server c: http://127.0.0.1:\(other.port) does not answer as") })
         #expect(lines.contains { $0.hasPrefix("FAIL  PostgreSQL: no database is named") })

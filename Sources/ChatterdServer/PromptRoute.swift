@@ -14,6 +14,7 @@ struct PromptRoute: Sendable {
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             let services = services[request]
+            try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
             let prompt = try PassedPrompt(request.body.bytes)
             let (choice, generator) = try services.upstreams.generator(for: prompt.model)
             let place = try services.chat.admitPassedRequest()
@@ -158,12 +159,12 @@ private final class PromptRelay: ExchangeDelegate {
         fail(ModelError(error))
     }
 
-    /// Passes on what the model server says is wrong, without its key: some repeat what they were sent.
+    /// Passes on what the model server says is wrong, without its key and without paths and tracebacks of its machine.
     private func refuse() {
         guard let refusal = refusal.take() else { return }
         responder.respond(
             refusal.head.status, fields: Self.fields(of: refusal.head),
-            body: ModelError.concealing(generator.key, in: refusal.body.array))
+            body: ModelError.passable(refusal.body.array, concealing: generator.key))
         end()
     }
 

@@ -36,7 +36,7 @@ struct UpstreamRoute: Sendable {
     /// Adds one.
     @Sendable func add(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
-            guard let description = read(request, named: nil, responder) else { return }
+            guard let description = try read(request, named: nil, responder) else { return }
             try await registry.add(description.name, description.document(defaults: configuration.defaults))
             let location = FieldValue(validating: "\(Route.upstreams.rawValue)/\(description.name)")
             responder.respond(
@@ -49,7 +49,7 @@ struct UpstreamRoute: Sendable {
     @Sendable func replace(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
             let name = try changeable(request)
-            guard let description = read(request, named: name, responder) else { return }
+            guard let description = try read(request, named: name, responder) else { return }
             try await registry.replace(name, description.document(defaults: configuration.defaults))
             responder.respond(json: Self.document(try entry(name)))
         }
@@ -110,7 +110,12 @@ struct UpstreamRoute: Sendable {
     /// Reads a description; if it is none, says all that is wrong with it.
     ///
     /// - Parameter name: the name that it must have, and may leave out.
-    private func read(_ request: Request, named name: String?, _ responder: Responder) -> UpstreamDescription? {
+    /// - Throws: `invalidRequest` for a body that is empty or a form.
+    private func read(
+        _ request: Request, named name: String?, _ responder: Responder
+    ) throws(RelayError) -> UpstreamDescription? {
+        try request.requireJSON(
+            like: #"{"name":"\#(name ?? "gpu")","kind":"ollama","url":"http://127.0.0.1:11434"}"#)
         var problems: [String]
         do throws(JSONError) {
             let reader = try UpstreamReader(

@@ -17,6 +17,8 @@ final class WholeAnswerReader: ReplyReader {
     /// What is reserved for the text, the object made of it and the output.
     private let memory: MemoryReservation
     private var reserved = 0
+    /// Whether the answer has outgrown the memory budget: it is stored, and not given here.
+    private var isTooLarge = false
 
     init(_ responder: Responder, model: String, location: Fields, memory: MemoryBudget) {
         self.responder = responder
@@ -50,6 +52,7 @@ final class WholeAnswerReader: ReplyReader {
     }
 
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+        guard !isTooLarge else { return true }
         // What a reply hands on has been read before.
         if let fields = try? OllamaLine(line) {
             gather(fields, of: line)
@@ -63,6 +66,7 @@ final class WholeAnswerReader: ReplyReader {
     func wait(at place: QueuePlace) {}
 
     func reset(to position: ReplyPosition) {
+        isTooLarge = false
         text.removeAll()
         thinking.removeAll()
         toolCalls.removeAll()
@@ -73,6 +77,10 @@ final class WholeAnswerReader: ReplyReader {
         let event = LastEvent(of: ending)
         if let error = event.error {
             responder.refuse(error, fields: location)
+        } else if isTooLarge {
+            responder.refuse(
+                RelayError(.overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."),
+                fields: location)
         } else if let body = object(endingWith: event.data.span) {
             responder.respond(json: body, fields: location)
         } else {
@@ -86,10 +94,14 @@ final class WholeAnswerReader: ReplyReader {
         responder.refuse(error, fields: location)
     }
 
-    /// Text that comes live cannot be refused: it is counted, so that others are.
+    /// Reserves memory for more text; drops the text if there is none: the reply itself continues and is stored.
     private func reserveMore() {
         reserved = text.count + thinking.count + toolCalls.count + Self.step
-        memory.charge(to: 3 * reserved)
+        guard !memory.grow(to: 3 * reserved, for: .output) else { return }
+        isTooLarge = true
+        (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+        reserved = 0
+        memory.shrink(to: 0)
     }
 
     /// Memory is counted in steps of so many bytes.

@@ -11,7 +11,7 @@ extension ReplyMaker {
             trouble?.blameSuspects(at: now)
             return RelayError(cause)
         }
-        return RelayError(ModelError(.rejected, cause.message, detail: "said twice: \(cause.detail)"))
+        return RelayError(ModelError(.rejected, cause.message, detail: "two servers said: \(cause.detail)"))
     }
 
     /// Why there is no server to ask.

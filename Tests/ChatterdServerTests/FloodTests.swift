@@ -98,6 +98,50 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(10)))
+    func wholeAnswersStayWithinTheBudget() async throws {
+        let words = String(repeating: "x", count: 32_768)
+        let (pieces, readers) = (128, 24)
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { _ in
+            [.streamHead] + (0..<pieces).map { _ in .chunk(ModelLine.token(words)) }
+                + [.wait(for: gate), .chunk(ModelLine.done()), .endChunks]
+        }
+        try await onThread {
+            let (program, port) = try start([.memory: "64MiB"], upstream: upstream.url)
+            let clients = try (0..<readers).map { number in
+                let client = try RawClient(port: port)
+                client.post("/llmchat", json: chatBody("app\(number)", "much", stream: false))
+                return client
+            }
+            // All answers are there at once, which is 96 MiB, and three times that for what is made of them.
+            try upstream.waitForRequests(readers)
+            gate.open()
+            var refused = 0
+            for client in clients {
+                let answer = try client.readResponse(of: "POST")
+                let location = try #require(answer["Location"])
+                if answer.status == 200 {
+                    let message = answer.json["message"] as? [String: Any]
+                    #expect((message?["content"] as? String)?.utf8.count == pieces * words.utf8.count)
+                } else {
+                    #expect(answer.status == 503 && answer.json["code"] as? String == "overloaded")
+                    let stream = try RawClient(port: port)
+                    stream.request("GET", location)
+                    _ = try stream.readHead()
+                    let text = stream.readEvents().compactMap(\.data).map { data in
+                        (object(data)["message"] as? [String: Any])?["content"] as? String ?? ""
+                    }
+                    #expect(text.joined().utf8.count == pieces * words.utf8.count)
+                    refused += 1
+                }
+            }
+            #expect(refused > 0)
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
     private func start(
         _ environment: [Setting: String] = [:], upstream: String = "http://127.0.0.1:9"
     ) throws -> (TestProgram, Int) {

@@ -143,6 +143,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (
+            #"{"error":{"message":"bad grammar\n  File \"/srv/engine/grammar.py\", line 7, in parse","trace":"/srv/engine/main.py"}}"#,
+            #"{"error":"bad grammar\n  …"}"# + "\n"
+        ),
+        ("cannot open /srv/engine/models/tiny.gguf: no such file", "cannot open …: no such file"),
+        (#"{"error":"see /v1/models"}"#, #"{"error":"see /v1/models"}"#),
+    ])
+    func insideOfTheModelServerIsNotPassedOn(said: String, passed: String) async throws {
+        let upstream = try ScriptedUpstream(.plain(500, said))
+        try await onStage(upstream: upstream.url) { stage in
+            let answer = try RawClient.post(port: stage.port, "/llmprompt", json: #"{"model":"tiny"}"#)
+            #expect(answer.status == 500 && answer.text == passed)
+        }
+    }
+
     @Test func answerHasALimit() async throws {
         let line = "{\"response\":\"\(String(repeating: "x", count: 900))\",\"done\":false}\n"
         let upstream = try ScriptedUpstream { _ in

@@ -30,7 +30,7 @@ class Target:
     def send(self, path: str, body: bytes, receive: int | None = None) -> socket.socket:
         """Sends a request, and leaves the response unread."""
         connection = self.connect(receive)
-        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
         return connection
 
@@ -70,7 +70,7 @@ def forever(count: int, act: Callable[[int], None]) -> None:
 
 def unread_responses(target: Target) -> None:
     """S1: requests for nothing, pipelined without end, whose responses nobody reads; every other connection reads a little."""
-    block = b"GET /x HTTP/1.1\r\nHost:a\r\n\r\n" * 2000
+    block = b"GET /x HTTP/1.1\r\nHost:127.0.0.1\r\n\r\n" * 2000
 
     def act(number: int) -> None:
         with target.connect() as connection:
@@ -113,7 +113,7 @@ def board(target: Target) -> None:
             target.exchange("/postchatt", json.dumps({"name": "a", "message": "m" * 16_000}).encode())
         else:
             with target.connect(4096) as connection:
-                connection.sendall(b"GET /getchatts HTTP/1.1\r\nHost: a\r\n\r\n")
+                connection.sendall(b"GET /getchatts HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                 time.sleep(3)
 
     forever(24, act)
@@ -126,7 +126,7 @@ def unfinished_bodies(target: Target) -> None:
     def act(number: int) -> None:
         with target.connect() as connection:
             path = "/nothing-here" if number % 2 else "/llmchat"
-            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {8 * MIB}\r\n\r\n".encode())
+            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {8 * MIB}\r\n\r\n".encode())
             for _ in range(127):
                 connection.sendall(part)
             connection.sendall(part[1:])

@@ -65,7 +65,7 @@ def read_slowly(port: int, path: str, count: int) -> tuple[int, int]:
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
         connection.connect(("127.0.0.1", port))
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         connection.setblocking(False)
         connections.append(connection)
         selector.register(connection, selectors.EVENT_READ)

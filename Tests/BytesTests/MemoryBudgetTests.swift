@@ -2,7 +2,7 @@ import Bytes
 import Testing
 
 /// The arithmetic of the memory budget.
-@Suite(.timeLimit(.minutes(15))) struct MemoryBudgetTests {
+@Suite(.timeLimit(.minutes(30))) struct MemoryBudgetTests {
     private static let mebi = 1 << 20
 
     /// What the system would measure; set by the test.

@@ -1,7 +1,7 @@
 import Bytes
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct NearestNamesTests {
+@Suite(.timeLimit(.minutes(30))) struct NearestNamesTests {
     private let known = ["llama3.2:3b", "qwen3:8b", "gpt-5-mini", "gpt-5", "echo"]
 
     @Test func nearestNameIsFoundHoweverFarItIs() {

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// docs/api.md against the code.
-@Suite(.timeLimit(.minutes(15))) struct APIDocumentTests {
+@Suite(.timeLimit(.minutes(30))) struct APIDocumentTests {
     private let text: String
     private let root: String
 

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// What the chat board takes, and how much of it one list holds.
-@Suite(.timeLimit(.minutes(15))) struct BoardTests {
+@Suite(.timeLimit(.minutes(30))) struct BoardTests {
     private func list(_ stage: Stage) throws -> [[String]] {
         let answer = try RawClient.get(port: stage.port, "/getchatts")
         #expect(answer.status == 200)

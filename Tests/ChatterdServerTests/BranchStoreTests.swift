@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Conversations that fork: other answers, other prompts, and going on from one of them.
-@Suite(.timeLimit(.minutes(15))) struct BranchStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct BranchStoreTests {
     @Test func anotherAnswerTakesThePlaceOfTheFirst() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Other answers to the same prompt, and prompts from an earlier point of the conversation.
-@Suite(.timeLimit(.minutes(15))) struct BranchTests {
+@Suite(.timeLimit(.minutes(30))) struct BranchTests {
     /// Numbers its answers: a1, a2, …
     private func counting() throws -> ScriptedUpstream {
         try ScriptedUpstream { .answer(["a\($0.number + 1)"]) }

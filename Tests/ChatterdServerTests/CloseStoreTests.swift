@@ -7,7 +7,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Who may close a reply, and with what text.
-@Suite(.timeLimit(.minutes(15))) struct CloseStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct CloseStoreTests {
     @Test func anAttemptThatIsOverClosesNothing() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

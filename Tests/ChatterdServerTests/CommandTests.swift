@@ -29,7 +29,7 @@ private struct Captured: Sendable {
     var errorText: String { errors.withLock { $0 } }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct CommandTests {
+@Suite(.timeLimit(.minutes(30))) struct CommandTests {
     @Test(arguments: [
         (["serve"], Command.serve(isDevelopment: false)), (["serve", "--dev"], .serve(isDevelopment: true)),
         (["migrate"], .migrate), (["doctor"], .doctor),
@@ -174,7 +174,7 @@ private final class TinyServer: Sendable {
     static func ok(_ body: String) -> String { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)" }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct HealthTests {
+@Suite(.timeLimit(.minutes(30))) struct HealthTests {
     @Test func aServerThatIsAliveIsHealthyThroughAnyInterface() async throws {
         let server = try TinyServer { line in
             line == "GET /healthz HTTP/1.0" ? TinyServer.ok("{}") : "HTTP/1.1 404 Not Found\r\n\r\n"
@@ -213,7 +213,7 @@ private final class TinyServer: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct DoctorTests {
+@Suite(.timeLimit(.minutes(30))) struct DoctorTests {
     private func ollama() throws -> TinyServer {
         try TinyServer { line in
             switch line {

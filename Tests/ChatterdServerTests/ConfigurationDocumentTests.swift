@@ -2,7 +2,7 @@ import ChatterdServer
 import Testing
 
 /// docs/configuration.md against the table of settings.
-@Suite(.timeLimit(.minutes(15))) struct ConfigurationDocumentTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationDocumentTests {
     private let text: String
 
     init() throws {

@@ -26,7 +26,7 @@ private func problems(
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct ConfigurationTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationTests {
     @Test func anEmptyEnvironmentGivesTheDefaults() throws {
         let configuration = try configuration([:])
         #expect(configuration.server.listen == HostAndPort(host: "127.0.0.1", port: 8080))
@@ -187,7 +187,7 @@ private func problems(
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct ConfigurationFileTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationFileTests {
     @Test func aVariableIsReadFromAFileWithoutItsLineEnd() throws {
         let configuration = try configuration(
             ["DATABASE_URL_FILE": "/run/secrets/db"], files: ["/run/secrets/db": "postgresql://h/d\n"])
@@ -222,7 +222,7 @@ private func problems(
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct ConfigurationDatabaseTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationDatabaseTests {
     @Test func withoutADatabaseServeSaysWhatToDo() {
         let found = problems([:], database: .required)
         #expect(found.count == 1)
@@ -261,7 +261,7 @@ private func problems(
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct ConfigurationUpstreamTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationUpstreamTests {
     private let full = #"""
         [{"name": "gpu", "kind": "ollama", "url": "http://gpu.local:11434/", "key": "sesame",
           "models": ["llama3", "qwen3"], "connect_timeout": "2s", "first_byte_timeout": "10m",

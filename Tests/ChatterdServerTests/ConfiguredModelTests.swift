@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A prompt goes only to servers that are configured for its model.
-@Suite(.timeLimit(.minutes(10))) struct ConfiguredModelTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfiguredModelTests {
     private let cloud: ScriptedUpstream
     private let local: ScriptedUpstream
 

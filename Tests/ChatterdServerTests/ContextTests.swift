@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Conversations that are longer than what a model takes, from the client to the model server and back.
-@Suite(.timeLimit(.minutes(15))) struct ContextTests {
+@Suite(.timeLimit(.minutes(30))) struct ContextTests {
     private typealias Receipt = [String: Any]
 
     /// The setting for one model server, of a kind, with further members of its entry.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `DELETE /conversations/:appID`.
-@Suite(.timeLimit(.minutes(15))) struct ConversationDeletionTests {
+@Suite(.timeLimit(.minutes(30))) struct ConversationDeletionTests {
     private func escaped(_ appID: String) -> String {
         appID.utf8.map { byte in
             let isPlain = UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte

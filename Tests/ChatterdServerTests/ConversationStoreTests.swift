@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Turns, from their opening to their end, of PostgreSQL itself.
-@Suite(.timeLimit(.minutes(15))) struct ConversationStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct ConversationStoreTests {
     @Test func aReplyIsStoredOnceAndItsFirstEndCounts() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What a conversation remembers, and in which order.
-@Suite(.timeLimit(.minutes(15))) struct ConversationTests {
+@Suite(.timeLimit(.minutes(30))) struct ConversationTests {
     @Test func theHistoryIsReplayedInOrder() async throws {
         let upstream = try ScriptedUpstream(.answer(["Hi ", "Ishmael"]), .answer(["You are Ishmael."]))
         try await onStage(upstream: upstream.url) { stage in

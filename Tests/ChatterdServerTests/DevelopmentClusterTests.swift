@@ -5,7 +5,7 @@ import Testing
 
 @testable import ChatterdServer
 
-@Suite(.serialized, .timeLimit(.minutes(15))) struct DevelopmentClusterTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct DevelopmentClusterTests {
     @Test func aClusterKeepsItsRowsBetweenRuns() async throws {
         try await blocking {
             let place = try Place()

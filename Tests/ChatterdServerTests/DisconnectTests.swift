@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Clients that leave, and clients that do not read.
-@Suite(.timeLimit(.minutes(15))) struct DisconnectTests {
+@Suite(.timeLimit(.minutes(30))) struct DisconnectTests {
     /// A client that closes may still read: that it is gone shows when something is sent to it.
     private let atOnce: [Setting: String] = [.disconnectGrace: "0", .keepAlive: "100ms"]
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The endpoints beside the conversation.
-@Suite(.timeLimit(.minutes(15))) struct EndpointTests {
+@Suite(.timeLimit(.minutes(30))) struct EndpointTests {
     @Test func promptIsPassedThroughToGenerate() async throws {
         let lines = [
             "{\"model\":\"tiny\",\"created_at\":\"t\",\"response\":\"He\",\"done\":false}\n",

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Model servers that fail before they have said anything: another one is asked, or the same one again.
-@Suite(.timeLimit(.minutes(15))) struct FailoverTests {
+@Suite(.timeLimit(.minutes(30))) struct FailoverTests {
     @Test(
         arguments: [
             .error(500, "out of memory"), .error(503, "loading"), .error(401, "no such key"),

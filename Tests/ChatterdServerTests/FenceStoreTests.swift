@@ -4,7 +4,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Writes of an attempt that is over count no more.
-@Suite(.timeLimit(.minutes(15))) struct FenceStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct FenceStoreTests {
     @Test func piecesOfAnEarlierAttemptAreNotJournalled() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

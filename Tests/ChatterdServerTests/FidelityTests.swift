@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What was streamed is what is stored, and what is replayed: for any text in any pieces.
-@Suite(.timeLimit(.minutes(15))) struct FidelityTests {
+@Suite(.timeLimit(.minutes(30))) struct FidelityTests {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func anyTextInAnyPiecesIsStreamedStoredAndReplayedUnchanged(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)

@@ -7,7 +7,7 @@ import Testing
 @Suite struct FloodTests {
     private static let mebibyte = 1024 * 1024
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func unreadResponsesCostNoMemory() async throws {
         try await onThread {
             // With one shard an answer to another peer shows that it has had its turn.
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func bodiesForNoRouteTakeNoRoom() async throws {
         try await onThread {
             let (program, port) = try start()
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func unfinishedBodiesEndWithTheTimeLimitHoweverMuchHasCome() async throws {
         try await onThread {
             let (program, port) = try start([.bodyTimeout: "200ms", .bodyMinimumRate: "1KiB"])
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func modelNameCostsNoMemory() async throws {
         let upstream = try ScriptedUpstream.answering((0..<300).map { "t\($0) " })
         try await onThread {
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func wholeAnswersStayWithinTheBudget() async throws {
         let words = String(repeating: "x", count: 32_768)
         let (pieces, readers) = (128, 24)

@@ -6,7 +6,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Which replies a process that is stopped can leave to the others.
-@Suite(.timeLimit(.minutes(15))) struct HandoverStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct HandoverStoreTests {
     @Test func replyThatIsLeftIsAnyones() async throws {
         try await StoreProcesses.run { processes in
             let (stopped, heir) = (processes.first, processes.second)

@@ -6,7 +6,7 @@ import Testing
 @testable import ChatterdServer
 
 /// How much of a conversation is read, and with what memory. The limit of a history is 1 MiB here.
-@Suite(.timeLimit(.minutes(15))) struct HistoryReadingTests {
+@Suite(.timeLimit(.minutes(30))) struct HistoryReadingTests {
     private func text(_ size: Int, _ letter: String) -> String { String(repeating: letter, count: size) }
 
     @Test func aLongConversationIsReadInPages() async throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// From the rows of a conversation to what a model is sent.
-@Suite(.timeLimit(.minutes(15))) struct HistoryStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct HistoryStoreTests {
     private func omitted(_ history: TurnHistory) -> [String] {
         history.omitted.map { "\($0.places.lowerBound)-\($0.places.upperBound) \($0.why.rawValue)" }
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import Relay
 
 /// What is cleared away without anybody asking for it.
-@Suite(.timeLimit(.minutes(15))) struct HousekeeperTests {
+@Suite(.timeLimit(.minutes(30))) struct HousekeeperTests {
     @Test func whatTheDeadLeftOpenIsClosedInBoundedPieces() async throws {
         try await StoreProcesses.run { processes in
             let dead = processes.first

@@ -4,7 +4,7 @@ import Testing
 @testable import ChatterdServer
 
 /// `Idempotency-Key` on `/llmchat`.
-@Suite(.timeLimit(.minutes(15))) struct IdempotencyTests {
+@Suite(.timeLimit(.minutes(30))) struct IdempotencyTests {
     private func key(_ value: String) -> [(String, String)] { [("Idempotency-Key", value)] }
 
     /// FIPS 180-4, the examples of NIST.

@@ -7,7 +7,7 @@ import Testing
 @testable import Relay
 
 /// A batch of the journal whose confirmation was lost, and which is repeated.
-@Suite(.timeLimit(.minutes(15))) struct JournalDoubtTests {
+@Suite(.timeLimit(.minutes(30))) struct JournalDoubtTests {
     @Test(arguments: [true, false])
     func aBatchThatIsRepeatedAfterThoughtsHaveGrownLeavesNoGap(isStored: Bool) async throws {
         try await StoreProcesses.run { processes in

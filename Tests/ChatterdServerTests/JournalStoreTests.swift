@@ -6,7 +6,7 @@ import Testing
 @testable import ChatterdServer
 
 /// What is kept of replies in the making, and what becomes of it.
-@Suite(.timeLimit(.minutes(15))) struct JournalStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct JournalStoreTests {
     @Test func aReplyIsItsJournalAndTheRest() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

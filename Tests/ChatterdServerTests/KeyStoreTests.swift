@@ -6,7 +6,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Requests that clients have given names.
-@Suite(.timeLimit(.minutes(15))) struct KeyStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct KeyStoreTests {
     @Test func theSameRequestIsKnownAgain() async throws {
         try await StoreProcesses.run { processes in
             let first = Self.opening()

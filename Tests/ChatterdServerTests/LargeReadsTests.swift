@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Reading what is large holds up neither prompts nor other readers.
-@Suite(.timeLimit(.minutes(15))) struct LargeReadsTests {
+@Suite(.timeLimit(.minutes(30))) struct LargeReadsTests {
     /// Reads stand still here because another session holds the journal, as they would behind a result that takes long. There
     /// are more of them than all connections of the process take at once.
     @Test func promptsDoNotWaitBehindReads() async throws {

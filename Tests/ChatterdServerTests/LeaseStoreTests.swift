@@ -6,7 +6,7 @@ import Testing
 @testable import ChatterdServer
 
 /// When a process is taken for dead.
-@Suite(.timeLimit(.minutes(15))) struct LeaseStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct LeaseStoreTests {
     /// Leases that prove nothing: renewed for less than a lifetime, with a gap just now, and by an earlier version.
     static let unsteady = [
         "'infinity', now() + interval '1 hour'", "now() + interval '3 s' - interval '1 hour', '-infinity'",

@@ -2,7 +2,7 @@ import ChatterdServer
 import Testing
 
 /// docs/limits.md against the table of settings.
-@Suite(.timeLimit(.minutes(15))) struct LimitsDocumentTests {
+@Suite(.timeLimit(.minutes(30))) struct LimitsDocumentTests {
     private let text: String
 
     init() throws {

@@ -56,7 +56,7 @@ private enum Outcome: String, CaseIterable {
     case tooLate = "too_late"
 }
 
-@Suite(.timeLimit(.minutes(15))) struct LogTests {
+@Suite(.timeLimit(.minutes(30))) struct LogTests {
     @Test func aRequestIsOneLine() {
         let captured = Captured(appID: .plain)
         captured.log.request(record(appID: "edu.example.app"))

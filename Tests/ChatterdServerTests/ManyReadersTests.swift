@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// One reply and everybody who wants to read it.
-@Suite(.timeLimit(.minutes(15))) struct ManyReadersTests {
+@Suite(.timeLimit(.minutes(30))) struct ManyReadersTests {
     private static let readers = 1_000
     private static let rounds = 40
 

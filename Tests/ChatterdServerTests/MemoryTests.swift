@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The memory of the real program, as the system counts it, with a budget of 256 MiB.
-@Suite(.timeLimit(.minutes(15))) struct MemoryTests {
+@Suite(.timeLimit(.minutes(30))) struct MemoryTests {
     private static let mebi = 1 << 20
     /// What acceptance allows: 1.2 budgets.
     private static let most = 256 * mebi / 5 * 6

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Databases as they may be found.
-@Suite(.timeLimit(.minutes(15))) struct MigrationTests {
+@Suite(.timeLimit(.minutes(30))) struct MigrationTests {
     @Test func processesThatStartAtOnceAllComeUp() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onThread {

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Which names `/models` lists.
-@Suite(.timeLimit(.minutes(15))) struct ModelsRouteTests {
+@Suite(.timeLimit(.minutes(30))) struct ModelsRouteTests {
     private func upstream(
         _ name: String, _ kind: UpstreamDescription.Kind = .openai, models: [String] = [],
         aliases: [String: String] = [:], priority: Int = 0, context: Int? = nil

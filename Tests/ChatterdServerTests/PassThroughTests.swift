@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `/llmprompt` goes to servers that are configured for its model, and keeps to the limits of all prompts.
-@Suite(.timeLimit(.minutes(10))) struct PassThroughTests {
+@Suite(.timeLimit(.minutes(30))) struct PassThroughTests {
     private static let line = "{\"model\":\"tiny\",\"response\":\"x\",\"done\":true}\n"
     private static let good = [UpstreamStep].plain(200, line, type: "application/x-ndjson")
 

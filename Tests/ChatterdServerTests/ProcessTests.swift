@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The program as a process: signals, crashes, several of them on one database, and its log.
-@Suite(.timeLimit(.minutes(15))) struct ProcessTests {
+@Suite(.timeLimit(.minutes(30))) struct ProcessTests {
     @Test func aTermSignalLetsRunningAnswersFinish() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate))

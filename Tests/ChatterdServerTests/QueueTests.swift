@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Prompts that wait for a slot of their model server, as their clients see it.
-@Suite(.timeLimit(.minutes(15))) struct QueueTests {
+@Suite(.timeLimit(.minutes(30))) struct QueueTests {
     @Test func whoWaitsIsToldItsPlaceAndAnsweredInTurn() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)

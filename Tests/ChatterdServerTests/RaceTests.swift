@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Things that happen to a conversation at the same time.
-@Suite(.timeLimit(.minutes(15))) struct RaceTests {
+@Suite(.timeLimit(.minutes(30))) struct RaceTests {
     @Test func aTurnThatWaitsIsNotAskedOnceItsConversationWasReplaced() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Conversations that are removed, or replaced by others: nothing of them stays behind.
-@Suite(.timeLimit(.minutes(15))) struct RemovalStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct RemovalStoreTests {
     @Test func aDeletedConversationLeavesNothing() async throws {
         try await StoreProcesses.run { processes in
             let running = try await Self.fill("app", of: processes)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `GET /replies/:id`.
-@Suite(.timeLimit(.minutes(15))) struct ReplyEndpointTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyEndpointTests {
     private static let nobody = "/replies/00112233-4455-4677-8899-aabbccddeeff"
 
     @Test(arguments: [true, false]) func everyAnswerSaysWhereItsReplyIs(stream: Bool) async throws {

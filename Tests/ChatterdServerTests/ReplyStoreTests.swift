@@ -8,7 +8,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Reading replies, from anywhere to their end.
-@Suite(.timeLimit(.minutes(15))) struct ReplyStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyStoreTests {
     @Test func aReplyIsReadOnWhileItGrows() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Model servers that break in the middle of an answer: another one goes on behind its text, or it is begun anew.
-@Suite(.timeLimit(.minutes(15))) struct RescueTests {
+@Suite(.timeLimit(.minutes(30))) struct RescueTests {
     private let beginning = ["Once upon a time ", "there was a süßer \u{1f600} "]
     private var begun: String { beginning.joined() }
     private let goesOn = "\"continuation\":\"prefill\""

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Clients that lose their connection and come back, here or at another process.
-@Suite(.timeLimit(.minutes(15))) struct ResumeTests {
+@Suite(.timeLimit(.minutes(30))) struct ResumeTests {
     /// Reads a reply with a cut after every few events, and gives the text and the last event.
     private func readWithCuts(
         _ location: String, every count: Int, at stages: [Stage], opening gates: [Gate]

@@ -7,7 +7,7 @@ import Testing
 @testable import ChatterdServer
 
 /// The model servers as a shard has them.
-@Suite(.timeLimit(.minutes(15))) struct ShardUpstreamsTests {
+@Suite(.timeLimit(.minutes(30))) struct ShardUpstreamsTests {
     @Test func aListThatHasNotChangedLeavesTheSurveyUnderWayAlone() async throws {
         let gate = Gate()
         let server = try ScriptedUpstream(

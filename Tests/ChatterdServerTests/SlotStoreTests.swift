@@ -6,7 +6,7 @@ import Testing
 @testable import Relay
 
 /// The queues of model servers in PostgreSQL.
-@Suite(.timeLimit(.minutes(15))) struct SlotStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct SlotStoreTests {
     @Test func aSlotGoesFromHandToHandInTheOrderOfRanks() async throws {
         try await SlotStoreStage.run { stage in
             let (first, second) = (stage.slots[0], stage.slots[1])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `DELETE /replies/:id`.
-@Suite(.timeLimit(.minutes(15))) struct StopReplyTests {
+@Suite(.timeLimit(.minutes(30))) struct StopReplyTests {
     @Test func aStoppedReplyFreesTheModelServerAndEndsForAllReaders() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Stops at moments when there is more to it than clients that read.
-@Suite(.timeLimit(.minutes(15))) struct StoppingTests {
+@Suite(.timeLimit(.minutes(30))) struct StoppingTests {
     @Test func whoWaitsForTheDatabaseStopsAtOnce() async throws {
         try await onThread {
             let port = try BoundPort.refusing()
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(10))) func promptsAreTakenDuringShutdownDelay() async throws {
+    @Test(.timeLimit(.minutes(30))) func promptsAreTakenDuringShutdownDelay() async throws {
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks,
         ])
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(10))) func serverStopsAfterShutdownDelay() async throws {
+    @Test(.timeLimit(.minutes(30))) func serverStopsAfterShutdownDelay() async throws {
         try await onThread {
             let program = try TestProgram(
                 "chatterd", ["serve"],

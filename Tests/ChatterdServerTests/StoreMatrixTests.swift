@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Every way the database can be away, seen from the client's bytes and from the rows.
-@Suite(.timeLimit(.minutes(15))) struct StoreMatrixTests {
+@Suite(.timeLimit(.minutes(30))) struct StoreMatrixTests {
     @Test func awayAtTheStartAndBackLater() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onThread {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A process whose reply another one has closed or taken over, which SQL stands in for: it tells what is stored, and nothing else.
-@Suite(.timeLimit(.minutes(15))) struct TakeoverTests {
+@Suite(.timeLimit(.minutes(30))) struct TakeoverTests {
     private static let closedElsewhere = """
         UPDATE chatts SET state = 'interrupted', message = 'Hel', holder = NULL, finished = now()
         WHERE turn = seq AND state = 'streaming'

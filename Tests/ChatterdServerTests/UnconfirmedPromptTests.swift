@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A prompt that is stored after its client was told that the database is away.
-@Suite(.timeLimit(.minutes(15))) struct UnconfirmedPromptTests {
+@Suite(.timeLimit(.minutes(30))) struct UnconfirmedPromptTests {
     /// Commits of prompts wait, at the very end, until the gate is empty.
     private static let slowCommit = """
         CREATE TABLE gate AS SELECT 1;

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// Turns whose opening was not confirmed, in the database.
-@Suite(.timeLimit(.minutes(15))) struct UnconfirmedStoreTests {
+@Suite(.timeLimit(.minutes(30))) struct UnconfirmedStoreTests {
     @Test func turnThatIsWithdrawnLeavesNothing() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

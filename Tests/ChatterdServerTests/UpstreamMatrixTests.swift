@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Every way a model server can behave, seen from the client's bytes and from the rows.
-@Suite(.timeLimit(.minutes(15))) struct UpstreamMatrixTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamMatrixTests {
     /// At once, so that no limit on silence passes in between.
     private let recovery = [UpstreamStep].plain(
         200, ModelLine.token("recovered") + ModelLine.done(), type: "application/x-ndjson")

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// The one JSON form of a model server's description.
-@Suite(.timeLimit(.minutes(15))) struct UpstreamReaderTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamReaderTests {
     private static let defaults = UpstreamReader.Defaults(connectTimeout: .seconds(5), limits: GenerationLimits())
 
     private static let full = """
@@ -147,7 +147,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct UpstreamKeysTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamKeysTests {
     private static func keys(own: [UpstreamDescription] = []) -> UpstreamKeys {
         UpstreamKeys(
             environment: ["GPU_API_KEY": "k1", "PLAIN": "k2", "EMPTY_KEY": "", "BAD_TOKEN": "a b"], own: own,
@@ -201,7 +201,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct AdminTokenTests {
+@Suite(.timeLimit(.minutes(30))) struct AdminTokenTests {
     @Test(arguments: [
         ("Bearer 0123456789abcdef", true), ("bearer  0123456789abcdef", true), ("BEARER 0123456789abcdef", true),
         ("Bearer 0123456789abcdeF", false), ("Bearer 0123456789abcde", false), ("Bearer 0123456789abcdef0", false),

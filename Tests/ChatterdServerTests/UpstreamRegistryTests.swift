@@ -42,7 +42,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
 }
 
 /// The list of model servers, seen from outside.
-@Suite(.timeLimit(.minutes(15))) struct UpstreamRegistryTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamRegistryTests {
     @Test(arguments: [
         ("GET", "/upstreams"), ("POST", "/upstreams"), ("GET", "/upstreams/ollama"), ("PUT", "/upstreams/ollama"),
         ("DELETE", "/upstreams/ollama"), ("POST", "/upstreams/ollama/test"),

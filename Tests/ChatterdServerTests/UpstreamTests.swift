@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Model servers whose answers need a closer look than the matrix gives.
-@Suite(.timeLimit(.minutes(15))) struct UpstreamTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamTests {
     @Test func whatIsStreamedIsWhatIsStoredEvenIfItIsNotUTF8() async throws {
         let prefix = Array(
             "{\"model\":\"tiny\",\"created_at\":\"t\",\"message\":{\"role\":\"assistant\",\"content\":\"".utf8)

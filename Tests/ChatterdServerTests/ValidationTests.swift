@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Requests that are refused before anything is stored.
-@Suite(.timeLimit(.minutes(15))) struct ValidationTests {
+@Suite(.timeLimit(.minutes(30))) struct ValidationTests {
     private static let good = "\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]"
 
     static let undecodable: [String] = [

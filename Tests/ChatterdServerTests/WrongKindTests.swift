@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServer
 
 /// A model server of another kind than its description says: `doctor` and `POST /upstreams/:name/test` name the right one.
-@Suite(.timeLimit(.minutes(10))) struct WrongKindTests {
+@Suite(.timeLimit(.minutes(30))) struct WrongKindTests {
     /// A server that lists models and takes chats at some paths; all others are not found, in its own words.
     private static func server(
         lists: [String: String], chats: Set<String>, notFound: String

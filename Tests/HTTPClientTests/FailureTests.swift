@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct FailureTests {
+@Suite(.timeLimit(.minutes(30))) struct FailureTests {
     @Test func nobodyListens() async throws {
         try await blocking {
             let port = try BoundPort.refusing()

@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct FlowTests {
+@Suite(.timeLimit(.minutes(30))) struct FlowTests {
     @Test func cancelClosesTheServersConnection() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk("token\n")])])

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Addresses at which clouds hand out the keys of their machines.
-@Suite(.timeLimit(.minutes(15))) struct ForbiddenAddressTests {
+@Suite(.timeLimit(.minutes(30))) struct ForbiddenAddressTests {
     @Test(arguments: [
         "169.254.169.254", "169.254.0.1", "[fe80::1]", "[febf::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
         "[fd00:ec2::254]", "100.100.100.200",

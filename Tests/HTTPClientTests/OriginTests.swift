@@ -1,7 +1,7 @@
 import HTTPClient
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct OriginTests {
+@Suite(.timeLimit(.minutes(30))) struct OriginTests {
     @Test(arguments: [
         ("http://127.0.0.1:11434", "127.0.0.1", 11434, "127.0.0.1:11434", ""),
         ("http://127.0.0.1:11434/", "127.0.0.1", 11434, "127.0.0.1:11434", ""),

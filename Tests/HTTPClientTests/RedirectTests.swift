@@ -3,7 +3,7 @@ import HTTPClient
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct RedirectTests {
+@Suite(.timeLimit(.minutes(30))) struct RedirectTests {
     @Test(arguments: [301, 302, 303, 307, 308])
     func aRedirectIsAnAnswerAndNobodyElseGetsTheKey(status: Int) async throws {
         try await blocking {

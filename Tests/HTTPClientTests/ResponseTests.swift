@@ -44,7 +44,7 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite(.timeLimit(.minutes(15))) struct ResponseTests {
+@Suite(.timeLimit(.minutes(30))) struct ResponseTests {
     @Test(arguments: ResponseVector.all)
     func aResponseArrivesWhole(vector: ResponseVector) async throws {
         try await check(vector) { [.send($0)] }

@@ -3,7 +3,7 @@ import HTTPClient
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ReuseTests {
+@Suite(.timeLimit(.minutes(30))) struct ReuseTests {
     @Test(arguments: [
         [UpstreamStep].plain(200, "hello"), .answer(["a", "b"]), .plain(500, "no"), [.head(204, [])],
         [.send("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx")],

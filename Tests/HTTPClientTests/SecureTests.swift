@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct SecureTests {
+@Suite(.timeLimit(.minutes(30))) struct SecureTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let untilClose = "HTTP/1.1 200 OK\r\n\r\nhello"
 

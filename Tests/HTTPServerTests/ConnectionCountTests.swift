@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Many connections, their slots, and the end of them all.
-@Suite(.timeLimit(.minutes(15))) struct ConnectionCountTests {
+@Suite(.timeLimit(.minutes(30))) struct ConnectionCountTests {
     @Test func whoFindsNoSlotWaitsForOne() async throws {
         var limits = Limits.patient
         limits.connections = 2

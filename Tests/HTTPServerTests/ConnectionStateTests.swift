@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPServer
 
 /// Transcripts; time is moved by hand.
-@Suite(.timeLimit(.minutes(15))) struct ConnectionStateTests {
+@Suite(.timeLimit(.minutes(30))) struct ConnectionStateTests {
     private static let second: UInt64 = 1_000_000_000
 
     private func makeState() -> ConnectionState {

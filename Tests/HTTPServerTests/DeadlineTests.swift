@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct DeadlineTests {
+@Suite(.timeLimit(.minutes(30))) struct DeadlineTests {
     private func makeServer(_ change: (inout Limits) -> Void) throws -> TestServer {
         var limits = Limits.patient
         change(&limits)

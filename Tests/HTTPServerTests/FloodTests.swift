@@ -9,7 +9,7 @@ struct FloodTests {
     private static let bound = 64 * 1024 * 1024
 
     @Test(
-        .timeLimit(.minutes(10)),
+        .timeLimit(.minutes(30)),
         arguments: ["GET /nowhere", "OPTIONS /echo", "PUT /echo"])
     func clientThatReadsNoResponsesIsHeldBack(request: String) async throws {
         let test = try TestServer { $0.addUsualRoutes() }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Requests that are refused at their head: who asks, and what for. No handler sees them, and no body is awaited.
-@Suite(.timeLimit(.minutes(15))) struct HeadRefusalTests {
+@Suite(.timeLimit(.minutes(30))) struct HeadRefusalTests {
     private func makeServer(_ calls: Gate = Gate()) throws -> TestServer {
         var policy = BrowserPolicy(hosts: [], openRoutes: ["/healthz"])
         policy.origins = Set(["https://app.example"].compactMap { WebOrigin(parsing: $0) })

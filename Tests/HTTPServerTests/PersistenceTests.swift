@@ -2,7 +2,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct PersistenceTests {
+@Suite(.timeLimit(.minutes(30))) struct PersistenceTests {
     private let head =
         "HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\nx-request-id: abc\r\ncontent-type: text/plain\r\n"
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Random requests, pipelined and cut at random, get the responses that each of them would get alone.
-@Suite(.timeLimit(.minutes(15))) struct RandomRequestsTests {
+@Suite(.timeLimit(.minutes(30))) struct RandomRequestsTests {
     private struct Expected {
         let method: String
         let status: Int

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite(.timeLimit(.minutes(15))) struct RouterTests {
+@Suite(.timeLimit(.minutes(30))) struct RouterTests {
     private let router: Router = {
         var router = Router()
         let nothing: Handler = { _, _ in }

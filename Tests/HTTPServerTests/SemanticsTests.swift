@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What RFC 9110 asks of every server, seen from the socket.
-@Suite(.timeLimit(.minutes(15))) struct SemanticsTests {
+@Suite(.timeLimit(.minutes(30))) struct SemanticsTests {
     private func makeServer() throws -> TestServer {
         try TestServer { $0.addUsualRoutes() }
     }

@@ -34,7 +34,7 @@ private final class Tap: @unchecked Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct StreamTests {
+@Suite(.timeLimit(.minutes(30))) struct StreamTests {
     private func makeServer(_ tap: Tap, limits: Limits = .patient) throws -> TestServer {
         try TestServer(limits: limits) {
             $0.addUsualRoutes()

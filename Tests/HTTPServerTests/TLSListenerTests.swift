@@ -42,7 +42,7 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
     var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct TLSListenerTests {
+@Suite(.timeLimit(.minutes(30))) struct TLSListenerTests {
     private func makeServer(_ files: Certificates, limits: Limits = .patient) throws -> (test: TestServer, port: Int) {
         let test = try TestServer(shards: 2, limits: limits) {
             $0.addUsualRoutes()

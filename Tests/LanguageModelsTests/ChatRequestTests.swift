@@ -3,7 +3,7 @@ import LanguageModels
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ChatRequestTests {
+@Suite(.timeLimit(.minutes(30))) struct ChatRequestTests {
     @Test func theRequestOfEveryClientIsDecoded() throws {
         let request = try ChatRequest(
             json:

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LanguageModels
 
-@Suite(.timeLimit(.minutes(15))) struct EchoModelTests {
+@Suite(.timeLimit(.minutes(30))) struct EchoModelTests {
     private static func message(_ content: String, role: String = "user") -> ModelMessage {
         ModelMessage(role: role, content: content)
     }

@@ -2,7 +2,7 @@ import Bytes
 import LanguageModels
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct EncodedMessagesTests {
+@Suite(.timeLimit(.minutes(30))) struct EncodedMessagesTests {
     private func messages(_ list: [(role: String, place: Int64, turn: Int64)]) -> EncodedMessages {
         var messages = EncodedMessages()
         for (index, item) in list.enumerated() {
@@ -74,7 +74,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(15))) struct RequestOptionTests {
+@Suite(.timeLimit(.minutes(30))) struct RequestOptionTests {
     private func option(_ options: String) -> Int? {
         [RawMember(key: "options", value: Array(options.utf8))].generationOption("num_ctx")
     }

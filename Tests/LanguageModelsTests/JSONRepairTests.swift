@@ -3,7 +3,7 @@ import LanguageModels
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct JSONRepairTests {
+@Suite(.timeLimit(.minutes(30))) struct JSONRepairTests {
     @Test(arguments: [
         (#"{"a":"b"}"#, #"{"a":"b"}"#), (#"{"a":"x\u0000y"}"#, #"{"a":"x\ufffdy"}"#),
         (#"{"a":"\ud800"}"#, #"{"a":"\ufffd"}"#),

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Answers of Llama Stack 0.2, over real sockets.
-@Suite(.timeLimit(.minutes(15))) struct LlamaStackAnswerTests {
+@Suite(.timeLimit(.minutes(30))) struct LlamaStackAnswerTests {
     private static func event(_ delta: String, _ type: String = "progress", _ reason: String? = nil) -> String {
         let rest = "\"logprobs\":null,\"stop_reason\":\(reason.map { "\"\($0)\"" } ?? "null")"
         return "data: {\"metrics\":null,\"event\":{\"event_type\":\"\(type)\",\"delta\":\(delta),\(rest)}}\n\n"

@@ -5,7 +5,7 @@ import Testing
 @testable import LanguageModels
 
 /// What Llama Stack 0.2 is asked.
-@Suite(.timeLimit(.minutes(15))) struct LlamaStackRequestTests {
+@Suite(.timeLimit(.minutes(30))) struct LlamaStackRequestTests {
     private func body(
         _ messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], _ members: String = "",
         change: (inout GenerationRequest) -> Void = { _ in }

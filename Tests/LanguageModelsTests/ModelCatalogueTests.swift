@@ -7,7 +7,7 @@ import Testing
 @testable import LanguageModels
 
 /// What model servers say of their models, over real sockets.
-@Suite(.timeLimit(.minutes(15))) struct ModelCatalogueTests {
+@Suite(.timeLimit(.minutes(30))) struct ModelCatalogueTests {
     /// Asks a server of a kind that answers each path so; other paths are unknown to it.
     private static func ask(
         _ kind: UpstreamDescription.Kind, _ pages: [String: [UpstreamStep]], within limit: Duration = .seconds(600),

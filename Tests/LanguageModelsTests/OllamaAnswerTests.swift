@@ -2,7 +2,7 @@ import Bytes
 import LanguageModels
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct OllamaAnswerTests {
+@Suite(.timeLimit(.minutes(30))) struct OllamaAnswerTests {
     private let answer = OllamaAnswer(model: "m\"1")
     private let time: Int64 = 1_795_171_166_491_288_961
     private let opening =

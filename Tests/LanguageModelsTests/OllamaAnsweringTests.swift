@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Answers that come to their end, over real sockets.
-@Suite(.timeLimit(.minutes(15))) struct OllamaAnsweringTests {
+@Suite(.timeLimit(.minutes(30))) struct OllamaAnsweringTests {
     @Test func linesAreHandedOnVerbatim() async throws {
         try await blocking {
             let lines = [ModelLine.token("Hel"), ModelLine.token("lo "), ModelLine.done()]

@@ -2,7 +2,7 @@ import Bytes
 import LanguageModels
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct OllamaChatRequestTests {
+@Suite(.timeLimit(.minutes(30))) struct OllamaChatRequestTests {
     @Test func aConversationBecomesOneBody() {
         var request = OllamaChatRequest(model: "m:latest")
         let role = Array("user".utf8)

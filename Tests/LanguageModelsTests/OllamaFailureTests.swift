@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What model servers do wrong, over real sockets.
-@Suite(.timeLimit(.minutes(15))) struct OllamaFailureTests {
+@Suite(.timeLimit(.minutes(30))) struct OllamaFailureTests {
     /// What a model server does, and what must come of it.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LanguageModels
 
-@Suite(.timeLimit(.minutes(15))) struct OllamaLineTemplateTests {
+@Suite(.timeLimit(.minutes(30))) struct OllamaLineTemplateTests {
     private static let example =
         #"{"model":"m","created_at":"2026-01-01T00:00:00.123Z","message":{"role":"assistant","content":"Hi"},"done":false}"#
 

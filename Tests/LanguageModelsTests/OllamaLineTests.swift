@@ -2,7 +2,7 @@ import Bytes
 import LanguageModels
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct OllamaLineTests {
+@Suite(.timeLimit(.minutes(30))) struct OllamaLineTests {
     @Test(arguments: ollamaSamples)
     func theLinesOfRealServersAreRead(_ sample: OllamaSample) throws {
         let bytes = Array(sample.line.utf8)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Answers of servers of kind `openai`, over real sockets.
-@Suite(.timeLimit(.minutes(15))) struct OpenAIAnsweringTests {
+@Suite(.timeLimit(.minutes(30))) struct OpenAIAnsweringTests {
     private typealias Stream = OpenAIStream
 
     private static let head = UpstreamStep.head(

@@ -5,7 +5,7 @@ import Testing
 @testable import LanguageModels
 
 /// Conversations in OpenAI's words.
-@Suite(.timeLimit(.minutes(15))) struct OpenAIChatRequestTests {
+@Suite(.timeLimit(.minutes(30))) struct OpenAIChatRequestTests {
     /// The body of a request; the messages are JSON objects in Ollama's shape, the members `"key":value`.
     private func body(
         _ messages: [String] = [#"{"role":"user","content":"Hi"}"#], members: String = "", isOpenAI: Bool = false,

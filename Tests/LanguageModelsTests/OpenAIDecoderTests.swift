@@ -5,7 +5,7 @@ import Testing
 @testable import LanguageModels
 
 /// What OpenAI streams say, in lines of Ollama's shape.
-@Suite(.timeLimit(.minutes(15))) struct OpenAIDecoderTests {
+@Suite(.timeLimit(.minutes(30))) struct OpenAIDecoderTests {
     private typealias Stream = OpenAIStream
 
     static let plain =

@@ -5,7 +5,7 @@ import Testing
 @testable import LanguageModels
 
 /// How OpenAI streams fail, and which ends are good ones.
-@Suite(.timeLimit(.minutes(15))) struct OpenAIFailureTests {
+@Suite(.timeLimit(.minutes(30))) struct OpenAIFailureTests {
     private typealias Stream = OpenAIStream
 
     /// A stream, and what it is to end with: nothing for a good end.

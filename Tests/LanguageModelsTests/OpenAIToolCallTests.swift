@@ -4,7 +4,7 @@ import Testing
 @testable import LanguageModels
 
 /// Tool calls, in the pieces that servers send them in.
-@Suite(.timeLimit(.minutes(15))) struct OpenAIToolCallTests {
+@Suite(.timeLimit(.minutes(30))) struct OpenAIToolCallTests {
     private typealias Stream = OpenAIStream
 
     /// The array of the calls that the deltas make; the error otherwise.

@@ -1,7 +1,7 @@
 import LanguageModels
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct RegenerationRequestTests {
+@Suite(.timeLimit(.minutes(30))) struct RegenerationRequestTests {
     private func decode(_ json: String) throws -> RegenerationRequest {
         let body = Array(json.utf8)
         return try RegenerationRequest(decoding: body.span)

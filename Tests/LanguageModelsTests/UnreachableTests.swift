@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What is said of model servers that are not connected to.
-@Suite(.timeLimit(.minutes(15))) struct UnreachableTests {
+@Suite(.timeLimit(.minutes(30))) struct UnreachableTests {
     @Test func whoeverPutsAModelServerAtALinkLocalAddressIsToldWhatToDo() async throws {
         try await blocking {
             let answer = try ModelHarness("http://169.254.169.254").ask()

@@ -2,7 +2,7 @@ import Bytes
 import LanguageModels
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct UpstreamDefaultsTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamDefaultsTests {
     private static func members(_ text: String) throws -> [RawMember] {
         try [RawMember](decodingMembers: Array(text.utf8))
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import LanguageModels
 
 /// What servers say of failures, in all the shapes that they say it in.
-@Suite(.timeLimit(.minutes(15))) struct UpstreamErrorBodyTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamErrorBodyTests {
     /// A body, and what it says.
     struct Shape: Sendable, CustomTestStringConvertible {
         let body: String

@@ -3,7 +3,7 @@ import LanguageModels
 import Testing
 
 /// Where a server is, by the URL in any of its usual forms.
-@Suite(.timeLimit(.minutes(15))) struct UpstreamOriginTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamOriginTests {
     @Test(arguments: [
         (UpstreamDescription.Kind.ollama, "", ""), (.ollama, "/", ""), (.ollama, "/api", ""), (.ollama, "/api/", ""),
         (.ollama, "/api/chat", ""), (.ollama, "/v1", ""), (.ollama, "/base", "/base"),

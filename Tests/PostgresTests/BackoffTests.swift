@@ -2,7 +2,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite(.timeLimit(.minutes(15))) struct BackoffTests {
+@Suite(.timeLimit(.minutes(30))) struct BackoffTests {
     @Test func waitsGrowToTwoSecondsAndAreShortenedByHalfAtMost() {
         var backoff = Backoff()
         for full in [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000] {

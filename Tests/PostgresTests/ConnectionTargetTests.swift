@@ -1,7 +1,7 @@
 import Postgres
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ConnectionTargetTests {
+@Suite(.timeLimit(.minutes(30))) struct ConnectionTargetTests {
     @Test(arguments: [
         ("host=db port=5433 user=chat password=secret dbname=chatterd", "host=db port=5433 dbname=chatterd user=chat"),
         ("postgresql://chat:secret@db:5433/chatterd?sslmode=require", "host=db port=5433 dbname=chatterd user=chat"),

@@ -2,7 +2,7 @@ import Postgres
 import Testing
 
 /// libpq keeps the room that a large statement or row took.
-@Suite(.timeLimit(.minutes(15))) struct LargeBufferTests {
+@Suite(.timeLimit(.minutes(30))) struct LargeBufferTests {
     private static let backend = Statement("backend", sql: "SELECT pg_backend_pid()")
     private static let length = Statement("length", .text, sql: "SELECT length($1), pg_backend_pid()")
     private static let long = Statement("long", .int8, sql: "SELECT repeat('x', $1::integer), pg_backend_pid()")

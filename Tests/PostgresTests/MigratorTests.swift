@@ -3,7 +3,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite(.timeLimit(.minutes(15))) struct MigratorTests {
+@Suite(.timeLimit(.minutes(30))) struct MigratorTests {
     private static let notes = Migration(
         name: "0001_notes", sql: "CREATE TABLE notes (id int8 PRIMARY KEY); INSERT INTO notes VALUES (1);")
     private static let more = Migration(name: "0002_more", sql: "ALTER TABLE notes ADD COLUMN text text DEFAULT 'é'")

@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct OutageTests {
+@Suite(.timeLimit(.minutes(30))) struct OutageTests {
     private static let one = Statement("one", sql: "SELECT 1")
     private static let sleep = Statement("sleep", .double, sql: "SELECT pg_sleep($1)")
     private static let sleepAsTold = Statement("sleep_as_told", sql: "SELECT pg_sleep(seconds) FROM pause")

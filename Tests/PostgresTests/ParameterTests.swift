@@ -1,7 +1,7 @@
 import Postgres
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ParameterTests {
+@Suite(.timeLimit(.minutes(30))) struct ParameterTests {
     private static let echo = Statement(
         "echo", .boolean, .int8, .double, .text, .bytes, .uuid, .timestamp,
         sql: "SELECT $1, $2, $3, $4, encode($5, 'hex'), $6, $7 AT TIME ZONE 'UTC'")

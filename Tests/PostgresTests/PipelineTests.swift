@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct PipelineTests {
+@Suite(.timeLimit(.minutes(30))) struct PipelineTests {
     private static let createNotes = Statement(
         "create_notes", sql: "CREATE TABLE notes (id int8 PRIMARY KEY DEFERRABLE INITIALLY IMMEDIATE, text text)")
     private static let insertNote = Statement("insert_note", .int8, .text, sql: "INSERT INTO notes VALUES ($1, $2)")

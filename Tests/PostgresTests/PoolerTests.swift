@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A pooler that lends the server's sessions for one transaction each.
-@Suite(.timeLimit(.minutes(10))) struct PoolerTests {
+@Suite(.timeLimit(.minutes(30))) struct PoolerTests {
     private static let createNotes = Statement("create_notes", sql: "CREATE TABLE notes (id int8 PRIMARY KEY)")
     private static let insertNote = Statement("insert_note", .int8, sql: "INSERT INTO notes VALUES ($1)")
     private static let countNotes = Statement("count_notes", sql: "SELECT count(*) FROM notes")

@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Replies that wait while the list of model servers changes.
-@Suite(.timeLimit(.minutes(15))) struct ChangedUpstreamTests {
+@Suite(.timeLimit(.minutes(30))) struct ChangedUpstreamTests {
     /// A process whose reply waits for the slot that another process has.
     private struct Queue {
         let relay: TestRelay

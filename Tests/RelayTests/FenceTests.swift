@@ -3,7 +3,7 @@ import Relay
 import Testing
 
 /// What a process tells of a reply that is another one's by now: only what is stored.
-@Suite(.timeLimit(.minutes(15))) struct FenceTests {
+@Suite(.timeLimit(.minutes(30))) struct FenceTests {
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
 

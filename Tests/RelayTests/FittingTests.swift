@@ -4,7 +4,7 @@ import Relay
 import Testing
 
 /// What of a conversation a model is sent.
-@Suite(.timeLimit(.minutes(15))) struct FittingTests {
+@Suite(.timeLimit(.minutes(30))) struct FittingTests {
     /// A history from `role text` with the turn's number before it, or `-`; places count from 1.
     private func history(_ lines: String..., omitted: [ReplyReceipt.Omitted] = []) -> TurnHistory {
         var messages = EncodedMessages()

@@ -5,7 +5,7 @@ import Testing
 @testable import Relay
 
 /// Readers of a reply that is made elsewhere.
-@Suite(.timeLimit(.minutes(15))) struct FollowerTests {
+@Suite(.timeLimit(.minutes(30))) struct FollowerTests {
     private final class Counts {
         var keepAlive = 0
         var idle = 0

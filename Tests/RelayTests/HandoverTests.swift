@@ -3,7 +3,7 @@ import Relay
 import Testing
 
 /// A process that is stopped leaves replies to the others.
-@Suite(.timeLimit(.minutes(15))) struct HandoverTests {
+@Suite(.timeLimit(.minutes(30))) struct HandoverTests {
     /// The reader of a reply that was left to the others: it got an error, and no end.
     private static func isSentAway(_ post: Post) -> Bool {
         post.code == .shuttingDown && post.reader.endings.isEmpty

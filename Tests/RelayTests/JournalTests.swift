@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct JournalTests {
+@Suite(.timeLimit(.minutes(30))) struct JournalTests {
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
 

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct LeavingTests {
+@Suite(.timeLimit(.minutes(30))) struct LeavingTests {
     private static func relay(grace: Duration) -> TestRelay {
         var limits = RelayLimits()
         limits.disconnectGrace = grace

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct LimitTests {
+@Suite(.timeLimit(.minutes(30))) struct LimitTests {
     @Test func oneConversationHasOnlySoManyWaitingTurns() {
         var limits = RelayLimits()
         limits.waitingTurns = 2

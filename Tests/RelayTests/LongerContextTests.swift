@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Prompts that are too long for one model server and not for another.
-@Suite(.timeLimit(.minutes(15))) struct LongerContextTests {
+@Suite(.timeLimit(.minutes(30))) struct LongerContextTests {
     private let relay = TestRelay()
     private let models = [ScriptedModel(), ScriptedModel(), ScriptedModel()]
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Replies whose model servers stall, restart, cannot go on or refuse what they are asked.
-@Suite(.timeLimit(.minutes(15))) struct RecoveryTests {
+@Suite(.timeLimit(.minutes(30))) struct RecoveryTests {
     /// A process whose model servers have these names; the first ones are asked first.
     private func relay(
         _ names: String..., failovers: Int = 4, rescues: Int = 2, restartWait: Duration = .zero,

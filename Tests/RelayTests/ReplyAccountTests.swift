@@ -4,7 +4,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ReplyAccountTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyAccountTests {
     private func json(_ account: ReplyAccount) -> String {
         var buffer = ByteBuffer()
         buffer.append(account)

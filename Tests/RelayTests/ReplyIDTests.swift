@@ -2,7 +2,7 @@ import Relay
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ReplyIDTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyIDTests {
     @Test func aNameSurvivesItsText() throws {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<1000 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Relay
 
-@Suite(.timeLimit(.minutes(15))) struct ReplyLinesTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyLinesTests {
     private static let lines = ReplyLines(model: "m", createdAt: 1_000_000_000)
 
     @Test func thinkingComesFirstThenTextThenCalls() {

@@ -3,7 +3,7 @@ import Relay
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ReplyPositionTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyPositionTests {
     @Test(arguments: [
         ("0", ReplyPosition()),
         ("1234", ReplyPosition(text: 1234)),

@@ -3,7 +3,7 @@ import Relay
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ReplyTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplyTests {
     @Test func aReplyHandsOnEveryLineAndStoresWhatItHandedOn() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")

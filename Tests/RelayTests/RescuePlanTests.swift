@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Which server is asked after which failure, as transcripts.
-@Suite(.timeLimit(.minutes(15))) struct RescuePlanTests {
+@Suite(.timeLimit(.minutes(30))) struct RescuePlanTests {
     /// A course of events: failures go in, and what is asked next comes out.
     private struct Course {
         private var plan: RescuePlan

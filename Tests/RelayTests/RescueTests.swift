@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Replies whose model servers fail.
-@Suite(.timeLimit(.minutes(15))) struct RescueTests {
+@Suite(.timeLimit(.minutes(30))) struct RescueTests {
     /// A process whose model servers have these names; the first ones are asked first.
     private func relay(
         _ names: String..., failovers: Int = 4, rescues: Int = 2, slots: MemorySlots? = nil,

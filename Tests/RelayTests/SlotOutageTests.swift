@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Queues whose store is away, or loses confirmations; and how many may wait.
-@Suite(.timeLimit(.minutes(15))) struct SlotOutageTests {
+@Suite(.timeLimit(.minutes(30))) struct SlotOutageTests {
     @Test func aGrantWhoseConfirmationWasLostIsFoundAgain() throws {
         let hall = Hall()
         hall.process.store.faults[.enter] = [.lost]

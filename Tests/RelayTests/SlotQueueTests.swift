@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// Whose turn it is at a model server with slots.
-@Suite(.timeLimit(.minutes(15))) struct SlotQueueTests {
+@Suite(.timeLimit(.minutes(30))) struct SlotQueueTests {
     @Test func aFreeSlotIsTakenAtOnceAndNobodyLooks() throws {
         let hall = Hall()
         let reply = hall.process.take("a")

@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// An only reader that takes nothing, at a model server with one slot.
-@Suite(.timeLimit(.minutes(15))) struct SlowReaderTests {
+@Suite(.timeLimit(.minutes(30))) struct SlowReaderTests {
     private let hall = Hall()
     private let relay: TestRelay
     private let model = ScriptedModel()

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct StopTests {
+@Suite(.timeLimit(.minutes(30))) struct StopTests {
     @Test func whoIsBeingStoppedTakesNothingNew() throws {
         let relay = TestRelay()
         let running = relay.post("one")

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct StoreOutageTests {
+@Suite(.timeLimit(.minutes(30))) struct StoreOutageTests {
     @Test func aPromptThatCannotBeStoredIsRefused() {
         let relay = TestRelay()
         relay.store.isAway = true

@@ -5,7 +5,7 @@ import Testing
 @testable import Relay
 
 /// Readers of a reply that is made on their shard.
-@Suite(.timeLimit(.minutes(15))) struct SubscriptionTests {
+@Suite(.timeLimit(.minutes(30))) struct SubscriptionTests {
     private let clock = HandClock()
     private let scheduler: Scheduler
     private let reply = FakeReply()

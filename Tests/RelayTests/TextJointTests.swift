@@ -2,7 +2,7 @@ import Testing
 
 @testable import Relay
 
-@Suite(.timeLimit(.minutes(15))) struct TextJointTests {
+@Suite(.timeLimit(.minutes(30))) struct TextJointTests {
     private func outcome(_ text: String, _ pieces: [String]) -> String? {
         var joint = TextJoint(behind: Array(text.utf8))
         for (index, piece) in pieces.enumerated() {

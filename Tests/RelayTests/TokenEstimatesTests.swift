@@ -3,7 +3,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct TokenEstimatesTests {
+@Suite(.timeLimit(.minutes(30))) struct TokenEstimatesTests {
     private func choice(
         _ kind: UpstreamDescription.Kind = .openai, context: Int? = nil, defaults: String = "", name: String = "u",
         model: String = "m"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Conversations that grow beyond what their model takes, turn by turn.
-@Suite(.timeLimit(.minutes(15))) struct TrimmingTests {
+@Suite(.timeLimit(.minutes(30))) struct TrimmingTests {
     /// What was sent with a prompt.
     private struct Sent {
         /// The place of the first message behind the system prompt.

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct TurnOrderTests {
+@Suite(.timeLimit(.minutes(30))) struct TurnOrderTests {
     @Test func aSecondTurnWaitsForTheFirstAndSeesItsAnswer() throws {
         let relay = TestRelay()
         relay.post("one")

@@ -3,7 +3,7 @@ import Relay
 import Testing
 
 /// Prompts whose opening the store did, and did not confirm.
-@Suite(.timeLimit(.minutes(15))) struct UnconfirmedTests {
+@Suite(.timeLimit(.minutes(30))) struct UnconfirmedTests {
     private func resolve(_ relay: TestRelay) {
         Task(executorPreference: relay.shard) { [service = relay.service] in await service.resolveUnconfirmed() }
         relay.clock.settle()

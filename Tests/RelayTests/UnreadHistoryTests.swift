@@ -3,7 +3,7 @@ import Relay
 import Testing
 
 /// A prompt that is stored, and whose conversation there was no memory for.
-@Suite(.timeLimit(.minutes(15))) struct UnreadHistoryTests {
+@Suite(.timeLimit(.minutes(30))) struct UnreadHistoryTests {
     @Test func theHistoryIsReadBeforeTheModelIsAsked() throws {
         let relay = TestRelay()
         relay.post("one")

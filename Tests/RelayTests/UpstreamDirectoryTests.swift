@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct UpstreamDirectoryTests {
+@Suite(.timeLimit(.minutes(30))) struct UpstreamDirectoryTests {
     private func description(
         _ name: String, _ kind: UpstreamDescription.Kind = .openai, models: [String] = [],
         aliases: [String: String] = [:], priority: Int = 0

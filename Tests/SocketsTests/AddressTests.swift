@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct AddressTests {
+@Suite(.timeLimit(.minutes(30))) struct AddressTests {
     @Test(arguments: [
         ("127.0.0.1:8080", "127.0.0.1", 8080, "127.0.0.1:8080"),
         ("localhost:0", "localhost", 0, "localhost:0"),

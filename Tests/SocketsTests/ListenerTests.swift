@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ListenerTests {
+@Suite(.timeLimit(.minutes(30))) struct ListenerTests {
     let shard: Shard
 
     init() throws {

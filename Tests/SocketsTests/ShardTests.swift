@@ -6,7 +6,7 @@ import Testing
 /// Keeps the timer of a test, which may be made and ended on its shard only.
 private let kept = Lock<DeadlineTimer?>(nil)
 
-@Suite(.timeLimit(.minutes(15))) struct ShardTests {
+@Suite(.timeLimit(.minutes(30))) struct ShardTests {
     let shard: Shard
 
     init() throws {
@@ -32,7 +32,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
         #expect(!shard.isCurrent)
     }
 
-    @Test(.timeLimit(.minutes(2))) func taskThatNeverRestsDoesNotKeepOtherWorkOut() async throws {
+    @Test(.timeLimit(.minutes(30))) func taskThatNeverRestsDoesNotKeepOtherWorkOut() async throws {
         let shard = shard
         let isOver = Lock(false)
         let task = Task(executorPreference: shard) {

@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct StreamTests {
+@Suite(.timeLimit(.minutes(30))) struct StreamTests {
     let shard: Shard
 
     init() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Our TLS against that of others, where they are installed.
-@Suite(.timeLimit(.minutes(15))) struct TLSInteroperabilityTests {
+@Suite(.timeLimit(.minutes(30))) struct TLSInteroperabilityTests {
     let shard: Shard
     let files: Certificates
 

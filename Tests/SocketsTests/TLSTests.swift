@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct TLSTests {
+@Suite(.timeLimit(.minutes(30))) struct TLSTests {
     let shard: Shard
     let files: Certificates
     let trusting: TLSContext

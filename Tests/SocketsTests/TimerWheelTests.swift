@@ -4,7 +4,7 @@ import Testing
 @testable import Sockets
 
 /// The wheel by itself, with a clock that the test turns.
-@Suite(.timeLimit(.minutes(15))) struct TimerWheelTests {
+@Suite(.timeLimit(.minutes(30))) struct TimerWheelTests {
     private static let tick = TimerWheel.tick
 
     let shard: Shard

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct BlockingTests {
+@Suite(.timeLimit(.minutes(30))) struct BlockingTests {
     @Test func blockingWorkHasAThreadOfItsOwnAndBelongsToItsTest() async throws {
         let name = Test.current?.name
         let first = try await blocking { (pthread_self(), Test.current?.name) }

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct PrivateClusterTests {
+@Suite(.timeLimit(.minutes(30))) struct PrivateClusterTests {
     @Test func databasesAreFreshAndApart() async throws {
         try await blocking {
             let cluster = try PrivateCluster.shared()

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ScriptedUpstreamTests {
+@Suite(.timeLimit(.minutes(30))) struct ScriptedUpstreamTests {
     @Test func answersOneLineAChunkAndRemembersTheRequest() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello", " world"])
         let exchange = try await blocking {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// The outcomes that were measured with the tutorial's parser.
-@Suite(.timeLimit(.minutes(15))) struct SeedClientTests {
+@Suite(.timeLimit(.minutes(30))) struct SeedClientTests {
     private let hello = ModelLine.token("Hello").dropLast()
 
     @Test(arguments: ["\n\n", "\r\n\r\n", "\n\n\n", "\n"])

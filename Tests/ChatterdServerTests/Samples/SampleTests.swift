@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What real model servers sent, from their bytes to the client's bytes and the rows.
-@Suite(.timeLimit(.minutes(15))) struct SampleTests {
+@Suite(.timeLimit(.minutes(30))) struct SampleTests {
     static let servers = [
         ollamaSamples, oldOllamaSamples, ollamaOpenAISamples, oldOllamaOpenAISamples, llamaServerSamples, vLLMSamples,
         llamaStackSamples, oldLlamaStackSamples, llamaCppPythonSamples, liteLLMSamples,

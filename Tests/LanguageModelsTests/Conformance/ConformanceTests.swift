@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Whatever the server and however it writes, the consumer hears the same; over real sockets.
-@Suite(.timeLimit(.minutes(15))) struct ConformanceTests {
+@Suite(.timeLimit(.minutes(30))) struct ConformanceTests {
     @Test(arguments: ConformanceCase.written(ConformanceCase.answers))
     func whatTheModelSaysIsHeard(_ written: WrittenCase) async throws {
         try await check(written)

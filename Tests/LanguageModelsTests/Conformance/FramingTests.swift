@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// However an answer is cut up on its way, it is the same.
-@Suite(.timeLimit(.minutes(15))) struct FramingTests {
+@Suite(.timeLimit(.minutes(30))) struct FramingTests {
     /// An answer in a framing, as one server writes it.
     struct Case: Sendable, CustomTestStringConvertible {
         let written: WrittenCase

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What Llama Stack's own API writes now and then.
-@Suite(.timeLimit(.minutes(15))) struct LlamaStackOddities {
+@Suite(.timeLimit(.minutes(30))) struct LlamaStackOddities {
     @Test(arguments: answers)
     func eventsAreReadForWhatTheySay(_ odd: OddCase) async throws {
         try await odd.check()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What Ollama's own API, and what passes for it, writes now and then.
-@Suite(.timeLimit(.minutes(15))) struct OllamaOddities {
+@Suite(.timeLimit(.minutes(30))) struct OllamaOddities {
     @Test(arguments: answers)
     func linesAreReadForWhatTheySay(_ odd: OddCase) async throws {
         try await odd.check()

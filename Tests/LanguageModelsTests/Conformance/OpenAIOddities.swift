@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What servers of OpenAI's chat completions write now and then.
-@Suite(.timeLimit(.minutes(15))) struct OpenAIOddities {
+@Suite(.timeLimit(.minutes(30))) struct OpenAIOddities {
     @Test(arguments: chunks)
     func chunksAreReadForWhatTheySay(_ odd: OddCase) async throws {
         try await odd.check()

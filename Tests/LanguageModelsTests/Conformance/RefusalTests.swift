@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Errors in place of an answer: ten shapes, whatever the server is.
-@Suite(.timeLimit(.minutes(15))) struct RefusalTests {
+@Suite(.timeLimit(.minutes(30))) struct RefusalTests {
     /// A refusal on the wire, and what must be heard of it.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What each kind of server is asked, for the same conversation; compared as JSON.
-@Suite(.timeLimit(.minutes(15))) struct RequestTests {
+@Suite(.timeLimit(.minutes(30))) struct RequestTests {
     /// A request of ours, and the body that a kind of server gets.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -192,9 +192,9 @@ class Scratch:
             if name not in keeping and (not copy.is_file() or copy.read_bytes() != text):
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, copy)
+        (self._sources / ".build").mkdir(exist_ok=True)
         if self.is_new and self._is_mounted and (CHECKOUT / ".build").is_dir():
             command = ["cp", "-a", "--reflink=auto"]
-            (self._sources / ".build").mkdir()
             kept = [path for path in (CHECKOUT / ".build").iterdir() if path.name not in NOT_COPIED]
             subprocess.run([*command, *kept, self._sources / ".build"], check=True)
         return whole.hexdigest()

@@ -26,6 +26,20 @@ import Testing
             try await store.closeTurn(
                 opened.turn, with: opened.closing("!", behind: ReplyPosition(attempt: 2, text: 3)))
             #expect(try await processes.sql("SELECT message FROM chatts WHERE turn = seq") == [["new!"]])
+            // Its last event was the same: the end is another one all the same.
+            #expect(
+                await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) } == .interrupted)
+        }
+    }
+
+    @Test func anEndByAnotherProcessIsNotTakenForTheOwn() async throws {
+        try await StoreProcesses.run { processes in
+            let (zombie, other) = (processes.first, processes.second)
+            let opened = try await zombie.open("p")
+            try await processes.kill(zombie)
+            #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            let closing = opened.closing("text", as: .interrupted, lastEvent: "")
+            #expect(await relayCode { try await zombie.closeTurn(opened.turn, with: closing) } == .interrupted)
         }
     }
 
@@ -136,6 +150,35 @@ import Testing
                 await relayCode {
                     try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: place))
                 } == .interrupted)
+        }
+    }
+
+    /// Three pieces of the text, of the thoughts, or of the calls; the second or the third is lost.
+    @Test(arguments: 0..<3, [(1, true), (1, false), (2, true)])
+    func aGapInOnePartAloneIsSeen(part: Int, loss: (piece: Int, isOwner: Bool)) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("p")
+            var place = ReplyPosition()
+            for piece in ["{}", ",{}", ",{}"] {
+                let entry = opened.entry(
+                    from: place, part == 0 ? piece : "", thinking: part == 1 ? piece : "", calls: part == 2 ? piece : ""
+                )
+                _ = try await store.journal([entry])
+                place = entry.page.end
+            }
+            try await processes.sql("DELETE FROM chatterd_journal WHERE start = \(loss.piece == 1 ? 2 : 5)")
+            if loss.isOwner {
+                let closing = opened.closing("", behind: place)
+                #expect(await relayCode { try await store.closeTurn(opened.turn, with: closing) } == .interrupted)
+            } else {
+                #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            }
+            let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
+            let parts = [page.text, page.thinking, page.toolCalls].map { String(decoding: $0, as: UTF8.self) }
+            #expect(parts == (0..<3).map { $0 == part ? (loss.piece == 1 ? "{}" : "{},{}") : "" })
+            let ending = try #require(page.ending)
+            #expect(ending.state == .interrupted && LastEvent(of: ending).error == .textLost)
         }
     }
 

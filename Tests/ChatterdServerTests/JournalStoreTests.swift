@@ -74,6 +74,19 @@ import Testing
         }
     }
 
+    @Test func aPieceBehindAGapIsNotReadBeforeTheGapIsFilled() async throws {
+        try await StoreProcesses.run { processes in
+            let (store, other) = (processes.first, processes.second)
+            let opened = try await store.open("p")
+            _ = try await store.journal([opened.entry("abc")])
+            _ = try await store.journal([opened.entry(from: ReplyPosition(text: 6), "ghi")])
+            let record = try await other.record(opened)
+            #expect(try await other.readAll(record).map(\.words).joined() == "abc")
+            _ = try await store.journal([opened.entry(from: ReplyPosition(text: 3), "def")])
+            #expect(try await other.readAll(record).map(\.words).joined() == "abcdefghi")
+        }
+    }
+
     @Test func longEntriesAreCutBetweenCharacters() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

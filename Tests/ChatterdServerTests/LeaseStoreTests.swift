@@ -59,6 +59,76 @@ import Testing
         }
     }
 
+    @Test func leaseIsLateLongBeforeItRunsOut() {
+        let lease = ProcessLease(id: .random())
+        #expect(lease.isLate(at: 7))
+        lease.renewed(at: 7)
+        let late = 7 + ProcessLease.renewal * 3 / 2
+        #expect(!lease.isLate(at: 7) && !lease.isLate(at: late - 1) && lease.isLate(at: late))
+        #expect(late < UInt64(ProcessLease.lifetime) * 1_000_000_000)
+        // A renewal that was sent before and is confirmed later takes nothing back.
+        lease.renewed(at: late)
+        lease.renewed(at: 8)
+        #expect(!lease.isLate(at: late))
+    }
+
+    @Test func renewalProlongsALeaseByItsLifetime() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql("ALTER TABLE chatterd_processes DISABLE TRIGGER prolong")
+            let lifetime =
+                "SELECT expires_at - since = interval '\(ProcessLease.lifetime) s', count(*) OVER () FROM chatterd_processes"
+            _ = try await processes.pool.run(processes.first.lease.renewal)
+            #expect(try await processes.sql(lifetime) == [["t", "1"]])
+            try await processes.sql("UPDATE chatterd_processes SET expires_at = '2020-01-02', since = '2020-01-01'")
+            _ = try await processes.pool.run(processes.first.lease.renewal)
+            #expect(try await processes.sql(lifetime) == [["t", "1"]])
+        }
+    }
+
+    /// It was looked for while it seemed dead, and has come back since.
+    @Test func processThatIsAliveKeepsItsReplies() async throws {
+        try await StoreProcesses.run { processes in
+            let (living, other) = (processes.first, processes.second)
+            let opened = try await living.open("p")
+            try await processes.proveSteadiness()
+            let place: [Parameter] = [.text("app"), .int8(opened.turn.number)]
+            for query in [
+                Query(LeaseStatements.releaseHeld, living.lease.parameter, .text("infinity")),
+                Query(LeaseStatements.releaseDead, parameters: place),
+                Query(LeaseStatements.release, parameters: place + [other.lease.parameter]),
+            ] {
+                _ = try await processes.pool.run(query)
+                #expect(try await !other.record(opened).isAbandoned)
+            }
+            _ = try await processes.pool.run(
+                Query(LeaseStatements.release, parameters: place + [living.lease.parameter]))
+            #expect(try await other.record(opened).isAbandoned)
+        }
+    }
+
+    @Test func repliesOfTheSameTimeAreLookedThroughTogether() async throws {
+        try await StoreProcesses.run { processes in
+            let dead = processes.first
+            _ = try await dead.open("p")
+            // More than one look goes through.
+            try await processes.sql(
+                """
+                INSERT INTO chatts (appid, seq, turn, name, message, state, id, holder, time)
+                SELECT 'many', n, n, 'assistant', '', 'streaming', gen_random_uuid(),
+                    (SELECT holder FROM chatts WHERE appid = 'app' AND turn = seq), '2020-01-01'
+                FROM generate_series(1, 5010) n
+                """)
+            try await processes.kill(dead)
+            var time: String? = "infinity"
+            while let before = time {
+                let piece = try await processes.pool.run(
+                    Query(LeaseStatements.releaseHeld, dead.lease.parameter, .text(before)))
+                time = piece.string(0, 1)
+            }
+            #expect(try await processes.sql("SELECT count(DISTINCT holder) FROM chatts") == [["1"]])
+        }
+    }
+
     @Test func replyWithoutAnyLeaseIsMadeAgain() async throws {
         try await StoreProcesses.run { processes in
             let (dead, heir) = (processes.first, processes.second)

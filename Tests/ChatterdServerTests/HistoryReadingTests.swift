@@ -1,5 +1,6 @@
 import Bytes
 import LanguageModels
+import Postgres
 import Relay
 import Testing
 
@@ -33,6 +34,24 @@ import Testing
             let branch = try await store.open("c", parent: .reply(first.id))
             #expect(branch.said == seed.map { "system \($0.content)" } + ["user a", "assistant 1", "user c"])
             #expect(branch.history.omitted.map(\.places) == [603...604])
+        }
+    }
+
+    /// The pages, the branches and the long messages are read one after the other.
+    @Test(arguments: ["pages", "branch", "long"])
+    func aConversationThatIsReplacedWhileItIsReadIsNotReplayed(form: String) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let seed = (0..<(form == "pages" ? 600 : 2)).map { ModelMessage(role: "system", content: "\($0)") }
+            try await store.replaceConversation(appID: "app", with: seed)
+            let first = try await store.exchange(text(form == "long" ? 20_000 : 1, "a"), "1")
+            let opened = try await store.open("q", parent: form == "branch" ? .start : .reply(first.id))
+            var reader = HistoryReader(
+                from: try await processes.pool.run(HistoryReader.first(of: "app")), of: opened.turn, limit: 1 << 20,
+                pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
+            try await store.replaceConversation(appID: "app", with: seed)
+            let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
+            #expect(code == .conversationReplaced)
         }
     }
 

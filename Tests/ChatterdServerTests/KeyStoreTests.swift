@@ -58,6 +58,10 @@ import Testing
             let first = Self.opening()
             _ = try await processes.first.openTurn(first)
             try await processes.sql("UPDATE chatterd_keys SET expires_at = now() - interval '1 s'")
+            for digest: [UInt8] in [[1], [2]] {
+                let key = IdempotencyKey(text: "key", digest: digest)
+                #expect(try await processes.first.knownReply(appID: "app", key: key) == nil)
+            }
             let second = Self.opening(digest: [2])
             guard case .opened = try await processes.first.openTurn(second) else { throw TestFailure("not opened") }
             guard case .known(let id) = try await processes.first.openTurn(Self.opening(digest: [2])) else {

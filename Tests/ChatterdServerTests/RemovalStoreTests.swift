@@ -1,5 +1,6 @@
 import LanguageModels
 import Relay
+import TestSupport
 import Testing
 
 @testable import ChatterdServer
@@ -49,6 +50,39 @@ import Testing
         }
     }
 
+    @Test func aReplacedConversationLeavesNoNamesOfRequests() async throws {
+        try await StoreProcesses.run { processes in
+            let opening = TurnOpening(
+                appID: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                key: IdempotencyKey(text: "k", digest: [1]))
+            guard case .opened(let turn, let history) = try await processes.first.openTurn(opening) else {
+                throw TestFailure("not opened")
+            }
+            // No reply is in the making: what follows such a one is not swept.
+            let opened = OpenedTurn(turn: turn, id: opening.id, history: history)
+            try await processes.first.closeTurn(turn, with: opened.closing("a"))
+            #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_keys": 1])
+            try await processes.second.replaceConversation(appID: "app", with: [])
+            #expect(try await processes.rowCounts().isEmpty)
+        }
+    }
+
+    @Test func whatIsInTheMakingWhenTheRestIsSweptStays() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let old = try await store.open("p")
+            _ = try await store.journal([old.entry("old")])
+            // Between the removal of the rows and the sweep the conversation begins again.
+            try await processes.sql("DELETE FROM chatts")
+            let new = try await store.open("q")
+            _ = try await store.journal([new.entry("new")])
+            try await processes.second.signal(.read, to: try await store.record(new))
+            try await processes.second.sweep(appID: "app", isBeingWritten: true)
+            #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_journal": 1, "chatterd_signals": 1])
+            #expect(try await store.readAll(try await store.record(new)).map(\.words).joined() == "new")
+        }
+    }
+
     @Test func aReplyOfADeletedConversationDoesNotMeetItsSuccessor() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
@@ -60,10 +94,13 @@ import Testing
             #expect(
                 await relayCode { _ = try await store.history(of: old.turn, for: old.id) } == .conversationReplaced)
             #expect(try await store.journal([old.entry("old")]) == [ReplySignal(id: old.id, kind: .gone)])
-            #expect(
-                await relayCode { try await store.closeTurn(old.turn, with: old.closing("old")) }
-                    == .conversationReplaced)
-            try await store.closeTurn(new.turn, with: new.closing("new"))
+            _ = try await store.journal([new.entry("ne")])
+            for position in [ReplyPosition(), ReplyPosition(text: 2)] {
+                #expect(
+                    await relayCode { try await store.closeTurn(old.turn, with: old.closing("old", behind: position)) }
+                        == .conversationReplaced)
+            }
+            try await store.closeTurn(new.turn, with: new.closing("w", behind: ReplyPosition(text: 2)))
             #expect(try await store.open("r").said == ["user q", "assistant new", "user r"])
         }
     }

@@ -106,6 +106,21 @@ import Testing
         #expect(relay.journalled(post) == "abcde")
     }
 
+    @Test func whatTheLastLineCarriesIsNotJournalled() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try relay.answer().say("one ")
+        try relay.answer().send(
+            #"{"model":"m","message":{"role":"assistant","content":"two"},"done":true,"done_reason":"stop"}"#)
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.journalSizes.allSatisfy { $0 == 0 } && !post.isOver)
+        try relay.answer().end(nil)
+        relay.clock.settle()
+        #expect(post.isComplete)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: one two [complete]"])
+    }
+
     @Test func theEndOfAReplyWaitsForWhatIsOnItsWayToTheJournal() throws {
         let relay = TestRelay()
         relay.startJournal()

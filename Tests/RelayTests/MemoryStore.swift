@@ -130,7 +130,9 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         journalSizes.append(entries.reduce(0) { $0 + $1.page.end.total - $1.page.start.total })
         var signals = database.signals[process] ?? []
         for entry in entries {
-            guard var reply = database.replies[entry.id], reply.ending == nil, reply.holder == process else {
+            guard var reply = database.replies[entry.id], reply.ending == nil, reply.holder == process,
+                reply.attempt == entry.page.start.attempt
+            else {
                 signals.append(ReplySignal(id: entry.id, kind: .gone))
                 continue
             }

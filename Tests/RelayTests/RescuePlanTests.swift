@@ -118,6 +118,14 @@ import Testing
         #expect(course.fail(.failed, .request("500 no")) == "reject")
     }
 
+    @Test func oneOfSeveralServersIsNoWitnessOfItself() {
+        var course = Course(plain, plain)
+        #expect(course.fail(.failed, .request("500 no")) == "1")
+        #expect(course.fail(.failed) == "0 after 250.0 ms")
+        #expect(course.fail(.failed, .request("500 no")) == "1 after 500.0 ms")
+        #expect(course.fail(.failed, .request("500 no")) == "reject")
+    }
+
     @Test func serverThatRepeatsItselfProvesNothing() {
         var course = Course(plain)
         #expect(course.fail(.failed, .request("500 no")) == "0 after 250.0 ms")

@@ -293,6 +293,43 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
     }
 
+    @Test func theOldTextIsNotJournalledWhileTheReplyIsBegunAnew() throws {
+        let (relay, models) = relay("a", "b")
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        // It is done, and the store is away before it can say so.
+        relay.store.faults[.restart] = [.lost, .away, .away]
+        try models[1].last.say("Another ")
+        relay.clock.advance(by: .seconds(5))
+        try models[1].last.complete("one.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Another one." && post.reader.resets == 1)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Another one. [complete]"])
+    }
+
+    @Test func whatIsOnItsWayToTheJournalArrivesBeforeTheReplyIsBegunAnew() throws {
+        let (relay, models) = relay("a", "b")
+        relay.startJournal()
+        relay.store.faults[.journal] = [.hang]
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        relay.clock.advance(by: .milliseconds(250))
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        try models[1].last.say("Another ")
+        relay.clock.settle()
+        #expect(relay.store.count(.journal) == 1 && relay.store.count(.restart) == 0)
+        relay.store.release(.journal)
+        relay.clock.settle()
+        try models[1].last.complete("one.")
+        relay.clock.settle()
+        #expect(relay.store.count(.restart) == 1)
+        #expect(post.isComplete && post.reader.text == "Another one." && post.reader.resets == 1)
+    }
+
     @Test func aReaderWhoComesLaterHearsOfTheResetToo() throws {
         let (relay, models) = relay("a", "b")
         let post = relay.post("Hi")

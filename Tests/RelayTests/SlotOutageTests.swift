@@ -128,14 +128,19 @@ import Testing
         #expect(next.hasSlot && again.isWaiting)
     }
 
-    @Test func aTicketThatWasEnteredAfterItHadBeenGivenUpIsTakenOut() throws {
+    @Test(arguments: [false, true])
+    func aTicketThatWasEnteredAfterItHadBeenGivenUpIsTakenOut(hasSlot: Bool) throws {
         let hall = Hall()
         hall.process.store.faults[.enter] = [.away]
         let reply = hall.process.take("a")
         reply.giveBack()
         #expect(hall.process.store.calls == [.enter, .leave])
         // The server had it in hand all the time.
-        hall.slots.enter(reply.ticket, holder: hall.process.store.process)
+        let process = hall.process.store.process
+        hall.slots.enter(reply.ticket, holder: process)
+        if hasSlot {
+            #expect(hall.slots.grant(at: "u", slots: 1, to: process) == [reply.ticket.key])
+        }
         hall.clock.advance(by: .seconds(2))
         #expect(hall.slots.rows.isEmpty)
         hall.clock.advance(by: .seconds(40))

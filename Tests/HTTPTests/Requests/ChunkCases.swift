@@ -54,6 +54,8 @@ let chunkCases: [RequestCase] = [
     RequestCase("data shorter than its size", chunked("7\r\nhello\r\n0\r\n\r\n"), "! 400 malformedChunkEnd"),
     RequestCase("data that ends with LF", chunked("5\r\nhello\n0\r\n\r\n"), "! 400 malformedChunkEnd"),
     RequestCase("data that ends with CR", chunked("5\r\nhello\r0\r\n\r\n"), "! 400 malformedChunkEnd"),
+    RequestCase(
+        "data that ends with another byte and LF", chunked("5\r\nhelloX\n0\r\n\r\n"), "! 400 malformedChunkEnd"),
     RequestCase("data without a line end", chunked("5\r\nhello0\r\n\r\n"), "! 400 malformedChunkEnd"),
     RequestCase("two line ends after data", chunked("2\r\nhi\r\n\r\n0\r\n\r\n"), "! 400 malformedChunkSize"),
 

@@ -181,6 +181,9 @@ public final class Responder: @unchecked Sendable {
         connection?.tcp?.reportDrained()
     }
 
+    /// The bytes that may wait for the end of a turn without a reservation.
+    private static let unflushed = 32 * 1024
+
     func append(_ body: (inout ByteBuffer) -> Void) {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
         // Even within one turn, when nothing has been tried to be sent yet: a writer that can wait has stopped long before.
@@ -188,7 +191,9 @@ public final class Responder: @unchecked Sendable {
             connection.cutOff(.clientGone)
             return
         }
-        if connection.state.isBlocked, tcp.unsentCount > connection.reservedOutput {
+        // Many responses may grow within one turn, before any of them is sent: the budget has to know what they hold.
+        if connection.state.isBlocked || tcp.unsentCount > Self.unflushed, tcp.unsentCount > connection.reservedOutput {
+            tcp.reportDrained()
             guard connection.reserveOutput() else { return }
         }
         connection.state.wrote(at: shard.now)

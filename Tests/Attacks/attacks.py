@@ -121,7 +121,7 @@ class Trials:
             for name in ATTACKS:
                 if self._options.only in name:
                     await self._with_relay(cluster, port, lambda relay: self._attack(name, relay))  # noqa: B023
-            if self._options.readers and not self._options.only:
+            if self._options.readers and self._options.only in "slow readers":
                 await self._with_relay(cluster, port, self._readers)
         finally:
             model.kill()

@@ -113,13 +113,17 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             let body = #"{"kind":"ollama","url":"\#(upstream.url)"}"#
             let refusal = try stage.manage("POST", "/upstreams", body)
             #expect(refusal.status == 422)
+            for (method, path) in [("POST", "/upstreams"), ("PUT", "/upstreams/ollama")] {
+                let words = try stage.manage(method, path, "").json["error"] as? String
+                #expect(words?.hasPrefix("The body is empty. Send JSON such as {") == true)
+            }
             #expect(try stage.manage("PUT", "/upstreams/ollama", body).status == 200)
             #expect(try stage.upstreams() == ["ollama api"])
             #expect(try stage.answer("any") == "here")
         }
     }
 
-    @Test(arguments: ["", "[]", "{", #"{"name":"gpu","kind":"ollama"}"#, #"{"name":"echo","kind":"echo"}"#])
+    @Test(arguments: ["[]", "{", #"{"name":"gpu","kind":"ollama"}"#, #"{"name":"echo","kind":"echo"}"#])
     func whatIsWrongIsToldAndNothingIsStored(_ body: String) async throws {
         try await onStage(environment: admin) { stage in
             let refusal = try stage.manage("POST", "/upstreams", body)

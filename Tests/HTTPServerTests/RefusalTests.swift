@@ -186,6 +186,29 @@ import Testing
         try eventually("everything is given back", isTrue: { memory.reservedBytes == 0 })
     }
 
+    /// Many responses may grow within one turn of a shard, before any of them is sent.
+    @Test func outputOfOneTurnIsReserved() async throws {
+        let memory = MemoryBudget(limit: 4 << 20)
+        let reserved = Lock(0)
+        let test = try TestServer(memory: memory) { router in
+            router.on(.get, "/stream") { _, responder in
+                let stream = responder.stream(.ok)
+                for _ in 0..<8 {
+                    stream.write { $0.append([UInt8](repeating: 120, count: 16_384)) }
+                }
+                reserved.withLock { $0 = memory.reservedBytes }
+                stream.finish()
+            }
+        }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("GET", "/stream")
+            #expect(try client.readResponse().body.count == 8 * 16_384)
+        }
+        #expect(reserved.withLock { $0 } >= 4 * 16_384)
+        try eventually("the room is given back", isTrue: { memory.reservedBytes == 0 })
+    }
+
     /// A handler that has taken what it needs does not keep the room of its body until its response ends.
     @Test func aHandlerGivesTheRoomOfItsBodyBack() async throws {
         let memory = MemoryBudget(limit: 4 << 20)

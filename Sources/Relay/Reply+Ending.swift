@@ -57,12 +57,20 @@ extension Reply {
         var wish = Wish.whole(ending)
         var deadline = clock.now() &+ UInt64(patience / .nanoseconds(1))
         var delay = Duration.milliseconds(50)
+        var mustConfirmRestart = false
         while true {
             do throws(RelayError) {
+                if mustConfirmRestart {
+                    try await confirmRestart()
+                    mustConfirmRestart = false
+                }
                 try await store(wish)
                 return confirmed(wish)
             } catch {
                 switch error.code {
+                case .interrupted where isRestartUnconfirmed && !mustConfirmRestart:
+                    // The restart may have come through: then the store closes the next attempt only.
+                    mustConfirmRestart = true
                 case .interrupted: return handOver()
                 case .conversationReplaced: return leave(error)
                 case .storeUnavailable:

@@ -62,6 +62,8 @@ public final class Reply: ReplySource, @unchecked Sendable {
     var trouble: RelayError?
     /// It is being begun anew: what it has so far is not journalled any more.
     var isBeginningAgain = false
+    /// Whether the store may have begun the next attempt: it was asked to, and its answer did not come.
+    private(set) var isRestartUnconfirmed = false
 
     init(_ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, service: ChatService) {
         id = turn.id
@@ -389,8 +391,33 @@ public final class Reply: ReplySource, @unchecked Sendable {
             if content.isBeingJournalled {
                 await withCheckedContinuation { journalRound = $0 }
             }
-            attempt = try await service.store.restartTurn(turn, id: id, attempt: attempt)
+            try await restart()
         }
+        emptyContent()
+    }
+
+    /// Begins the next attempt in the store, and notes whether the store may have done so without saying it.
+    private func restart() async throws(RelayError) {
+        do throws(RelayError) {
+            attempt = try await service.store.restartTurn(turn, id: id, attempt: attempt)
+            isRestartUnconfirmed = false
+        } catch {
+            isRestartUnconfirmed = error.code == .storeUnavailable
+            throw error
+        }
+    }
+
+    /// Repeats a restart that the store has not confirmed, because the former attempt can no longer be closed.
+    ///
+    /// - Throws: `interrupted` if another process has the reply; `conversationReplaced`; `storeUnavailable`.
+    func confirmRestart() async throws(RelayError) {
+        try await restart()
+        emptyContent()
+        maker?.forgetParts()
+    }
+
+    /// Drops the content of the former attempt, and resets the readers.
+    private func emptyContent() {
         content = ReplyContent(attempt: attempt)
         for subscription in audience.members {
             subscription.receive(resetTo: content.visible)

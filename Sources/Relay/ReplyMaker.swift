@@ -319,6 +319,9 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         if case .replace = course { !held.isEmpty } else { false }
     }
 
+    /// Forgets which servers made the text, when the text is dropped.
+    func forgetParts() { account.parts = [] }
+
     /// The reply begins anew with what is held.
     private func replace(_ health: UpstreamHealth) async throws(RelayError) {
         generation?.pause()
@@ -329,7 +332,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             health.leftAlone()
             throw error
         }
-        account.parts = []
+        forgetParts()
         course = .pass
         let lines = held
         held = []

@@ -325,10 +325,6 @@ class Checks:
         """A reply is interrupted only if its process was killed, stopped or restarted."""
         ends = [seal.at for seal in reply.seals if seal.final is not None]
         if row.state == "interrupted" and ends and not self._record.was_anyone_lost(reply.began, min(ends)):
-            if (row.attempt or 1) > 1 and not any(row.parts):
-                # A known gap, docs/durability.md: the database went away while the process began another attempt.
-                self._record.count["attempts unconfirmed"] += 1
-                return
             self._record.violation("interrupted without a cause", prompt.token, f"no process was lost meanwhile; {row}")
 
     def _check_wholes(self, prompt: Prompt, reply: Reply, row: Row) -> None:

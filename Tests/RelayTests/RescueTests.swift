@@ -310,6 +310,43 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Another one. [complete]"])
     }
 
+    @Test func replyThatFailsBehindAnUnconfirmedRestartIsClosedWithItsOwnEnd() throws {
+        let (relay, models) = relay("a", "b")
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        // The next attempt begins in the store, which is away before it can say so.
+        relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: 1_000)
+        try models[1].last.say("Another ")
+        relay.clock.advance(by: .seconds(12))
+        #expect(!post.isOver)
+        relay.store.faults[.restart] = []
+        relay.clock.advance(by: .seconds(3))
+        #expect(post.code == .model(.incomplete) && post.isOver)
+        #expect(post.reader.text.isEmpty && post.reader.resets == 1)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant:  [failed]"])
+    }
+
+    @Test func replyThatAnotherProcessTookBehindAnUnconfirmedRestartIsHandedOver() throws {
+        let (relay, models) = relay("a", "b")
+        let stranger = relay.stranger()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        try models[0].last.say(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: 1_000)
+        try models[1].last.say("Another ")
+        relay.clock.advance(by: .seconds(5))
+        relay.database.dead = [1]
+        stranger.post("two")
+        relay.store.faults[.restart] = []
+        relay.clock.advance(by: .seconds(10))
+        #expect(post.ending == "interrupted interrupted" && relay.board.count == 0)
+    }
+
     @Test func whatIsOnItsWayToTheJournalArrivesBeforeTheReplyIsBegunAnew() throws {
         let (relay, models) = relay("a", "b")
         relay.startJournal()

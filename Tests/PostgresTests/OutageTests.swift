@@ -92,6 +92,26 @@ import Testing
         }
     }
 
+    @Test func batchWhoseBackendEndsDuringTheCommitIsNotRepeated() async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        try await withPool(database) { pool in
+            _ = try await pool.run(Query(Self.createNotes))
+            // The trigger runs within the commit, when all results are sent. A sequence counts its runs, also those rolled back.
+            try cluster.psql(
+                """
+                CREATE SEQUENCE commits;
+                CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS
+                    $$BEGIN PERFORM nextval('commits'), pg_terminate_backend(pg_backend_pid()); RETURN NULL; END$$;
+                CREATE CONSTRAINT TRIGGER leave AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED
+                    FOR EACH ROW EXECUTE FUNCTION leave();
+                """, database: database)
+            let lost = try #require(await failure(of: pool, Query(Self.insertNote, .int8(1))))
+            #expect(lost.code == .connectionLost && !lost.isSafeToRetry)
+            #expect(try cluster.psql("SELECT last_value FROM commits", database: database) == [["1"]])
+        }
+    }
+
     @Test func aBatchIsNotRepeatedTwice() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()

@@ -13,6 +13,18 @@ import Testing
         #expect(running.isComplete)
     }
 
+    @Test func processThatStopsAdoptsNoReply() throws {
+        let relay = TestRelay()
+        let stranger = relay.stranger()
+        let post = relay.post("one", onInterrupt: .regenerate)
+        let id = try #require(post.id)
+        relay.database.dead = [1]
+        stranger.service.stopAccepting()
+        stranger.adopt()
+        stranger.clock.settle()
+        #expect(relay.database.replies[id]?.holder == 1 && stranger.board.count == 0)
+    }
+
     @Test func repliesThatAreEndedSayWhyAndKeepTheirText() throws {
         let relay = TestRelay()
         let generating = relay.post("one")

@@ -48,8 +48,10 @@ final class Stage: Sendable {
             .headTimeout: "10m", .bodyTimeout: "10m", .disconnectGrace: "1h",
             .idleTimeout: "1h", .writeTimeout: "10m",
         ]
-        let all = usual.merging(more) { $1 }
-        return Dictionary(uniqueKeysWithValues: all.map { ($0.key.name, $0.value) })
+        var environment = Dictionary(uniqueKeysWithValues: usual.merging(more) { $1 }.map { ($0.key.name, $0.value) })
+        // The address sanitizer keeps 256 MiB of freed memory by default: more than some programs have as their budget.
+        environment["ASAN_OPTIONS"] = "detect_leaks=0:quarantine_size_mb=4:thread_local_quarantine_size_kb=64"
+        return environment
     }
 
     /// Ends the program.

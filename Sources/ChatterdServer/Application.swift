@@ -168,7 +168,7 @@ public final class Application: Sendable {
     }
 
     /// How long the end of replies has to be stored and sent after `stop`'s limit: as long as ever, and a few seconds at least.
-    private var endPatience: Duration { max(.seconds(5), configuration.store.patience) }
+    private var closingTimeout: Duration { max(.seconds(5), configuration.store.patience) }
 
     /// Stops taking prompts, lets running replies end within `limit`, ends the others or leaves them to other processes, and
     /// returns when all is stored and closed.
@@ -180,7 +180,7 @@ public final class Application: Sendable {
         for service in services {
             service.shard.run { service.chat.stopAccepting() }
         }
-        let end = limit + endPatience
+        let end = limit + closingTimeout
         let deadline = ContinuousClock.now + end
         // In a box, as a timer may be made and ended on its shard only.
         let timers = Lock<[DeadlineTimer]>([])

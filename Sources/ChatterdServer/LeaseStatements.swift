@@ -42,15 +42,15 @@ enum LeaseStatements {
     static let releaseOthers = Statement(
         "release_others", .uuid,
         sql: """
-            UPDATE chatts SET holder = \(nobody)
-            WHERE turn = seq AND state = 'streaming' AND holder IS DISTINCT FROM $1 AND holder IS DISTINCT FROM \(anyone)
+            UPDATE chatts SET holder = \(withoutOwner)
+            WHERE turn = seq AND state = 'streaming' AND holder IS DISTINCT FROM $1 AND holder IS DISTINCT FROM \(handedOver)
             """)
 
     /// Gives up a reply of this process.
     static let release = Statement(
         "release", .text, .int8, .uuid,
         sql: """
-            UPDATE chatts SET holder = \(nobody)
+            UPDATE chatts SET holder = \(withoutOwner)
             WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND \(ReplyStatements.isHolder("holder", "$3"))
             """)
 
@@ -59,7 +59,7 @@ enum LeaseStatements {
     static let handOver = Statement(
         "hand_over", .text, .int8, .uuid, .uuid, .int8, .boolean,
         sql: """
-            UPDATE chatts c SET holder = \(anyone), handovers = coalesce(handovers, 0) + 1
+            UPDATE chatts c SET holder = \(handedOver), handovers = coalesce(handovers, 0) + 1
             WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming' AND coalesce(attempt, 1) = $5
                 AND \(ReplyStatements.isHolder("holder", "$4")) AND ($6 OR on_interrupt = 'regenerate')
                 AND coalesce(handovers, 0) < \(handovers) AND NOT \(ReplyStatements.isStopped("c"))
@@ -69,8 +69,8 @@ enum LeaseStatements {
     static let releaseDead = Statement(
         "release_dead", .text, .int8,
         sql: """
-            UPDATE chatts SET holder = \(nobody)
-            WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder NOT IN (\(nobody), \(anyone))
+            UPDATE chatts SET holder = \(withoutOwner)
+            WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder NOT IN (\(withoutOwner), \(handedOver))
                 AND \(isDead("holder"))
             """)
 
@@ -94,7 +94,7 @@ enum LeaseStatements {
         "release_held", .uuid, .text,
         sql: """
             WITH \(piece), released AS (
-                UPDATE chatts c SET holder = \(nobody) FROM piece p
+                UPDATE chatts c SET holder = \(withoutOwner) FROM piece p
                 WHERE p.state = 'streaming' AND c.appid = p.appid AND c.seq = p.seq AND c.state = 'streaming'
                     AND \(ReplyStatements.isHolder("c.holder", "$1")) AND \(isDead("$1"))
             )
@@ -120,16 +120,16 @@ enum LeaseStatements {
 
     /// Whether a reply has been given up, or was left to the others.
     static func isAbandoned(_ reply: String) -> String {
-        "\(reply).holder IN (\(nobody), \(anyone)) AND \(reply).state = 'streaming'"
+        "\(reply).holder IN (\(withoutOwner), \(handedOver)) AND \(reply).state = 'streaming'"
     }
 
     /// Whether a process that was stopped has left a reply to the others.
-    static func isHandedOver(_ reply: String) -> String { "\(reply).holder = \(anyone)" }
+    static func isHandedOver(_ reply: String) -> String { "\(reply).holder = \(handedOver)" }
 
     /// Whether a process is dead: it has no lease, and could have renewed one.
     static func isDead(_ holder: String) -> String {
         """
-        (\(holder) IN (\(nobody), \(anyone)) OR \(isSteady)
+        (\(holder) IN (\(withoutOwner), \(handedOver)) OR \(isSteady)
             AND NOT EXISTS (SELECT FROM chatterd_processes l WHERE l.id = \(holder) AND l.expires_at > now()))
         """
     }
@@ -145,10 +145,10 @@ enum LeaseStatements {
     private static let isUnbroken = "l.expires_at > now() + interval '\(ProcessLease.lifetime - longestGap) s'"
 
     /// The holder of what has been given up; it is always dead.
-    private static let nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
+    private static let withoutOwner = "'00000000-0000-0000-0000-000000000000'::uuid"
 
     /// The holder of what was left to the others; it is always dead.
-    private static let anyone = "'00000000-0000-0000-0000-000000000001'::uuid"
+    private static let handedOver = "'00000000-0000-0000-0000-000000000001'::uuid"
 
     private static let piece = """
         piece AS MATERIALIZED (

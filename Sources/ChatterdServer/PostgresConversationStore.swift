@@ -60,7 +60,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         guard total + bytes > conversationLimit else { return }
         throw RelayError(
             .historyTooLarge,
-            "The conversation has reached its limit (CHATTERD_CONVERSATION_LIMIT, \(conversationLimit) bytes). Start it anew "
+            "The conversation has reached its limit (CHATTERD_CONVERSATION_LIMIT, \(conversationLimit) bytes). Start it again "
                 + "with /llmprep, or delete it.")
     }
 

@@ -13,7 +13,7 @@ enum ReplyStatements {
             UPDATE chatts SET
                 state = $5, message = $6, thinking = nullif($7, ''), extras = \(extras("$8")),
                 last_event = nullif($9, ''), account = nullif($10, ''), finished = now()
-            WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isMade("", by: "$4", attempt: "$11"))
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
             """)
 
     /// The same behind what the journal holds before $12 bytes: $13 of text, $14 of thoughts, $15 of tool calls.
@@ -25,7 +25,7 @@ enum ReplyStatements {
         sql: """
             WITH reply AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
-                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isMade("", by: "$4", attempt: "$11"))
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
                 FOR NO KEY UPDATE
             ), \(folded("reply", until: "$12")), stored AS (
                 UPDATE chatts c SET
@@ -47,7 +47,7 @@ enum ReplyStatements {
         sql: """
             WITH dead AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
-                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isMade("", by: "$4", attempt: "$5"))
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$5"))
                 FOR NO KEY UPDATE
             ), \(settled(isCut: "true"))
             """)
@@ -114,7 +114,7 @@ enum ReplyStatements {
         sql: """
             WITH stored AS (
                 UPDATE chatts c SET attempt = $5 + 1
-                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isMade("c.", by: "$4", attempt: "$5"))
+                WHERE c.appid = $1 AND c.seq = $2 AND c.id = $3 AND \(isOwned("c.", by: "$4", attempt: "$5"))
                 RETURNING c.appid, c.id, c.attempt
             ), \(cleared)
             SELECT attempt FROM stored
@@ -160,7 +160,7 @@ enum ReplyStatements {
     }
 
     /// Whether process `holder` makes a reply, and is at this attempt.
-    private static func isMade(_ table: String, by holder: String, attempt: String) -> String {
+    private static func isOwned(_ table: String, by holder: String, attempt: String) -> String {
         "\(isHolder("\(table)holder", holder)) AND coalesce(\(table)attempt, 1) = \(attempt) AND \(table)state = 'streaming'"
     }
 

@@ -17,7 +17,7 @@ final class UpstreamTrial: @unchecked Sendable {
     }
 
     /// How long an answer is waited for: the model may have to be loaded.
-    private static let patience = Duration.seconds(60)
+    private static let timeout = Duration.seconds(60)
 
     /// What the model said first, aloud or in thought.
     private var text = ByteBuffer()
@@ -75,9 +75,9 @@ final class UpstreamTrial: @unchecked Sendable {
             ]))
         let timer = DeadlineTimer(on: shard) { [self] in
             generation?.cancel()
-            end(ModelError(.firstByteTimeout, "It took longer than \(Self.patience)."))
+            end(ModelError(.firstByteTimeout, "It took longer than \(Self.timeout)."))
         }
-        timer.set(after: Self.patience)
+        timer.set(after: Self.timeout)
         let error = await withCheckedContinuation { ended in
             self.ended = ended
             generation = upstream.model.generate(request, to: self)

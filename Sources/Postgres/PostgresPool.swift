@@ -129,9 +129,9 @@ public final class PostgresPool: @unchecked Sendable {
             }
             return
         }
-        let patience = configuration.patience.nanoseconds
+        let timeout = configuration.patience.nanoseconds
         batch.deadline = max(
-            shard.now, connections.isEmpty ? (outageBegan ?? shard.now) &+ patience : shard.now &+ patience)
+            shard.now, connections.isEmpty ? (outageBegan ?? shard.now) &+ timeout : shard.now &+ timeout)
         if batch.deadline <= shard.now {
             batch.fail(outageError)
             connectAsNeeded()

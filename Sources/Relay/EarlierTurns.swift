@@ -37,7 +37,7 @@ final class EarlierTurns {
         guard !history.isTooLarge else {
             throw RelayError(
                 .historyTooLarge,
-                "The conversation has grown too long to be sent to a model. Start it anew with /llmprep.")
+                "The conversation has grown too long to be sent to a model. Start it again with /llmprep.")
         }
         return history
     }
@@ -51,7 +51,7 @@ final class EarlierTurns {
                 return try await service.store.history(of: turn, for: id)
             } catch  where error.code == .overloaded {
                 let waited = Duration.nanoseconds(Int64(clamping: service.scheduler.now() &- begun))
-                guard waited < service.limits.memoryPatience else { throw error }
+                guard waited < service.limits.memoryTimeout else { throw error }
                 await pause.wait(atMost: service.limits.turnPoll)
             }
         }

@@ -36,7 +36,7 @@ public struct RelayLimits: Sendable, Equatable {
     public var stopPatience: Duration = .seconds(2)
 
     /// How long a prompt that is stored waits for memory to read its conversation into.
-    public var memoryPatience: Duration = .seconds(10)
+    public var memoryTimeout: Duration = .seconds(10)
 
     /// Makes the limits with their defaults.
     public init() {}

@@ -53,9 +53,9 @@ extension Reply {
     private func close(with ending: ReplyEnding) async {
         phase = .storing
         let clock = service.scheduler
-        let patience = service.limits.storePatience
+        let timeout = service.limits.storePatience
         var wish = Wish.whole(ending)
-        var deadline = clock.now() &+ UInt64(patience / .nanoseconds(1))
+        var deadline = clock.now() &+ UInt64(timeout / .nanoseconds(1))
         var delay = Duration.milliseconds(50)
         var mustConfirmRestart = false
         while true {
@@ -78,7 +78,7 @@ extension Reply {
                     let now = clock.now()
                     if now >= deadline {
                         sendAway(unconfirmed(ending, error))
-                        deadline = now &+ UInt64(max(patience, .seconds(1)) / .nanoseconds(1))
+                        deadline = now &+ UInt64(max(timeout, .seconds(1)) / .nanoseconds(1))
                     }
                     await pause.wait(atMost: min(delay, .nanoseconds(deadline - now)))
                     delay = min(delay * 2, trouble == nil ? .seconds(1) : .seconds(5))

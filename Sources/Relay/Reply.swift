@@ -157,7 +157,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     /// When nobody reads any more, the policy says for how long the reply goes on.
     private func checkReaders() {
-        guard readerCount == 0, watches.isEmpty, isBeingMade else { return }
+        guard readerCount == 0, watches.isEmpty, isGenerating else { return }
         release()
         guard case .cancel(let policy) = onDisconnect else { return }
         let grace = policy + readElsewhere
@@ -256,7 +256,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     // MARK: - Ending early
 
     /// Whether the model is not done yet.
-    private var isBeingMade: Bool {
+    private var isGenerating: Bool {
         switch phase {
         case .waiting, .making: true
         case .storing, .ended, .handedOver: false

@@ -23,8 +23,8 @@ extension ReplyMaker {
 
     /// What is done when a server has failed.
     func next(after error: ModelError) -> RescuePlan.Step {
-        troubled().note(error, isBreak: reply.contentEnd.total > startTotal && !couldNotGoOn)
-        guard !couldNotGoOn else { return plan.couldNotGoOn(number, after: progress, at: now, candidates()) }
+        troubled().note(error, isBreak: reply.contentEnd.total > startTotal && !couldNotContinue)
+        guard !couldNotContinue else { return plan.couldNotContinue(number, after: progress, at: now, candidates()) }
         return plan.failed(
             error, by: number, after: progress, at: now, candidates(withContexts: error.code == .contextTooLong))
     }
@@ -56,7 +56,7 @@ extension ReplyMaker {
 
     /// Counts a failure against the server, unless it is not the server's.
     func judge(_ error: ModelError, of health: UpstreamHealth) {
-        if couldNotGoOn {
+        if couldNotContinue {
             health.leftAlone()
         } else if !error.code.isOfTheServer {
             health.answered()

@@ -20,30 +20,30 @@ extension ReplyMaker {
                 outcome = joint.take(text.array)
             }
             if outcome == .hold, fields.toolCalls != nil {
-                outcome = .goOn(joint.rest)
+                outcome = .continues(joint.rest)
             } else if outcome == .hold, fields.isDone {
                 outcome = joint.end()
             }
             course = .join(joint)
-            goOn(outcome, line, fields)
+            apply(outcome, line, fields)
         }
     }
 
     /// Does what the joint says of a line.
-    private func goOn(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func apply(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: OllamaLine) {
         let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
         switch outcome {
         case .hold where isTextOnly: break
         case .fails:
             generation?.cancel()
-            couldNotGoOn = true
+            couldNotContinue = true
             finish(
                 ModelError(
                     .incomplete, "The model server did not go on with the answer.",
                     detail: "asked to go on, it began from the start or said nothing"))
         case .hold:
             passEmptied(line, fields)
-        case .goOn(let text):
+        case .continues(let text):
             course = .pass
             if !text.isEmpty {
                 var said = ByteBuffer()

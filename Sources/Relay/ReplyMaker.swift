@@ -63,7 +63,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     /// The end of the request under way, once it has come.
     private var end: End?
     /// Whether the server was asked to go on behind the text, and did not.
-    var couldNotGoOn = false
+    var couldNotContinue = false
     /// Whether the request under way has brought a line.
     private var isAnswered = false
     private var isPaused = false
@@ -119,7 +119,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     }
 
     private func take(_ step: RescuePlan.Step) async throws(RelayError) -> Outcome? {
-        guard case .ask(let number, let delay, let goOn) = step else { throw failure(step) }
+        guard case .ask(let number, let delay, let continues) = step else { throw failure(step) }
         // A server that is restarting is not waited for by a process that is being stopped.
         guard !plan.isWaiting || !service.isStopping else { throw ChatService.ending }
         if delay > .zero {
@@ -127,10 +127,10 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         }
         try checkCancellation()
         self.number = number
-        couldNotGoOn = false
+        couldNotContinue = false
         trouble?.refused = nil
         trimmingsLeft = Self.trimmings
-        text = goOn ? try await reply.wholeText() : nil
+        text = continues ? try await reply.wholeText() : nil
         return try await ask()
     }
 
@@ -192,7 +192,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
             return RescuePlan.Candidate(
                 priority: description.priority, isUnwilling: health.isUnwilling(at: now),
                 isFull: description.slots.map { health.running >= $0 } ?? false,
-                goesOn: description.continuation != .none,
+                canContinue: description.continuation != .none,
                 context: withContexts ? service.estimates.window(for: choice, passThrough: members).tokens : nil)
         }
     }

@@ -9,7 +9,7 @@ struct RescuePlan {
     /// What is to be done.
     enum Step: Equatable {
         /// Ask the server of this number among the choices, after a pause; it goes on behind the text, or begins anew.
-        case ask(Int, after: Duration, goOn: Bool)
+        case ask(Int, after: Duration, continues: Bool)
         /// The request itself is at fault: two servers have said the same of it.
         case reject
         /// There is nothing left to try.
@@ -35,7 +35,7 @@ struct RescuePlan {
         /// Whether all its slots are taken.
         var isFull = false
         /// Whether it can go on with what another one began.
-        var goesOn = false
+        var canContinue = false
         /// Whether it is there no more.
         var isGone = false
         /// The tokens that it takes, where that is known and matters.
@@ -85,7 +85,7 @@ struct RescuePlan {
     mutating func begin(_ candidates: [Candidate]) -> Step {
         guard let first = best(of: candidates) else { return .fail }
         self.first = first
-        return .ask(first, after: .zero, goOn: false)
+        return .ask(first, after: .zero, continues: false)
     }
 
     /// The next to be asked when one has failed, at `now` nanoseconds of the monotonic clock.
@@ -120,7 +120,7 @@ struct RescuePlan {
     }
 
     /// The next to be asked when one could not go on behind the text: it has not failed, and costs no attempt.
-    mutating func couldNotGoOn(
+    mutating func couldNotContinue(
         _ number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
     ) -> Step {
         beginners.insert(number)
@@ -137,7 +137,7 @@ struct RescuePlan {
         excluded.formUnion(candidates.indices.filter { candidates[$0].context.map { $0 <= context } ?? false })
         guard let longer = best(of: candidates, where: { $1.context != nil }) else { return .fail }
         asked[longer, default: 0] += 1
-        return .ask(longer, after: .zero, goOn: false)
+        return .ask(longer, after: .zero, continues: false)
     }
 
     /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
@@ -188,8 +188,8 @@ struct RescuePlan {
         var next: Int?
         if progress == .text {
             next = best(of: candidates) { number, candidate in
-                candidate.goesOn && !candidate.isUnwilling && !stalled.contains(number) && !restarting.contains(number)
-                    && !beginners.contains(number)
+                candidate.canContinue && !candidate.isUnwilling && !stalled.contains(number)
+                    && !restarting.contains(number) && !beginners.contains(number)
             }
         }
         let isOver = waitEnd.map { now >= $0 } ?? false
@@ -198,8 +198,8 @@ struct RescuePlan {
         isWaiting = restarting.contains(next)
         let pause = pause(before: next, at: now)
         asked[next, default: 0] += 1
-        let goOn = progress == .text && candidates[next].goesOn && !beginners.contains(next)
-        return .ask(next, after: pause, goOn: goOn)
+        let continues = progress == .text && candidates[next].canContinue && !beginners.contains(next)
+        return .ask(next, after: pause, continues: continues)
     }
 
     /// One that has been asked before is given time to recover.

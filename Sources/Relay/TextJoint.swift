@@ -9,7 +9,7 @@ struct TextJoint {
         /// More of it must be seen.
         case hold
         /// This is what goes on; nothing more is held.
-        case goOn([UInt8])
+        case continues([UInt8])
         /// It begins from the start, or says nothing: it must not be taken for what comes next.
         case fails
     }
@@ -40,14 +40,14 @@ struct TextJoint {
         if isLikeTheStart, held.count >= start.count { return .fails }
         // White space alone is no text yet, and some of it may have been said before.
         if isBlank { return held.count > Self.blankLimit ? .fails : .hold }
-        return isLikeTheStart ? .hold : .goOn(rest)
+        return isLikeTheStart ? .hold : .continues(rest)
     }
 
     /// What becomes of it when nothing more comes.
     ///
     /// No text at all is no end of an answer that broke off in the middle: the server cannot go on. Nor is the beginning of the
     /// answer.
-    func end() -> Outcome { isBlank || isLikeTheStart ? .fails : .goOn(rest) }
+    func end() -> Outcome { isBlank || isLikeTheStart ? .fails : .continues(rest) }
 
     /// What is held, without the white space that stands before the joint already.
     var rest: [UInt8] {

@@ -31,7 +31,7 @@ public final class UpstreamHealth: Sendable {
             isProbed = false
             if let retryAfter = error.retryAfter {
                 cool(for: min(retryAfter, UpstreamHealth.longestWish), from: now)
-            } else if wasProbed || failures >= UpstreamHealth.patience || error.code.saysAllInOne {
+            } else if wasProbed || failures >= UpstreamHealth.failureLimit || error.code.saysAllInOne {
                 cooling = min(max(cooling * 2, UpstreamHealth.shortest), UpstreamHealth.longest)
                 cool(for: cooling, from: now)
             }
@@ -43,7 +43,7 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// Failures in a row after which it is left alone.
-    private static let patience = 3
+    private static let failureLimit = 3
     /// How long it is left alone, at first and at most.
     private static let shortest = Duration.seconds(5)
     private static let longest = Duration.seconds(60)

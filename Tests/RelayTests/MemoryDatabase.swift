@@ -29,7 +29,7 @@ final class MemoryDatabase: @unchecked Sendable {
     }
 
     /// The holder of replies that were left to whichever process looks first.
-    static let anyone = -1
+    static let handedOver = -1
 
     /// The replies by their names.
     var replies: [ReplyID: Reply] = [:]
@@ -107,7 +107,7 @@ final class MemoryDatabase: @unchecked Sendable {
     /// Whether the reply of a turn is made again when its process dies.
     func isToBeMadeAgain(_ turn: Turn) -> Bool {
         replies.values.contains {
-            $0.turn == turn && ($0.holder == Self.anyone || $0.onInterrupt == .regenerate && $0.adoptions < 2)
+            $0.turn == turn && ($0.holder == Self.handedOver || $0.onInterrupt == .regenerate && $0.adoptions < 2)
         }
     }
 

@@ -101,11 +101,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         var adopted: [ReopenedTurn] = []
         for (id, var reply) in database.replies
         where adopted.count < limit && reply.ending == nil && !known.contains(id)
-            && (reply.holder == MemoryDatabase.anyone
+            && (reply.holder == MemoryDatabase.handedOver
                 || reply.onInterrupt == .regenerate
                     && reply.adoptions < 2 && database.dead.contains(reply.holder))
         {
-            reply.adoptions += reply.holder == MemoryDatabase.anyone ? 0 : 1
+            reply.adoptions += reply.holder == MemoryDatabase.handedOver ? 0 : 1
             reply.holder = process
             reply.attempt += 1
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
@@ -196,9 +196,9 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         guard var reply = database.replies[id], reply.turn == turn, reply.holder == process, reply.ending == nil,
             reply.attempt == attempt, isEmpty || reply.onInterrupt == .regenerate
         else { return false }
-        reply.holder = MemoryDatabase.anyone
+        reply.holder = MemoryDatabase.handedOver
         database.replies[id] = reply
-        database.take(turn, holder: MemoryDatabase.anyone)
+        database.take(turn, holder: MemoryDatabase.handedOver)
         try end(isLost)
         return true
     }

@@ -31,8 +31,8 @@ import Testing
         }
 
         /// The server that was asked to go on cannot.
-        mutating func cannotGoOn() -> String {
-            tell(plan.couldNotGoOn(asked ?? 0, after: progress, at: now, servers))
+        mutating func cannotContinue() -> String {
+            tell(plan.couldNotContinue(asked ?? 0, after: progress, at: now, servers))
         }
 
         /// Time passes.
@@ -44,16 +44,16 @@ import Testing
             switch step {
             case .fail: return "fail"
             case .reject: return "reject"
-            case .ask(let number, let pause, let goesOn):
+            case .ask(let number, let pause, let continues):
                 asked = number
                 pass(pause)
                 let after = pause > .zero ? " after \(pause / .milliseconds(1)) ms" : ""
-                return "\(number)\(goesOn ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
+                return "\(number)\(continues ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
             }
         }
     }
 
-    private let prefill = RescuePlan.Candidate(goesOn: true)
+    private let prefill = RescuePlan.Candidate(canContinue: true)
     private let plain = RescuePlan.Candidate()
     private let refused = ModelError.Hint.restart(wasRead: false)
     private let closed = ModelError.Hint.restart(wasRead: true)
@@ -90,7 +90,7 @@ import Testing
         var course = Course(prefill, prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "1 goes on")
-        #expect(course.cannotGoOn() == "1")
+        #expect(course.cannotContinue() == "1")
     }
 
     @Test func whatCannotGoOnCostsNoAttempt() {
@@ -98,7 +98,7 @@ import Testing
         course.progress = .text
         course.servers[0].isUnwilling = true
         #expect(course.fail(.incomplete) == "1 goes on")
-        #expect(course.cannotGoOn() == "1")
+        #expect(course.cannotContinue() == "1")
         #expect(course.fail(.failed) == "fail")
     }
 
@@ -106,8 +106,8 @@ import Testing
         var course = Course(prefill, prefill)
         course.progress = .text
         #expect(course.fail(.incomplete) == "1 goes on")
-        #expect(course.cannotGoOn() == "0 goes on after 250.0 ms")
-        #expect(course.cannotGoOn() == "1")
+        #expect(course.cannotContinue() == "0 goes on after 250.0 ms")
+        #expect(course.cannotContinue() == "1")
     }
 
     // MARK: - Bad requests

@@ -9,11 +9,11 @@ import Testing
             switch joint.take(Array(piece.utf8)) {
             case .hold: continue
             case .fails: return nil
-            case .goOn(let bytes):
+            case .continues(let bytes):
                 return text + String(decoding: bytes, as: UTF8.self) + pieces[(index + 1)...].joined()
             }
         }
-        guard case .goOn(let bytes) = joint.end() else { return nil }
+        guard case .continues(let bytes) = joint.end() else { return nil }
         return text + String(decoding: bytes, as: UTF8.self)
     }
 

@@ -1,27 +1,26 @@
 import Synchronization
 
-/// The memory that a process may use, shared by everything that a peer can make large: request bodies, histories, database
-/// results, unsent output.
+/// Memory budget of the process, in bytes. Request bodies, histories, database results and unsent output share it.
 ///
-/// A part of the program reserves what it is about to hold, and does without when the budget is used up. Two figures must both
-/// allow a reservation: the sum of all reservations, which counts memory that is promised and not touched yet, and the resident
-/// memory of the process as measured last, which counts what is reserved nowhere. Safe on any thread.
+/// The code that is about to hold a large buffer reserves its bytes first. A reservation fails when the budget is exhausted. Two
+/// figures limit a reservation: the sum of all reservations, which includes reserved memory that is not touched yet, and the last
+/// measured resident memory, which includes memory without a reservation. Safe on any thread.
 public final class MemoryBudget: Sendable {
-    /// The resident memory of the process in bytes, measured by the caller's system; 0 where it cannot be measured.
+    /// Returns the resident memory of the process in bytes; 0 if the system cannot measure it.
     public typealias Measure = @Sendable () -> Int
 
     /// The budget in bytes.
     public let limit: Int
     private let measure: Measure
-    /// What the process takes when nothing is reserved.
+    /// Resident memory before the first reservation, in bytes.
     private let base: Int
     private let reserved = Atomic<Int>(0)
-    /// The resident memory as measured last, and what was reserved since.
+    /// Resident memory at the last measurement plus the bytes reserved since, in bytes.
     private let resident: Atomic<Int>
-    /// What was reserved since the last measurement.
+    /// Bytes reserved since the last measurement.
     private let unmeasured = Atomic<Int>(0)
 
-    /// Makes a budget; `measure` is called at once for what the process takes before it serves anything.
+    /// Creates a budget of `limit` bytes. The initializer calls `measure` at once, before the process serves requests.
     public init(limit: Int, measure: @escaping Measure = { 0 }) {
         self.limit = limit
         self.measure = measure
@@ -29,28 +28,28 @@ public final class MemoryBudget: Sendable {
         resident = Atomic(base)
     }
 
-    /// The bytes that are reserved.
+    /// The sum of all reservations, in bytes.
     public var reservedBytes: Int { reserved.load(ordering: .relaxed) }
 
-    /// The larger of what is promised and what was measured, in bytes.
+    /// The larger of the reserved memory and the resident memory, in bytes.
     public var usedBytes: Int { max(base + reservedBytes, resident.load(ordering: .relaxed)) }
 
-    /// Whether more than half of the budget is in use: then buffers that only make things faster stay small.
+    /// Whether more than half of the budget is in use. Buffers that only improve speed stay small then.
     public var isTight: Bool { usedBytes > limit / 2 }
 
-    /// Reserves `count` bytes; nil when the share of `use` has no room for them.
+    /// Reserves `count` bytes; `nil` if the share of `use` has no room for them.
     public func reserve(_ count: Int, for use: MemoryUse) -> MemoryReservation? {
         guard take(count, for: use, of: count) else { return nil }
         return MemoryReservation(of: count, in: self)
     }
 
-    /// Notes bytes that are held already; always succeeds, and leaves less to others.
+    /// Counts `count` bytes that the caller holds already. It always succeeds, also beyond the limit.
     public func charge(_ count: Int) -> MemoryReservation {
         add(count)
         return MemoryReservation(of: count, in: self)
     }
 
-    /// Measures the resident memory; returns how much of it is reserved nowhere.
+    /// Measures the resident memory. Returns the bytes of it that have no reservation.
     @discardableResult
     public func update() -> Int {
         unmeasured.store(0, ordering: .relaxed)
@@ -59,12 +58,12 @@ public final class MemoryBudget: Sendable {
         return max(0, measured - base - reservedBytes)
     }
 
-    /// What a client is told when there is no room, in one sentence that names the limit.
+    /// Sentence for the client, naming the limit.
     public var refusal: String {
         "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up. Try again in a moment."
     }
 
-    /// Takes `count` bytes for what comes to `total` with them: whether that is small decides on its share.
+    /// Takes `count` bytes for a reservation that has `total` bytes afterwards; `total` selects the share.
     func take(_ count: Int, for use: MemoryUse, of total: Int) -> Bool {
         guard count > 0 else { return true }
         let share = use.share(of: limit, for: total)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Bytes reserved in a `MemoryBudget`, given back when this object goes. Safe on any thread.
+/// Bytes reserved in a `MemoryBudget`. The object releases them when it is deallocated. Safe on any thread.
 public final class MemoryReservation: Sendable {
     private let budget: MemoryBudget
     private let held: Atomic<Int>
@@ -14,13 +14,13 @@ public final class MemoryReservation: Sendable {
         budget.giveBack(held.load(ordering: .relaxed))
     }
 
-    /// What a client is told when it cannot grow.
+    /// Sentence for the client when the reservation cannot grow, naming the limit.
     public var refusal: String { budget.refusal }
 
-    /// The bytes that are reserved.
+    /// The reserved bytes.
     public var count: Int { held.load(ordering: .relaxed) }
 
-    /// Reserves more, if the share of `use` has room for it; returns whether `count` bytes are reserved now.
+    /// Grows the reservation to `count` bytes if the share of `use` has room. Returns whether at least `count` bytes are reserved.
     public func grow(to count: Int, for use: MemoryUse) -> Bool {
         let more = count - self.count
         guard more > 0 else { return true }
@@ -29,7 +29,7 @@ public final class MemoryReservation: Sendable {
         return true
     }
 
-    /// Notes that more is held, whether there is room for it or not.
+    /// Grows the reservation to `count` bytes, also beyond the limit.
     public func charge(to count: Int) {
         let more = count - self.count
         guard more > 0 else { return }
@@ -37,7 +37,7 @@ public final class MemoryReservation: Sendable {
         held.wrappingAdd(more, ordering: .relaxed)
     }
 
-    /// Gives back what is reserved beyond `count` bytes.
+    /// Releases the bytes beyond `count`.
     public func shrink(to count: Int) {
         let less = self.count - count
         guard less > 0 else { return }

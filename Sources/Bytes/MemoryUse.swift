@@ -1,5 +1,5 @@
-/// What memory is reserved for. Each use may fill the budget up to a share of its own, so that what comes in cannot take the room
-/// that is needed to finish what has begun.
+/// The purpose of a reservation. Each purpose has its own share of the budget. Input cannot take the memory that running replies
+/// need to finish.
 public enum MemoryUse: Sendable, CaseIterable {
     /// Request bodies while they arrive: half of the budget.
     case body
@@ -7,13 +7,13 @@ public enum MemoryUse: Sendable, CaseIterable {
     case history
     /// Results of the database: seven eighths.
     case result
-    /// What waits to be sent to a client: all of it.
+    /// Output that waits for a client: all of it.
     case output
 
-    /// What is so small that it may use all of the budget: the prompt of a client that does nothing unusual.
+    /// Reservations up to this size may use all of the budget, in bytes. An ordinary prompt is smaller.
     static let small = 32 * 1024
 
-    /// The bytes of a budget that may be in use when a reservation comes to `count` bytes.
+    /// The bytes of the budget that may be in use after a reservation of `count` bytes.
     func share(of limit: Int, for count: Int) -> Int {
         guard count > Self.small else { return limit }
         return switch self {

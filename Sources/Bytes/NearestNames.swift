@@ -1,23 +1,23 @@
-/// Which of some known names are spelled most like another one, for "did you mean".
+/// Finds known names with a similar spelling, for "did you mean".
 public enum NearestNames {
-    /// The bytes of a name that are compared: a client may send a very long one.
+    /// The compared bytes of a name. A client may send a very long name.
     private static let length = 80
-    /// The known names that are compared, at most.
+    /// The number of compared known names.
     private static let capacity = 500
 
-    /// The known name that is spelled most like another one, however little that is; `nil` when there is none.
+    /// The known name with the smallest edit distance, however large that is; `nil` without known names.
     public static func nearest(to name: String, among known: [String]) -> String? {
         ranked(name, known) { _ in .max }.first
     }
 
-    /// The known names that could be meant by another one, the most similar first.
+    /// The known names with a spelling close to `name`, the closest first.
     ///
-    /// - Parameter count: how many there are at most.
+    /// - Parameter count: the maximum number of returned names.
     public static func similar(to name: String, among known: [String], atMost count: Int) -> [String] {
         Array(ranked(name, known) { max(2, min(length, $0) / 3) }.prefix(count))
     }
 
-    /// The known names within a distance, which depends on the length of the longer name; of equals the first listed comes first.
+    /// The known names within an edit distance, which depends on the longer name. The list order breaks ties.
     private static func ranked(_ name: String, _ known: [String], within limit: (Int) -> Int) -> [String] {
         let given = Array(name.utf8.prefix(length))
         var ranked: [(name: String, distance: Int)] = []
@@ -27,7 +27,7 @@ public enum NearestNames {
             if let distance = editDistance(given, letters, limit: limit(longer)) {
                 ranked.append((candidate, distance))
             } else if !given.isEmpty, letters.starts(with: given) {
-                // A name without its end, such as a tag, means one of these.
+                // A prefix of known names, such as a name without its tag, matches them.
                 ranked.append((candidate, longer))
             }
         }
@@ -35,7 +35,7 @@ public enum NearestNames {
             .map(\.element.name)
     }
 
-    /// The letters to insert, remove or replace until one name is the other (Levenshtein); `nil` when they are more than the limit.
+    /// The Levenshtein distance of two names; `nil` if it exceeds the limit.
     private static func editDistance(_ left: [UInt8], _ right: [UInt8], limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var row = Array(0...right.count)

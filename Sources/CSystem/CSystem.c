@@ -183,14 +183,14 @@ int64_t csystem_descriptor_limit(void) {
 }
 
 int64_t csystem_resident_bytes(void) {
-    // Read again and again, and kept open for that; two threads that both open it waste a descriptor at worst.
+    // The descriptor stays open, because every measurement reads the file. If two threads open it at once, one descriptor leaks.
     static _Atomic int statm = -1;
     if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     char text[128];
     ssize_t length = statm < 0 ? -1 : pread(statm, text, sizeof text - 1, 0);
     if (length <= 0) return 0;
     text[length] = 0;
-    // The second number: resident pages.
+    // The second number is the count of resident pages.
     char *end;
     strtoll(text, &end, 10);
     return strtoll(end, NULL, 10) * sysconf(_SC_PAGESIZE);
@@ -199,7 +199,7 @@ int64_t csystem_resident_bytes(void) {
 int64_t csystem_machine_memory(void) { return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); }
 
 void csystem_tune_allocator(int arenas) {
-    // A fixed threshold: otherwise it grows with the first large block that is freed, and such blocks stay in the heap.
+    // A fixed threshold turns off glibc's dynamic one, which grows with freed large blocks and keeps such blocks in the heap.
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
     mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024);
     mallopt(M_ARENA_MAX, arenas);

@@ -10,7 +10,7 @@ struct AdminToken: Sendable {
         self.token = Array(token.value.utf8)
     }
 
-    /// Refuses a request that does not bring it.
+    /// Throws `unauthorized` if the request lacks the token.
     @Sendable func check(_ head: RequestHead) -> Refusal? {
         guard !admits(head.fields[.authorization]) else { return nil }
         return Refusal(

@@ -102,7 +102,7 @@ public final class Application: Sendable {
                 resolve: { [chat = services[0].chat] in await chat.resolveUnconfirmed() },
                 look: {
                     Self.trim(memory)
-                    // When it fails the pool has logged why; the next round tries again.
+                    // The pool logs the failure. The next round retries.
                     try? await registry.look()
                 })
             for service in services {
@@ -132,7 +132,7 @@ public final class Application: Sendable {
         }
     }
 
-    /// Returns free memory of the allocator to the system when much of the budget is held that nothing is reserved for.
+    /// Returns the allocator's free memory to the system if much of the resident memory has no reservation.
     private static func trim(_ memory: MemoryBudget) {
         if memory.update() > memory.limit / 8, memory.isTight {
             csystem_trim_allocator()
@@ -160,21 +160,21 @@ public final class Application: Sendable {
         }
     }
 
-    /// Says 503 at `/readyz` from now on, and returns after `delay`; requests are taken as before, until `stop`.
+    /// Answers `/readyz` with 503 from now on, and returns after `delay`. The server accepts requests until `stop`.
     public func drain(for delay: Duration) async {
         state.drain()
-        // It ends early only if its task is cancelled: then the stop is wanted at once.
+        // The sleep ends early only if the task is cancelled. The stop follows at once then.
         try? await Task.sleep(for: delay)
     }
 
-    /// How long the end of replies has to be stored and sent after `stop`'s limit: as long as ever, and a few seconds at least.
+    /// Time after `stop`'s limit to store and send the ends of replies.
     private var closingTimeout: Duration { max(.seconds(5), configuration.store.patience) }
 
-    /// Stops taking prompts, lets running replies end within `limit`, ends the others or leaves them to other processes, and
-    /// returns when all is stored and closed.
+    /// Stops accepting prompts and waits up to `limit` for running replies. Then it hands the other replies over to other
+    /// processes, or ends them. Returns when all replies are stored and all connections are closed.
     ///
-    /// It takes `limit` and `CHATTERD_STORE_PATIENCE` (five seconds at least) together at most, even if the database hangs: then
-    /// what is not stored is left to other processes.
+    /// It takes at most the sum of `limit` and `CHATTERD_STORE_PATIENCE` (at least five seconds), even if the database hangs. Other
+    /// processes close the replies that are not stored then.
     public func stop(within limit: Duration) async {
         state.drain()
         for service in services {
@@ -192,7 +192,7 @@ public final class Application: Sendable {
                 }
             }
             ending.set(after: limit)
-            // A database that hangs is not waited for: a second before the end, so that readers can be told.
+            // The pools give up one second before the deadline, so that readers get an error even if the database hangs.
             let givingUp = DeadlineTimer(on: shard) {
                 for service in services {
                     service.pool.giveUp()

@@ -23,7 +23,7 @@ struct BoardRoute: Sendable {
     /// Lists the newest postings, oldest first.
     @Sendable func list(_ request: Request, _ responder: Responder) async {
         guard request.method != .head else {
-            // RFC 9110 9.3.2: the length may be left out where only making the content would tell it.
+            // RFC 9110 9.3.2: a HEAD response may omit a length that is known only after the content is generated.
             responder.stream(.ok, fields: [.contentType: "application/json"]).finish()
             return
         }
@@ -39,9 +39,9 @@ struct BoardRoute: Sendable {
 struct Posting {
     /// The longest name, in characters.
     static let nameLimit = 155
-    /// The longest name, in bytes of UTF-8: a character may have any number of marks.
+    /// The maximum size of a name in bytes of UTF-8, because a character may have any number of combining marks.
     static let nameBytesLimit = 1_024
-    /// The longest message, in bytes of UTF-8.
+    /// The maximum size of a message in bytes of UTF-8.
     static let messageLimit = 16 * 1_024
 
     private(set) var name = ""

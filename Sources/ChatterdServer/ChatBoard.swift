@@ -13,11 +13,11 @@ final class ChatBoard: @unchecked Sendable {
             SELECT '', coalesce((SELECT seq FROM chatts WHERE appid = '' ORDER BY seq DESC LIMIT 1), 0) + 1, $1, $2
             """)
 
-    /// The text in one list, in bytes: the newest postings that come to no more.
+    /// The maximum size of the text in one list, in bytes.
     private static let listLimit = 1 << 20
 
-    /// At most $1 of the newest postings, and $2 bytes of text. A row that is longer than a posting may be was stored by another
-    /// program or an older version: its beginning is listed.
+    /// The newest postings, at most $1 of them and $2 bytes of text. A row beyond the limits of a posting comes from another
+    /// program or an older version; the list has its beginning.
     private static let list = Statement(
         "get_chatts", .int8, .int8,
         sql: """
@@ -59,7 +59,7 @@ final class ChatBoard: @unchecked Sendable {
     func list() async throws(RelayError) -> ByteBuffer {
         let rows = try await readers.runForRelay([Query(Self.list, .int8(limit), .int8(Self.listLimit))], attempts: 1)[
             0]
-        // The rows, and the JSON twice: here and in the output of the connection.
+        // The reservation covers the rows and two copies of the JSON: one here and one in the connection's output.
         guard let held = memory.reserve(3 * rows.memorySize, for: .result) else {
             throw RelayError(overloading: memory)
         }

@@ -7,7 +7,7 @@ import Relay
 /// `POST /llmchat` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
     let services: [ShardServices]
-    /// How many copies of a body there are at most while its prompt is stored, itself included.
+    /// The maximum number of copies of a body while its prompt is stored, itself included.
     private static let copies = 5
 
     let sender: ReplySender
@@ -20,7 +20,7 @@ struct ChatRoute: Sendable {
         do throws(RelayError) {
             // From the return of accept on the prompt is committed.
             let (prompt, form) = try await accept(request, responder)
-            // A response may take long: nothing of the body is held meanwhile.
+            // A response may take long. The body is released before it.
             request.body.release()
             switch prompt {
             case .started(let reply):
@@ -43,7 +43,7 @@ struct ChatRoute: Sendable {
         chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
         let form = ReplyForm(stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
         let key = try request.idempotencyKey()
-        // What was made of it stays reserved until it is stored.
+        // The reservation stays until the prompt is stored.
         request.body.releaseBytes()
         return (try await services[request].chat.accept(chat, key: key), form)
     }
@@ -67,7 +67,8 @@ struct ChatRoute: Sendable {
             like: requiringModel
                 ? #"{"appID":"me","model":"llama3.2","messages":[{"role":"user","content":"Hello"}]}"#
                 : #"{"appID":"me","messages":[{"role":"user","content":"Hello"}]}"#)
-        // The messages decoded, as parameters of a statement, in libpq's output, and as they come back in the history.
+        // The copies are the decoded messages, the parameters of a statement, libpq's output, and the history that the store
+        // returns.
         guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
         do throws(ChatRequestError) {
             let body = request.body.bytes

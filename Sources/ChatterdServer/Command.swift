@@ -6,7 +6,7 @@ public enum Command: Sendable, Equatable {
     case migrate
     /// Check everything that serving needs, and explain what is wrong.
     case doctor
-    /// Ask the server that runs here whether it is alive, or, where `isReadiness`, whether it takes prompts.
+    /// Ask the local server whether it is alive, or, if `isReadiness`, whether it accepts prompts.
     case health(isReadiness: Bool)
     /// Print the version.
     case version
@@ -52,7 +52,7 @@ public enum Command: Sendable, Equatable {
         return command
     }
 
-    /// Whether the one option that a command takes is given.
+    /// Whether the only option of a command is present.
     private static func has(
         _ option: String, _ command: String, _ rest: ArraySlice<String>
     ) throws(CommandUsageError) -> Bool {

@@ -3,9 +3,7 @@ import Glibc
 import HTTP
 import Sockets
 
-/// One small HTTP exchange that blocks, for `health` and `doctor`: never for a shard.
-///
-/// The request is HTTP/1.0, so that the answer is not chunked.
+/// An HTTP/1.0 request gets an answer without chunks.
 enum CommandProbe {
     /// What a server answered.
     struct Answer {
@@ -119,7 +117,7 @@ enum CommandProbe {
         }
     }
 
-    /// Reads an answer up to its length, or up to the end of the connection if it states none.
+    /// Reads an answer of the stated length, or up to the end of the connection without one.
     private static func answer(
         from descriptor: Int32, _ deadline: ContinuousClock.Instant
     ) throws(Failure) -> Answer {

@@ -25,13 +25,13 @@ public struct Configuration: Sendable {
         public var listen: HostAndPort
         /// Where HTTPS is served beside it.
         public var tls: TLS?
-        /// Which names it answers to, and which web pages may use it.
+        /// The accepted host names, and the web pages that may use the server.
         public var browsers: BrowserPolicy
         /// The number of event loops.
         public var shards: Int
-        /// How long `/readyz` says 503 after SIGTERM while requests are still taken.
+        /// Time after SIGTERM in which `/readyz` says 503 and the server still accepts requests.
         public var shutdownDelay: Duration
-        /// What the process may use of the memory, in bytes; nil for half of what there is.
+        /// The memory budget of the process, in bytes; `nil` for half of the available memory.
         public var memory: Int?
         /// How long running replies may go on after SIGTERM.
         public var shutdownLimit: Duration
@@ -86,7 +86,7 @@ public struct Configuration: Sendable {
         public var adminToken: ConfigurationSecret?
         /// The model of a prompt that names none.
         public var defaultModel: String?
-        /// Whether `CHATTERD_ECHO` says that the built-in model is not to be offered, by `serve --dev` either.
+        /// Whether `CHATTERD_ECHO` turns the built-in model off, for `serve --dev` too.
         var refusesEcho: Bool
 
         /// What holds for a model server whose description does not say otherwise.
@@ -136,7 +136,7 @@ public struct Configuration: Sendable {
         public var failoverAttempts: Int
         /// Further requests for a reply that broke in the middle.
         public var rescueAttempts: Int
-        /// How long a reply waits for a model server that cannot be reached or restarts.
+        /// Time that a reply waits for a model server that is unreachable or restarts.
         public var upstreamRestartWait: Duration
         /// How long a reply goes on when nobody reads it.
         public var disconnectGrace: Duration
@@ -148,7 +148,7 @@ public struct Configuration: Sendable {
         public var maximumWaitingTurns: Int
         /// Bytes of a history that is replayed.
         public var historyLimit: Int
-        /// Bytes of a whole conversation.
+        /// Maximum size of a conversation, in bytes.
         public var conversationLimit: Int
         /// Rows of the chat board in one answer.
         public var boardLimit: Int

@@ -4,8 +4,8 @@ import Postgres
 enum ConversationStatements {
     /// Appends the prompts of a new turn, and the row of its reply: the last element of the arrays.
     ///
-    /// Two at once on one conversation compute the same places: the primary key lets one of them pass. Nothing is appended to a
-    /// conversation that would come to more than $11 bytes with the $10 of the prompts.
+    /// Two concurrent statements on one conversation compute the same places; the primary key accepts one of them. The statement
+    /// appends nothing if the conversation would exceed $11 bytes with the $10 bytes of the prompts.
     static let openTurn = Statement(
         "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8,
         sql: """
@@ -17,14 +17,14 @@ enum ConversationStatements {
             RETURNING turn
             """)
 
-    /// The same for a turn that follows another one than the last, or whose request has a name. None of it is done when there
-    /// is no such parent, or the name is taken.
+    /// The same for a turn that follows another one than the last, or whose request has a name. None of it is done when there is no
+    /// such parent, or the name is taken.
     ///
-    /// A name whose reply is gone is free. One that another request has just taken looks so, too; but then that one has our
-    /// place as well.
+    /// A name whose reply is gone is free. One that another request has just taken looks so, too; but then that one has our place
+    /// as well.
     ///
-    /// $10 is `tip`, `start`, or `reply` with the reply's name in $11; $12 the request's name or null, $13 the digest of its
-    /// body, $14 how long the name is remembered, in seconds; $15 and $16 as $10 and $11 above.
+    /// $10 is `tip`, `start`, or `reply` with the reply's name in $11; $12 the request's name or null, $13 the digest of its body,
+    /// $14 the lifetime of the name in seconds; $15 and $16 as $10 and $11 above.
     static let openNamedTurn = Statement(
         "open_named_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .text, .uuid,
         .text, .bytes, .int8, .int8, .int8,
@@ -65,7 +65,7 @@ enum ConversationStatements {
             WHERE appid = $1 AND key = $2 AND expires_at > now() AND \(standsForReply)
             """)
 
-    /// The turn of a reply of process $3, if it is open.
+    /// The turn of a reply that process $3 owns, if the turn is open.
     static let openedTurn = Statement(
         "opened_turn", .text, .uuid, .uuid, returnsBinary: true,
         sql: """
@@ -74,8 +74,8 @@ enum ConversationStatements {
                 AND \(ReplyStatements.isHolder("holder", "$3"))
             """)
 
-    /// Removes the turn of a reply of process $3, unless other turns follow that would go on from another one then: those of a turn
-    /// that does not follow the row above it.
+    /// Removes the turn of a reply that process $3 owns. It keeps the turn if later turns exist and the turn does not follow the
+    /// row above it, because the removal would change which turn they follow.
     static let withdraw = Statement(
         "withdraw", .text, .uuid, .uuid,
         sql: """
@@ -154,9 +154,7 @@ enum ConversationStatements {
             SELECT count(*), coalesce(bool_or(state = 'streaming'), false) FROM gone
             """)
 
-    /// Removes names of requests whose replies are gone, at most $2.
-    ///
-    /// The reply is compared as well: a name that another request claims meanwhile stands for another reply.
+    /// The statement compares the reply too, because another request may claim the name meanwhile.
     static let deleteKeys = Statement(
         "delete_keys", .text, .int8,
         sql: """
@@ -170,12 +168,12 @@ enum ConversationStatements {
     private static let standsForReply =
         "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)"
 
-    /// What a conversation comes to with its last row. Texts that PostgreSQL keeps apart are not read for their length. What
-    /// earlier turns still say when one is opened is not known then; seeded rows count when they are the last ones.
+    /// The size of a conversation, its last row included. The length of a TOASTed text costs no read of the text. The size omits
+    /// text that earlier open turns produce later. It counts seeded rows only if they are the last ones.
     static let total = Statement(
         "conversation_total", .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l")
 
-    /// The place of the last row of a conversation, or 0, and what the conversation has come to with it.
+    /// The place of the last row of a conversation, or 0, and the size of the conversation.
     private static let tip = """
         (SELECT coalesce(t.seq, 0) AS last, t.state, t.after,
             coalesce(t.total, 0) + coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.thinking), 0)
@@ -186,10 +184,10 @@ enum ConversationStatements {
             WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS t ON true)
         """
 
-    /// What a row counts for besides its text, in bytes.
+    /// The size that a row counts for besides its text, in bytes.
     static let rowCost = 256
 
-    /// What the row of a reply has and the rows of its prompts have not.
+    /// The columns that the row of a reply has and the rows of its prompts lack.
     private static let replyColumns = "state, id, model, holder, attempt, options, on_interrupt, total"
     private static func replyValues(bytes: String) -> String {
         """

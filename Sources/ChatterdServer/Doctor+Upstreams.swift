@@ -36,22 +36,22 @@ extension Doctor {
         return [await survey(subject, url, prepared)]
     }
 
-    /// Whether chats are taken where the description says, and what it must say if they are not.
+    /// The result of the check of the chat endpoint that the description names.
     private struct Endpoint: Sendable {
         var models: Result<[ModelDescription], ModelError>?
         var isRight = true
         var correction: String?
 
-        /// Whether something answers there: where nothing answers, no other path is tried.
+        /// Whether a server may answer at another path. `false` if no server answers there at all.
         var mayBeElsewhere: Bool {
             guard case .failure(let error)? = models else { return true }
             return error.mayBeMisdescribed
         }
     }
 
-    /// Tries the server just as `serve` would ask it: name, address, TLS, key, paths.
+    /// Tests the server as `serve` uses it: name, address, TLS, key, paths.
     ///
-    /// - Parameter isListed: whether it has listed its models before; `nil` to ask for them.
+    /// - Parameter isListed: whether the server has listed its models already; `nil` to ask it here.
     private static func endpoint(of prepared: PreparedUpstream, isListed: Bool? = true) async -> Endpoint {
         let shard: Shard
         do throws(SocketError) {
@@ -62,7 +62,7 @@ extension Doctor {
             return Endpoint(models: .failure(error))
         }
         let factory = UpstreamFactory(shard: shard, idleConnections: 0, listing: CommandProbe.limit)
-        // Made, used and released on the shard.
+        // The task creates, uses and releases the model server on the shard.
         return await Task(executorPreference: shard) {
             let upstream = factory.make(prepared).upstream
             var endpoint = Endpoint()
@@ -112,10 +112,10 @@ extension Doctor {
         return "models: \(first)\(models.count > 8 ? " and \(models.count - 8) more" : "")"
     }
 
-    /// What is found at the address of an Ollama.
+    /// The result of a probe for Ollama.
     private enum OllamaFinding {
         case isOllama([Check])
-        /// Something else answers there.
+        /// Another kind of server answers.
         case isNot(String)
         case cannotTell(Check)
     }

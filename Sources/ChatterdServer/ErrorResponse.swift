@@ -46,7 +46,7 @@ extension Responder {
         }
     }
 
-    /// Answers with a JSON text, and a line end after it.
+    /// Sends a JSON text and a line end.
     func respond(_ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:]) {
         var fields = fields
         fields.set(.contentType, "application/json")
@@ -63,7 +63,7 @@ extension Responder {
 }
 
 extension Refusal {
-    /// An error as the HTTP layer answers with it.
+    /// The error as a refusal of the HTTP layer.
     init(_ error: RelayError, fields: Fields = [:]) {
         self.init(error.code.status, code: error.code.rawValue, message: error.message, fields: fields)
     }

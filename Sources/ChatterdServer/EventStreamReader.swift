@@ -8,7 +8,7 @@ import Relay
 ///
 /// Confined to its shard.
 final class EventStreamReader: ReplyReader {
-    /// The bytes that may wait for a slow client when memory is short.
+    /// Limit of unsent output for a slow client when memory is short, in bytes.
     private static let leastUnsent = 32 * 1024
 
     private let stream: ResponseStream

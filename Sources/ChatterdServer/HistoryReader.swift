@@ -3,17 +3,17 @@ import LanguageModels
 import Postgres
 import Relay
 
-/// Reads what a turn has to go on: page by page, and long messages one by one, so that never more is in memory than is reserved.
-/// Confined to its shard.
+/// Reads the history of a turn, page by page, and long messages separately. Memory for them is reserved first. Confined to its
+/// shard.
 struct HistoryReader {
-    /// The rows of the first page: most conversations have no more.
+    /// The number of rows of the first page. Most conversations have fewer.
     private static let firstPage = 256
-    /// The rows of a later page: what comes to about so many bytes.
+    /// The target size of a later page in bytes, and the range of its number of rows.
     private static let pageBytes = 4 << 20
     private static let pageRows = 64...8_192
-    /// Long messages are read together up to so many bytes.
+    /// Limit of the long messages that one query reads, in bytes.
     private static let groupBytes = 4 << 20
-    /// A history is there once, once more in the request to the model server, and once more until that is sent.
+    /// The number of copies of a history: one here, one in the request to the model server, and one in the unsent output.
     private static let copies = TurnHistory.copiesOnTheWay
 
     private let pool: PostgresPool
@@ -30,7 +30,7 @@ struct HistoryReader {
         Query(HistoryStatements.page, .text(appID), .int8(0), .int8(firstPage))
     }
 
-    /// Makes a reader behind the first page; `pool` is for what else it needs.
+    /// Creates a reader that continues behind the first page; `pool` runs its further queries.
     init(from first: QueryResult, of turn: Turn, limit: Int, pool: PostgresPool, budget: MemoryBudget) {
         self.turn = turn
         self.limit = limit
@@ -38,19 +38,19 @@ struct HistoryReader {
         self.budget = budget
         page = first
         encoder = TurnHistoryEncoder(of: turn, limit: limit)
-        // The page is here, whether there is room for it or not.
+        // The first page is in memory already, with or without room for it.
         memory = budget.charge(0)
     }
 
     /// Reads the history.
     ///
-    /// - Parameter whole: whether it is also read when earlier turns are not closed yet: it will have to be read again then.
-    /// - Throws: `overloaded` when there is no memory for it, `conversationReplaced`, `storeUnavailable`.
+    /// - Parameter whole: whether to read long messages too while earlier turns are open. The caller reads the history again then.
+    /// - Throws: `overloaded` if the budget has no memory for the history, `conversationReplaced`, `storeUnavailable`.
     mutating func read(evenIfUnfinished whole: Bool) async throws(RelayError) -> TurnHistory {
         let first = page
         var path: [Int64]?
         if try await !takeRows(on: nil) {
-            // A row says which one it follows; or what is too long in order may be short enough on the way to the turn.
+            // A row names the row that it follows, or the rows in order are too large. The path to the turn may be shorter.
             let links = try await run(Query(HistoryStatements.links, .text(turn.appID)))
             if (0..<links.rowCount).contains(where: { !links.isNull($0, 1) }) {
                 path = Self.path(to: turn, in: links)
@@ -86,9 +86,9 @@ struct HistoryReader {
         return history
     }
 
-    /// Takes all rows, or those on a path.
+    /// Takes all rows, or the rows on a path.
     ///
-    /// - Returns: false when the path must be known.
+    /// - Returns: `false` if the caller must find the path first.
     private mutating func takeRows(on path: [Int64]?) async throws(RelayError) -> Bool {
         var next = 0
         while true {
@@ -120,7 +120,7 @@ struct HistoryReader {
         }
     }
 
-    /// Reads the messages that did not come with their pages; nil when they are too long together.
+    /// Reads the messages that their pages omitted; `nil` if the history exceeds its limit.
     private mutating func fill() async throws(RelayError) -> EncodedMessages? {
         let missing = encoder.missing
         let sizes = try await run(
@@ -129,7 +129,7 @@ struct HistoryReader {
         let known = encoder.messages
         let total = (0..<sizes.rowCount).reduce(known.size) { $0 + (sizes.int($1, 1) ?? 0) }
         guard total <= limit else { return nil }
-        // Beside what is kept: the parts that are being read.
+        // The reservation also covers the parts that a query returns.
         guard memory.grow(to: Self.copies * total + 2 * Self.groupBytes, for: .history) else {
             throw RelayError(overloading: budget)
         }
@@ -177,8 +177,8 @@ struct HistoryReader {
 
     // MARK: - Branches
 
-    /// The places that lead to the reply of a turn, in order, itself included: each follows the one before it, unless it says
-    /// which. Empty when the turn is gone.
+    /// The places that lead to the reply of a turn, in order, the reply included. A row follows the row before it, unless it names
+    /// another one. Empty if the turn is gone.
     private static func path(to turn: Turn, in links: QueryResult) -> [Int64] {
         var path: [Int64] = []
         var next = row(of: turn.number, in: links, before: links.rowCount)
@@ -193,7 +193,7 @@ struct HistoryReader {
         return path.reversed()
     }
 
-    /// The row of a place, among those before a row: a link never leads forward.
+    /// The index of the row with a place, among the rows before `end`. A link never leads forward.
     private static func row(of place: Int64, in links: QueryResult, before end: Int) -> Int? {
         var low = 0
         var high = end

@@ -1,15 +1,15 @@
 import Postgres
 
-/// The SQL that reads the history of a conversation: by seq, in pages, so that its size in memory is known as it is read.
+/// The SQL that reads the history of a conversation, by seq and in pages, so that the reader can bound its memory.
 enum HistoryStatements {
-    /// The longest text that comes with its row, in bytes. Most messages are shorter. A longer one is read by itself when it is
-    /// known to be replayed and memory for it is reserved.
+    /// The maximum size of a text in a page, in bytes. Most messages are shorter. The reader fetches longer ones separately, after
+    /// it has reserved memory for them.
     static let inlineLimit = 16_384
 
-    /// The rows behind place $2, at most $3, with what is needed to tell what is replayed.
+    /// The rows behind place $2, at most $3, with the columns that decide about the replay.
     ///
-    /// In binary, so that a number a row is not written out and read again as digits; each column costs the server, too. The
-    /// length of a text that PostgreSQL keeps apart (TOAST) is known without reading it.
+    /// The result is binary, which saves the conversion of a number per row. Each column costs the server time. PostgreSQL knows
+    /// the length of a TOASTed text without reading it.
     static let page = Statement(
         "history", .text, .int8, .int8, returnsBinary: true,
         sql: """
@@ -18,12 +18,12 @@ enum HistoryStatements {
             FROM chatts WHERE appid = $1 AND seq > $2 ORDER BY seq LIMIT $3
             """)
 
-    /// Which row each row of a conversation follows: null for the row above.
+    /// The link of each row of a conversation: the place that it follows, or null for the row above.
     static let links = Statement(
         "history_links", .text, returnsBinary: true,
         sql: "SELECT seq, after FROM chatts WHERE appid = $1 ORDER BY seq")
 
-    /// The lengths of the rows in some places.
+    /// The sizes of the rows in some places, in bytes.
     static let sizes = Statement(
         "history_sizes", .text, .int8Array, returnsBinary: true,
         sql: """
@@ -31,7 +31,7 @@ enum HistoryStatements {
             WHERE appid = $1 AND seq = ANY($2) ORDER BY seq
             """)
 
-    /// The rows in some places, whole.
+    /// The complete rows in some places.
     static let rows = Statement(
         "history_rows", .text, .int8Array, returnsBinary: true,
         sql: "SELECT seq, name, message, extras FROM chatts WHERE appid = $1 AND seq = ANY($2) ORDER BY seq")

@@ -47,7 +47,7 @@ final class Housekeeper: @unchecked Sendable {
     ///   - store: a store of its own, on the shard.
     ///   - retention: after what time without an addition a conversation is removed; nothing keeps all.
     ///   - adopt: has `adoptAbandoned` called and the replies made; returns when their turns are on the board.
-    ///   - resolve: has `resolveUnconfirmed` called.
+    ///   - resolve: calls `resolveUnconfirmed`.
     ///   - look: looks whether the list of model servers has changed.
     init(
         store: PostgresConversationStore, turns: TurnBoard, retention: Duration?,
@@ -194,8 +194,8 @@ final class Housekeeper: @unchecked Sendable {
         }
     }
 
-    /// Gives up turns that the database holds as ours and that this process does not know; before the last look among the newest only,
-    /// at last among all.
+    /// Releases turns that the database assigns to this process and that the process does not know. It examines all of them at the
+    /// last look, and only the newest ones before.
     private func giveUpUnknown(isLastLook: Bool) async throws(PostgresError) {
         var time: String? = Self.newest
         while let before = time {

@@ -14,8 +14,8 @@ enum JournalStatements {
     ///
     /// Each reply is looked up by itself: how many there are is not known when the statement is planned.
     ///
-    /// The fence by attempt keeps out a late batch of an earlier attempt: no reader wants its rows, and they would lie there until
-    /// the reply ends.
+    /// The fence by attempt rejects a late batch of an earlier attempt. No reader needs its rows, and they would stay until the
+    /// reply ends.
     static let write = Statement(
         "journal", .uuid, .textArray, .int8Array, .uuidArray, .int8Array, .int8Array, .int8Array, .int8Array,
         .textArray, .textArray, .textArray, returnsBinary: true,

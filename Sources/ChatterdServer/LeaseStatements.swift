@@ -11,7 +11,7 @@ enum LeaseStatements {
     /// The rows of a process that are looked through in one statement.
     private static let pieceLimit = 5_000
 
-    /// How often a reply is left to the others: ten restarts in a row while it waits, or is made.
+    /// The maximum number of handovers of a reply: ten restarts in a row while it waits or runs.
     private static let handovers = 10
 
     /// Keeps this process alive in the eyes of the others for some seconds, by the database's clock.
@@ -54,8 +54,8 @@ enum LeaseStatements {
             WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND \(ReplyStatements.isHolder("holder", "$3"))
             """)
 
-    /// Leaves a reply of this process, at attempt $5, to the others: one that has no text yet ($6), or is to be made again. Not if
-    /// a client has stopped it, and not for ever.
+    /// Hands a reply of this process, at attempt $5, over to the other processes, if it has no text yet ($6) or its client wants it
+    /// regenerated. It refuses a reply that a client has stopped, and a reply that was handed over too often.
     static let handOver = Statement(
         "hand_over", .text, .int8, .uuid, .uuid, .int8, .boolean,
         sql: """
@@ -109,7 +109,7 @@ enum LeaseStatements {
             WHERE d.id <> $1 AND d.expires_at <= now() AND \(isSteady)
             """)
 
-    /// Whether there are replies without a living holder.
+    /// Whether any streaming reply is released or handed over.
     static let isAnyAbandoned = Statement(
         "is_any_abandoned", sql: "SELECT EXISTS (SELECT FROM chatts c WHERE \(isAbandoned("c")))")
 
@@ -118,12 +118,12 @@ enum LeaseStatements {
         "forget_dead", .uuid, .text,
         sql: "DELETE FROM chatterd_processes WHERE id = $1 AND expires_at = $2::timestamptz AND expires_at <= now()")
 
-    /// Whether a reply has been given up, or was left to the others.
+    /// Whether a streaming reply is released or handed over.
     static func isAbandoned(_ reply: String) -> String {
         "\(reply).holder IN (\(withoutOwner), \(handedOver)) AND \(reply).state = 'streaming'"
     }
 
-    /// Whether a process that was stopped has left a reply to the others.
+    /// Whether a stopping process has handed a reply over.
     static func isHandedOver(_ reply: String) -> String { "\(reply).holder = \(handedOver)" }
 
     /// Whether a process is dead: it has no lease, and could have renewed one.
@@ -144,10 +144,10 @@ enum LeaseStatements {
     /// Whether a lease, `l`, is renewed without a gap up to now.
     private static let isUnbroken = "l.expires_at > now() + interval '\(ProcessLease.lifetime - longestGap) s'"
 
-    /// The holder of what has been given up; it is always dead.
+    /// The holder of a released reply. It counts as dead.
     private static let withoutOwner = "'00000000-0000-0000-0000-000000000000'::uuid"
 
-    /// The holder of what was left to the others; it is always dead.
+    /// The holder of a reply that was handed over. It counts as dead.
     private static let handedOver = "'00000000-0000-0000-0000-000000000001'::uuid"
 
     private static let piece = """

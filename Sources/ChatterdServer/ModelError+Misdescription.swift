@@ -1,6 +1,6 @@
 import LanguageModels
 
 extension ModelError {
-    /// Whether a server that is not what its description says answers in this way.
+    /// Whether the error may come from a wrong description of the server.
     var mayBeMisdescribed: Bool { code == .rejected || code == .malformed || code == .modelNotFound }
 }

@@ -114,7 +114,7 @@ struct ModelsRoute: Sendable {
             body.append(jsonString: kind.rawValue)
         }
         let models = listing.flatMap { try? $0.models.get() }
-        // A server that was only just added has not been asked: whether it is reachable is unknown.
+        // A new server has no listing yet: its reachability is unknown.
         if listing != nil || entry.problem != nil {
             body.append(models == nil ? ",\"reachable\":false" : ",\"reachable\":true")
         }

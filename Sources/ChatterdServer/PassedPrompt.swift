@@ -1,9 +1,9 @@
 import Bytes
 import Relay
 
-/// The body of an `/llmprompt`: it goes out as it is, but for the name of its model.
+/// The body of an `/llmprompt`. The server passes it on and replaces only the name of its model.
 struct PassedPrompt {
-    /// The model that it names.
+    /// The model that the body names.
     let model: String
     private let body: [UInt8]
     /// The place of the name in the body, with its quotes.
@@ -11,8 +11,8 @@ struct PassedPrompt {
 
     /// Finds the model in a body.
     ///
-    /// Go's JSON decoder, and so Ollama's, takes names of members in any case, and the last of several. So a body that names a
-    /// model in more than one way, or in another case, could ask for another model than the one that it is routed by.
+    /// Go's JSON decoder, and so Ollama's, ignores the case of member names and uses the last of several. A body that names a model
+    /// twice, or in another case, could select another model than the router does.
     /// - Throws: `invalidRequest`.
     init(_ body: [UInt8]) throws(RelayError) {
         var found: (model: String, place: Range<Int>)?
@@ -54,7 +54,7 @@ struct PassedPrompt {
 
     private static let example = #"{"model":"llama3.2","prompt":"Hello"}"#
 
-    /// The body that asks for a model by the name that its server knows.
+    /// The body with the name that the server has for the model.
     func body(asking name: String) -> [UInt8] {
         guard name != model else { return body }
         var changed = ByteBuffer(capacity: body.count + name.utf8.count)

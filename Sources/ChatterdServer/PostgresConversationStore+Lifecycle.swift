@@ -1,7 +1,7 @@
 import Postgres
 import Relay
 
-/// Who makes a reply.
+/// The owner of a reply: handover, and openings that the database has not confirmed.
 extension PostgresConversationStore {
     func handOver(_ turn: Turn, id: ReplyID, attempt: Int, isEmpty: Bool) async throws(RelayError) -> Bool {
         let results = try await run([
@@ -21,7 +21,7 @@ extension PostgresConversationStore {
         return ReopenedTurn(
             turn: turn, id: id, model: results[0].string(0, 1) ?? "", options: results[0].array(0, 2),
             attempt: results[0].int(0, 3) ?? 1,
-            // It is read when the reply is begun.
+            // The reply reads its history when it starts.
             history: TurnHistory(unreadBehind: []))
     }
 

@@ -9,7 +9,8 @@ extension PostgresConversationStore {
             try await storeEnd(of: turn, with: reply)
         } catch {
             if error.code == .replyNotStored || error.code == .storeUnavailable {
-                // The reply stays open. This process gives it up when it no longer has it; the others do so if this process ends.
+                // The reply stays open. This process releases it later if it does not know it then; other processes do so if this
+                // process ends.
                 lease.doubt()
             }
             throw error
@@ -22,16 +23,16 @@ extension PostgresConversationStore {
         let found = try await run([ownership(of: turn, reply.id)], otherwise: .replyNotStored)[0]
         guard let state = found.string(0, 0) else {
             throw RelayError(
-                .conversationReplaced, "The conversation was replaced while the answer was being made.")
+                .conversationReplaced, "The conversation was replaced while the answer was being generated.")
         }
         let isOurs = found.bool(0, 2) == true
         guard isOurs, found.int(0, 1) == attempt else {
-            // Held by us all the same: the database went back to an earlier attempt.
+            // This process is the owner at another attempt: the database went back to an earlier state.
             if isOurs, ReplyState(rawValue: state) == nil { lease.doubt() }
             throw Self.taken("another process has closed the turn, or took it over")
         }
         if let state = ReplyState(rawValue: state) {
-            // The confirmation of an earlier try was lost.
+            // The database lost the confirmation of an earlier try.
             if state == reply.ending.state, found.array(0, 3) == reply.ending.lastEvent { return }
             throw Self.taken("an earlier close of the turn, with another ending, came through")
         }
@@ -78,7 +79,7 @@ extension PostgresConversationStore {
         ])
         let found = results[1]
         guard let state = found.string(0, 0) else { throw RelayError.goneMeanwhile }
-        // Ours and one further: begun by this call, or by an earlier one whose confirmation was lost.
+        // This process is the owner and the attempt is one higher: this call or an earlier unconfirmed one has restarted the reply.
         guard ReplyState(rawValue: state) == nil, found.bool(0, 2) == true, found.int(0, 1) == attempt + 1 else {
             throw RelayError.takenMeanwhile
         }
@@ -97,7 +98,7 @@ extension PostgresConversationStore {
             // It is given up for others to make again, if it stays unknown here.
             lease.doubt()
         } else if results[1].bool(0, 2) == true {
-            // It is to be made again: any process that has room takes what has been given up.
+            // The client wants the reply regenerated. Any process with room adopts a released reply.
             _ = try await run([Query(LeaseStatements.releaseDead, .text(turn.appID), .int8(turn.number))])
         }
         return results[1].bool(0, 0) ?? false
@@ -119,7 +120,7 @@ extension PostgresConversationStore {
         var position = position
         position.isEnd = false
         if let page = pages.page(of: reply.id, from: position) { return page }
-        // Of a reply that is being made, an answer that is on its way already may be too old.
+        // A running reply grows, so a page that is under way may be too old to share.
         guard reply.state != nil else { return try await readPage(of: reply, from: position) }
         return try await pages.shared(reply.id, from: position) { () async throws(RelayError) in
             try await readPage(of: reply, from: position)
@@ -144,7 +145,7 @@ extension PostgresConversationStore {
             let reader = ReplyPageReader(row: results[0], journal: results[1])
             let found = reader.pages(from: position)
             if let first = found.first {
-                // A short reply is read once by most, and costs little. The last page of a long one costs as much as its first.
+                // A short reply has few readers and costs little. The last page of a long reply costs as much as its first.
                 if reader.isOver, first.ending == nil || first.end.total > ReplyPageReader.limit {
                     pages.keep(found, of: reply.id)
                 }

@@ -13,12 +13,12 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
     let pool: PostgresPool
     let lease: ProcessLease
     let historyLimit: Int
-    /// What a conversation may come to, all of its turns together.
+    /// The size limit of a conversation, in bytes, over all of its turns.
     private let conversationLimit: Int
     let memory: MemoryBudget
-    /// Connections for what is large: nothing that a client waits for with a prompt stands behind it there.
+    /// Connections for large results. Statements that open turns use other connections.
     let readers: PostgresPool
-    /// Pages that several readers may want.
+    /// Pages that several readers may share.
     let pages: ReplyPages
     /// How long the name of a request is remembered.
     private let keyLifetime: Duration
@@ -54,7 +54,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
     }
 
-    /// Throws `historyTooLarge` when nothing can be appended to a conversation: then nothing was.
+    /// Throws `historyTooLarge` if the conversation is full. The statement has appended nothing then.
     private func requireRoom(in appID: String, for bytes: Int) async throws(RelayError) {
         let total = try await run([Query(ConversationStatements.total, .text(appID))])[0].int(0, 0) ?? 0
         guard total + bytes > conversationLimit else { return }
@@ -64,7 +64,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
                 + "with /llmprep, or delete it.")
     }
 
-    /// What prompts and the row of their reply add to a conversation.
+    /// The bytes that prompts and the row of their reply add to a conversation.
     private static func cost(of prompts: [ModelMessage]) -> Int {
         prompts.reduce(0) {
             $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) + ConversationStatements.rowCost

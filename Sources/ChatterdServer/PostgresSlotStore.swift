@@ -16,7 +16,7 @@ final class PostgresSlotStore: SlotStore {
     }
 
     func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry {
-        // For a request outside of conversations no turn was opened that has renewed the lease.
+        // A request outside of conversations opens no turn, so nothing else has renewed the lease.
         let now = pool.shard.now
         let renewal = lease.isLate(at: now) ? [lease.renewal] : []
         var results = try await run(

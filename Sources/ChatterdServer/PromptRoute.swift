@@ -6,7 +6,7 @@ import LanguageModels
 import Relay
 import Sockets
 
-/// `POST /llmprompt`: the request goes to the `/api/generate` of a model server that has the model, and the answer comes back.
+/// `POST /llmprompt`: passes the request to the `/api/generate` of a model server with the model, and returns its answer.
 struct PromptRoute: Sendable {
     let services: [ShardServices]
     let unsentLimit: Int
@@ -19,7 +19,7 @@ struct PromptRoute: Sendable {
             let (choice, generator) = try services.upstreams.generator(for: prompt.model)
             let place = try services.chat.admitPassedRequest()
             defer { place.end() }
-            // A client that has left before this would not be reported any more.
+            // A client that left earlier causes no `onClientGone`.
             guard responder.isWaiting else { return }
             responder.onClientGone = { place.end() }
             try await place.takeSlot(of: choice.upstream.description)
@@ -37,13 +37,13 @@ struct Generator: Sendable {
     let origin: Origin
     let fields: Fields
     let limits: GenerationLimits
-    /// The server's key, which no error repeats.
+    /// The server's key. No error repeats it.
     let key: String?
 }
 
 /// One `/llmprompt` on its way. Confined to its shard.
 private final class PromptRelay: ExchangeDelegate {
-    /// The longest body of an error that is passed on, in bytes; the rest is left out.
+    /// The maximum size of a passed-on error body, in bytes. The route drops the rest.
     private static let errorBodyLimit = 16 << 10
 
     private let responder: Responder
@@ -51,7 +51,7 @@ private final class PromptRelay: ExchangeDelegate {
     private let limits: GenerationLimits
     private let unsentLimit: Int
     private var stream: ResponseStream?
-    /// An answer that says that something is wrong: it is gathered, and searched for the key.
+    /// An error answer. The route collects it and removes the key from it.
     private var refusal: (head: ResponseHead, body: ByteBuffer)?
     /// The bytes of the answer so far.
     private var received = 0
@@ -60,7 +60,7 @@ private final class PromptRelay: ExchangeDelegate {
     private var ended: CheckedContinuation<Void, Never>?
     private var isPaused = false
     private var totalDeadline = UInt64.max
-    /// What was sent; its memory is reserved until the answer begins.
+    /// The sent request. Its memory stays reserved until the answer starts.
     private var sent: RequestBody?
 
     init(_ responder: Responder, _ generator: Generator, unsentLimit: Int) {
@@ -103,7 +103,7 @@ private final class PromptRelay: ExchangeDelegate {
         self.stream = stream
     }
 
-    /// The fields of the answer: what it is made of is the model server's word, and no browser is to take it for a page.
+    /// The fields of the response. The model server chooses its content, so a browser must not treat it as a page.
     private static func fields(of head: ResponseHead) -> Fields {
         var fields: Fields = [
             .cacheControl: "no-cache, no-transform", .xAccelBuffering: "no", .xContentTypeOptions: "nosniff",
@@ -152,14 +152,14 @@ private final class PromptRelay: ExchangeDelegate {
 
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
         if refusal != nil {
-            // The status has said it already.
+            // The client gets the status of the error in any case.
             refuse()
             return
         }
         fail(ModelError(error))
     }
 
-    /// Passes on what the model server says is wrong, without its key and without paths and tracebacks of its machine.
+    /// Passes on the model server's error, without its key, and without paths and tracebacks of its machine.
     private func refuse() {
         guard let refusal = refusal.take() else { return }
         responder.respond(

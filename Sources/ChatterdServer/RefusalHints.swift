@@ -1,6 +1,6 @@
 import HTTPServer
 
-/// What to do about an error of the HTTP layer, which knows no settings.
+/// Hints that name the settings behind the refusals of the HTTP layer, which knows no settings.
 struct RefusalHints: Sendable {
     private let hints: [String: String]
 
@@ -28,7 +28,7 @@ struct RefusalHints: Sendable {
         ]
     }
 
-    /// The refusal with what to do about it.
+    /// The refusal with a hint.
     func explained(_ refusal: Refusal) -> Refusal {
         guard let hint = hints[refusal.code] else { return refusal }
         return Refusal(

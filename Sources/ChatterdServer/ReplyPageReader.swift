@@ -6,10 +6,10 @@ import Relay
 struct ReplyPageReader {
     /// The bytes of a page, apart from tool calls and the last piece of a journal.
     static let limit = 256 * 1024
-    /// The bytes that are read at once of a reply that is over: several pages.
+    /// The bytes that one query reads of a closed reply: several pages.
     static let chunk = 8 * limit
-    /// A page ends where a multiple of its size is, so that readers who began in different places come to read the same pages. It
-    /// is larger rather than of less than so many bytes.
+    /// The minimum size of a page, in bytes. Pages end at multiples of `limit`, so that readers with different starts share the
+    /// later pages. A page that would be smaller than this ends at the next multiple.
     private static let least = 1_024
 
     private let row: QueryResult
@@ -24,7 +24,7 @@ struct ReplyPageReader {
     /// How often the reply was begun.
     var attempt: Int { row.int(0, 1) ?? 1 }
 
-    /// The pages from the position that both were read from, as far as was read; none if there is no such place in the reply.
+    /// The pages from the position of both queries, as far as the results reach; empty if the reply has no such position.
     func pages(from position: ReplyPosition) -> [ReplyPage] {
         guard position.attempt == attempt else { return [] }
         let state = row.string(0, 0).flatMap { ReplyState(rawValue: $0) }
@@ -35,7 +35,7 @@ struct ReplyPageReader {
         return pages
     }
 
-    /// Whether the reply is over.
+    /// Whether the reply is closed.
     var isOver: Bool { row.string(0, 0).flatMap { ReplyState(rawValue: $0) } != nil }
 
     // MARK: - A reply that is over
@@ -62,7 +62,7 @@ struct ReplyPageReader {
                 page.ending = ReplyEnding(state: state, lastEvent: row.array(0, 2))
                 return pages + [page]
             }
-            // A page that may be cut where the reading ended is read when its turn comes. The first one never is.
+            // The end of the result may cut this page, so a later query reads it. The first page is never cut.
             let left =
                 isThought
                 ? text.count - (page.end.text - position.text)
@@ -73,11 +73,11 @@ struct ReplyPageReader {
         }
     }
 
-    /// So much more is read than what the pages are to have, to see where the last one ends.
+    /// Extra bytes that a query reads, to find the end of the last page.
     static let slack = least + 2 * longestCharacter
     private static let longestCharacter = 4
 
-    /// How far the page goes that begins at a byte of a part.
+    /// The size of the page that starts at a byte of a part.
     private static func size(at start: Int) -> Int {
         ((start + least) / limit + 1) * limit - start
     }
@@ -121,7 +121,7 @@ extension [UInt8] {
     /// Whether the first byte is not one from the middle of a UTF-8 sequence.
     fileprivate var beginsCharacter: Bool { first.map { $0 & 0xc0 != 0x80 } ?? true }
 
-    /// The bytes from a place on, up to a limit, cut between characters.
+    /// The bytes from `start`, at most `limit`, cut between characters.
     fileprivate func piece(from start: Int, upTo limit: Int) -> [UInt8] {
         guard start < count, limit > 0 else { return [] }
         return Array(self[start..<characterBoundary(from: start, upTo: limit)])

@@ -2,10 +2,10 @@ import Bytes
 import Relay
 import Sockets
 
-/// Pages of long replies that are over, shared by all who read them on a shard. Confined to its shard.
+/// Pages of long closed replies, shared by all readers of a shard. Confined to its shard.
 ///
-/// PostgreSQL has to unpack a whole text for any part of it. So what one reader needs is read together with some of what follows,
-/// and kept for a short while; readers who ask at the same time share one query.
+/// PostgreSQL decompresses a whole text to read any part of it. So one query reads several pages, and the cache keeps them for a
+/// short time. Readers that need the same page at the same time share one query.
 final class ReplyPages: @unchecked Sendable {
     private struct Key: Hashable {
         let reply: ReplyID
@@ -20,12 +20,12 @@ final class ReplyPages: @unchecked Sendable {
 
     private let shard: Shard
     private let budget: MemoryBudget
-    /// How long a page is kept, in nanoseconds.
+    /// The lifetime of a page, in nanoseconds.
     private let lifetime: UInt64
-    /// The bytes of all pages that are kept.
+    /// The size limit of all cached pages, in bytes.
     private let limit: Int
     private var pages: [Key: ReplyPage] = [:]
-    /// In the order in which they were read.
+    /// The cached pages in the order of their expiry.
     private var queue: [Kept] = []
     private var memory: MemoryReservation?
     private var size = 0
@@ -39,12 +39,12 @@ final class ReplyPages: @unchecked Sendable {
         limit = min(budget.limit / 16, 64 << 20)
     }
 
-    /// The page at a position, if it is kept.
+    /// The cached page at a position; `nil` if the cache lacks it.
     func page(of reply: ReplyID, from position: ReplyPosition) -> ReplyPage? {
         pages[Key(reply: reply, position: position)]
     }
 
-    /// Has one of those read who want the page at a position of a reply that is over; the others wait for it.
+    /// Reads the page at a position of a closed reply once for all callers that need it at the same time.
     func shared(
         _ reply: ReplyID, from position: ReplyPosition, _ read: () async throws(RelayError) -> ReplyPage
     ) async throws(RelayError) -> ReplyPage {
@@ -65,7 +65,7 @@ final class ReplyPages: @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// Keeps pages that were read, as far as there is room for them.
+    /// Caches pages, as far as they fit.
     func keep(_ more: [ReplyPage], of reply: ReplyID) {
         for page in more {
             let key = Key(reply: reply, position: page.start)
@@ -108,7 +108,7 @@ final class ReplyPages: @unchecked Sendable {
 }
 
 extension ReplyPage {
-    /// The bytes that it takes in memory, about.
+    /// The approximate size of the page in memory, in bytes.
     fileprivate var size: Int {
         text.count + thinking.count + toolCalls.count + (ending?.lastEvent.count ?? 0) + 512
     }

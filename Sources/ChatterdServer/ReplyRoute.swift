@@ -81,9 +81,9 @@ struct ReplyRoute: Sendable {
         }
     }
 
-    /// Whether a client that has the last event of a reply, and all that a position says, has all there is.
+    /// Whether a client with this position has the complete reply.
     ///
-    /// The position must be the very end: a client that was told another one, or made it up, is given what is stored.
+    /// The position must be the exact end of the closed reply. A client with any other position gets the stored reply.
     private func hasAll(
         _ reply: ReplyRecord, upTo position: ReplyPosition, _ service: ChatService
     ) async throws(RelayError) -> Bool {

@@ -3,8 +3,8 @@ import Relay
 
 /// The SQL of replies: how they end, and how they are read. Every statement but `find` touches the rows of one appID.
 enum ReplyStatements {
-    // What fences the end of a reply: its name, the process that makes it, its attempt, and that it is still streaming. The
-    // first close that is committed counts. A repeated close, and one that was on its way for long, changes nothing.
+    // Four conditions fence the end of a reply: its name, its owner, its attempt, and the state `streaming`. The first committed
+    // close wins. A repeated or late close changes no row.
 
     /// Stores the end of a reply of which nothing is journalled.
     static let close = Statement(
@@ -16,9 +16,9 @@ enum ReplyStatements {
             WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
             """)
 
-    /// The same behind what the journal holds before $12 bytes: $13 of text, $14 of thoughts, $15 of tool calls.
+    /// Stores the end of a reply behind the first $12 bytes of its journal: $13 of text, $14 of thoughts, $15 of tool calls.
     ///
-    /// Nothing is done when the journal holds less than that: what was streamed is stored, or the reply is not.
+    /// The statement changes nothing if the journal holds less: the complete output is stored, or none of it.
     static let closeJournalled = Statement(
         "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
         .int8, .int8, .int8,
@@ -40,8 +40,8 @@ enum ReplyStatements {
             SELECT FROM stored
             """)
 
-    /// Closes a reply of this process of whose journal the database has lost a part, as interrupted: with the text up to the
-    /// gap, and a last event that says so.
+    /// Closes a reply of this process as interrupted after the database has lost a part of its journal: with the text up to the
+    /// gap, and a last event that reports the loss.
     static let closeCut = Statement(
         "close_cut_turn", .text, .int8, .uuid, .uuid, .int8,
         sql: """
@@ -52,7 +52,7 @@ enum ReplyStatements {
             ), \(settled(isCut: "true"))
             """)
 
-    /// What became of a reply: its state, its attempt, whether process $4 has it or had it last, and its last event.
+    /// The state of a reply, its attempt, whether process $4 is or was its last owner, and its last event.
     static let ownership = Statement(
         "reply_ownership", .text, .int8, .uuid, .uuid, returnsBinary: true,
         sql: """
@@ -87,7 +87,7 @@ enum ReplyStatements {
             ), \(settled())
             """)
 
-    /// Takes over turns that were given up and are to be made again, at most $2; none of the replies $3.
+    /// Adopts turns that were released or handed over and that are to be regenerated, at most $2. It skips the replies $3.
     static let adopt = Statement(
         "adopt", .uuid, .int8, .uuidArray, returnsBinary: true,
         sql: """
@@ -105,10 +105,10 @@ enum ReplyStatements {
             SELECT appid, seq, id, model, options, attempt FROM stored
             """)
 
-    /// Begins a reply of this process anew: attempt $5 ends, the next one begins.
+    /// Restarts a reply of this process: attempt $5 ends, and the next attempt starts.
     ///
-    /// A repeated restart, or one that was on its way for long, finds another attempt and changes nothing: it would remove
-    /// what the new attempt has journalled since.
+    /// A repeated or late restart finds another attempt and changes nothing. It would otherwise delete the journal of the new
+    /// attempt.
     static let restart = Statement(
         "restart_turn", .text, .int8, .uuid, .uuid, .int8, returnsBinary: true,
         sql: """
@@ -140,7 +140,7 @@ enum ReplyStatements {
             FROM chatts c WHERE c.id = $1 AND c.turn = c.seq
             """)
 
-    /// The row of a reply; of one that is over, its text from byte $4 and its thoughts from byte $5 on, $6 bytes of each.
+    /// The row of a reply. For a closed reply also its text from byte $4 and its thoughts from byte $5, $6 bytes of each.
     static let read = Statement(
         "read_reply", .text, .int8, .uuid, .int8, .int8, .int8, returnsBinary: true,
         sql: """
@@ -159,19 +159,20 @@ enum ReplyStatements {
         "\(holder) IS NOT DISTINCT FROM \(process)"
     }
 
-    /// Whether process `holder` makes a reply, and is at this attempt.
+    /// Whether process `holder` owns a running reply at this attempt.
     private static func isOwned(_ table: String, by holder: String, attempt: String) -> String {
         "\(isHolder("\(table)holder", holder)) AND coalesce(\(table)attempt, 1) = \(attempt) AND \(table)state = 'streaming'"
     }
 
-    /// Whether a reply without a live process is to be made: one that was handed over; or one whose client wants it made again
-    /// when its process dies, by three processes in all, however often each of them began it. Not if it was to be stopped.
+    /// Whether another process may adopt a reply whose owner is gone. A reply that was handed over qualifies. A reply whose client
+    /// wants it regenerated qualifies until it was adopted from dead owners twice, however many attempts each of them had. A
+    /// stopped reply does not qualify.
     private static let isRegenerated = """
         ((\(LeaseStatements.isHandedOver("c")) OR c.on_interrupt = 'regenerate' AND coalesce(c.adoptions, 0) < 2)
             AND NOT \(isStopped("c")))
         """
 
-    /// Whether the process that made a reply was told to stop it.
+    /// Whether a client has asked the owner of a reply to stop it.
     static func isStopped(_ reply: String) -> String {
         "EXISTS (SELECT FROM chatterd_signals s WHERE s.reply = \(reply).id AND s.kind = 'stop')"
     }
@@ -180,11 +181,11 @@ enum ReplyStatements {
         "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"
     }
 
-    /// What the journal holds of the replies in `source`, in order, up to the first gap; what two pieces have in common counts
-    /// once. `is_cut` says whether there is more behind a gap.
+    /// The journal of the replies in `source`, in order, up to the first gap. Bytes that two pieces share count once. `is_cut` says
+    /// whether pieces exist behind a gap.
     ///
-    /// A piece is behind a gap when any of its parts begins beyond what the pieces before it hold of that part; then all
-    /// pieces from there on are. So thoughts that are lost take the text with them that came later.
+    /// A gap precedes a piece if any of its parts starts beyond the end of that part in the pieces before it. All later pieces are
+    /// behind the gap too. So a loss of thoughts also drops the text that follows them.
     private static func folded(_ source: String, until limit: String) -> String {
         func part(_ name: String) -> String {
             """
@@ -226,7 +227,7 @@ enum ReplyStatements {
 
     /// Ends the replies that are `dead`, with what the journal holds of them.
     ///
-    /// - Parameter isCut: whether their last event says that the rest of the text was lost.
+    /// - Parameter isCut: whether their last event reports the loss of the rest of the text.
     private static func settled(isCut: String = "f.is_cut") -> String {
         """
         \(folded("dead", until: "9223372036854775807")), stored AS (

@@ -4,9 +4,9 @@ import HTTPServer
 import Relay
 
 extension Request {
-    /// Refuses a body that was never meant to be JSON: none at all, or a form.
+    /// Throws `invalidRequest` for an empty body and for a form.
     ///
-    /// `example` is a body that would do.
+    /// `example` is a valid body, for the message.
     func requireJSON(like example: String) throws(RelayError) {
         guard let first = firstByteOfText else {
             throw RelayError(.invalidRequest, "The body is empty. Send JSON such as \(example).")
@@ -18,7 +18,7 @@ extension Request {
         }
     }
 
-    /// Whether the body is what a form sends. curl calls any body a form by its Content-Type: then its beginning counts.
+    /// Whether the body is a form. curl labels any body as URL-encoded, so the first byte decides there.
     private func isForm(beginningWith first: UInt8) -> Bool {
         switch fields.mediaType?.text {
         case "multipart/form-data": true

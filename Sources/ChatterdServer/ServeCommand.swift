@@ -119,7 +119,7 @@ struct ServeCommand: Sendable {
         }
     }
 
-    /// Adds the built-in model unless the configuration refuses it, and says which model servers do not answer.
+    /// Adds the built-in model unless the configuration refuses it, and announces the model servers that do not answer.
     private func offerEcho(_ configuration: inout Configuration) {
         let upstreams = configuration.upstreams.list
         configuration.upstreams.offerEcho()
@@ -134,7 +134,7 @@ struct ServeCommand: Sendable {
         }
     }
 
-    /// A model that is there, or is likely to be.
+    /// A model that exists, or probably exists.
     private static func modelToTry(_ upstreams: Configuration.Upstreams) -> String {
         upstreams.list.first?.models.first ?? (upstreams.refusesEcho ? "llama3.2" : "echo")
     }

@@ -92,7 +92,7 @@ extension Setting {
         case choice([String])
         /// The path of a file.
         case path
-        /// The things named, with commas between them.
+        /// A list of these things, separated by commas.
         case list(of: String)
         /// A JSON text, or the path of a file that holds it.
         case json

@@ -109,7 +109,7 @@ extension SettingReader {
         return text
     }
 
-    /// The elements of a list with commas between them, without white space around them; none if it is not set.
+    /// The elements of a comma-separated list, without white space around them; empty if the setting is absent.
     mutating func list(_ setting: Setting) -> [String] {
         guard let text = text(setting) else { return [] }
         return text.split(separator: ",").map { $0.drop(while: \.isWhitespace) }

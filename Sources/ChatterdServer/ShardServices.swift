@@ -8,7 +8,7 @@ import Sockets
 final class ShardServices: Sendable {
     let shard: Shard
     let pool: PostgresPool
-    /// The connection for what is large: pages of replies, histories, the board.
+    /// The connection for large results: pages of replies, histories, the board.
     let readers: PostgresPool
     /// None before the registry gives it some.
     let upstreams: ShardUpstreams
@@ -32,7 +32,7 @@ final class ShardServices: Sendable {
         store.timeLimit = configuration.store.timeout
         store.patience = configuration.store.timeout
         store.log = { log.event(.warning, "database", .error($0)) }
-        // One connection is for what is large, so that no prompt stands behind it.
+        // One connection is reserved for large results, so that no prompt waits behind them.
         var large = store
         large.connections = 1
         readers = PostgresPool(large, on: shard)

@@ -25,7 +25,7 @@ final class ShardUpstreams: @unchecked Sendable {
         survey = ModelSurvey(on: factory.shard, estimates: estimates)
     }
 
-    /// Takes other model servers; those that are the same keep their connections, and answers continue as they began.
+    /// Replaces the list of model servers. Unchanged servers keep their connections, and running answers continue.
     ///
     /// - Parameter unusable: the servers of the list that this process cannot ask.
     func take(_ list: [PreparedUpstream], unusable: [UnusableUpstream] = []) {
@@ -51,7 +51,8 @@ final class ShardUpstreams: @unchecked Sendable {
         }
     }
 
-    /// Where an `/llmprompt` for a model goes: to the first of its servers that can take it and is not cooling down.
+    /// The server for an `/llmprompt`: the first one that accepts it and is not cooling down. If all of them are cooling down, the
+    /// first one that accepts it.
     ///
     /// - Throws: `modelNotFound`, `unavailable`.
     func generator(for model: String) throws(RelayError) -> (choice: UpstreamChoice, generator: Generator) {

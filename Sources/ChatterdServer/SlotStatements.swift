@@ -14,8 +14,8 @@ enum SlotStatements {
     static let lock = Statement(
         "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
 
-    /// Puts the ticket of a reply, $2, into the queue if the reply is still to be made, or if it is none but a request outside of
-    /// conversations; one that is there already becomes process $4's, and waits again if it was another's.
+    /// Adds the ticket of a reply, $2, to the queue if the reply is still open, or if the ticket belongs to a request outside of
+    /// conversations. An existing ticket passes to process $4. It waits again if its holder was another process.
     static let enter = Statement(
         "queue_enter", .text, .uuid, .text, .uuid,
         sql: """
@@ -122,9 +122,9 @@ enum SlotStatements {
     /// The queues that there are.
     static let queues = Statement("queues", sql: "SELECT upstream FROM chatterd_queues")
 
-    /// Tickets whose replies are over or gone, at most $1: no one will come for those of dead processes, and those that wait
-    /// learn of it when they are removed. What a living process has a slot for is left to it, and requests outside of
-    /// conversations, which have no replies, are left to it altogether.
+    /// Tickets whose replies are over or gone, at most $1: no one will come for those of dead processes, and those that wait learn
+    /// of it when they are removed. A live process keeps its tickets with slots, and all tickets of requests outside of
+    /// conversations, which have no replies.
     static let stale = Statement(
         "queue_stale", .int8, returnsBinary: true,
         sql: """
@@ -177,7 +177,7 @@ enum SlotStatements {
             SELECT id FROM chatts WHERE id = q.reply AND turn = seq AND state = 'streaming' LIMIT 1) AS c ON true
         """
 
-    /// Whether a ticket, `q`, is of a reply that has no slot.
+    /// Whether a ticket, `q`, belongs to a reply and has no slot.
     private static let isWaitingReply = "(q.granted IS NULL AND q.appid <> '\(SlotTicket.noConversation)')"
 
     private static func running(_ upstream: String) -> String {

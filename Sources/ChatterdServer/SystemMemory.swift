@@ -1,26 +1,26 @@
 import CSystem
 
-/// What the system says about memory.
+/// Memory sizes of the system.
 struct SystemMemory {
-    /// Reads a file of the system; nil when it is not there.
+    /// Reads a file of the system; `nil` if it is absent.
     typealias Read = (_ path: String) -> String?
 
     let read: Read
     /// The memory of the machine in bytes.
     let machine: Int
 
-    /// The memory that this process may use, in bytes: the limit of its control group, or of the one around it, or else the
-    /// memory of the machine.
+    /// The memory that is available to this process, in bytes: the lowest limit of its control group and the groups around it, or
+    /// the memory of the machine.
     var available: Int {
         let limits = groupFiles.compactMap { read($0).flatMap(Self.bytes) }
         return min(limits.min() ?? machine, machine)
     }
 
-    /// The budget when no other is configured.
+    /// The default budget, in bytes.
     var budget: Int { available / 2 }
 
-    /// The files that may hold a limit: version 2 of control groups, then version 1. In a container the own group is the root of
-    /// what can be seen.
+    /// The files that may hold a limit, of both versions of control groups. In a container the own group is the root of the visible
+    /// tree.
     private var groupFiles: [String] {
         var files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
         // Lines `0::/path` of version 2 and `9:memory:/path` of version 1.
@@ -31,7 +31,7 @@ struct SystemMemory {
             guard parts[1].isEmpty || isMemory else { continue }
             let root = isMemory ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup"
             let name = isMemory ? "memory.limit_in_bytes" : "memory.max"
-            // A group is held to the limits of those around it.
+            // The limits of the enclosing groups also apply.
             var path = parts[2]
             while !path.isEmpty, path != "/" {
                 files.append("\(root)\(path)/\(name)")
@@ -41,7 +41,7 @@ struct SystemMemory {
         return files
     }
 
-    /// A limit; nil for `max`, and for version 1's number beyond all memory.
+    /// A limit in bytes; `nil` for `max` and for a number beyond `Int`. Version 1 writes a huge number for no limit.
     private static func bytes(_ text: String) -> Int? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         return Int(digits).flatMap { $0 > 0 ? $0 : nil }

@@ -3,10 +3,10 @@ import LanguageModels
 import Postgres
 import Relay
 
-/// Takes the rows of a conversation in order, page by page, and keeps what is replayed to the model.
+/// Takes the rows of a conversation in order, page by page, and keeps the messages for the model.
 ///
-/// Replayed are rows outside of any turn, the turns whose reply is complete, and the prompts of the turn itself. A message that is
-/// too long to come with its page is left empty, and listed in `missing`.
+/// The history has the rows outside of turns, the turns with complete replies, and the prompts of the turn itself. A message that
+/// its page omits stays empty, and `missing` lists it.
 struct TurnHistoryEncoder {
     private let turn: Turn
     private let limit: Int
@@ -14,12 +14,12 @@ struct TurnHistoryEncoder {
     private(set) var unfinished: [Int64] = []
     private(set) var isTooLarge = false
     private(set) var omitted: [ReplyReceipt.Omitted] = []
-    /// The messages without their text: their numbers among the messages, and their places.
+    /// The messages without text: their indexes among the messages, and their places.
     private(set) var missing: [(index: Int, place: Int64)] = []
-    /// Whether the reply of the turn itself was reached: nothing behind it counts.
+    /// Whether the encoder has reached the reply of the turn. Rows behind it do not count.
     private(set) var isComplete = false
     private var hasRoom = false
-    /// Where the prompts begin whose reply was not read.
+    /// The start of the prompts whose reply has not come yet.
     private var open: EncodedMessages.Mark?
 
     init(of turn: Turn, limit: Int) {
@@ -27,19 +27,19 @@ struct TurnHistoryEncoder {
         self.limit = limit
     }
 
-    /// Makes room for a whole history, judged by a page of it. Short ones, of which there may be many in memory, take what they
-    /// need.
+    /// Reserves capacity for the whole history, estimated from a page. A short history grows as needed, because many of them may be
+    /// in memory.
     mutating func makeRoom(for page: QueryResult) {
         guard page.rowCount > 64, !hasRoom else { return }
         hasRoom = true
         let first = page.int(0, HistoryColumn.seq) ?? 0
         let rows = max(page.rowCount, min(Int(turn.number) - first, 400 * page.rowCount))
-        // What libpq keeps of a row beside its text is a little more than its JSON has.
+        // libpq's overhead per row is slightly larger than the overhead of its JSON.
         let bytes = max(0, page.memorySize - 80 * page.rowCount) / page.rowCount * rows + 8_192
         messages.makeRoom(for: min(bytes, limit), count: rows)
     }
 
-    /// - Returns: whether there may be more.
+    /// - Returns: `false` if no further row counts.
     mutating func take(_ row: Int, in rows: QueryResult) -> Bool {
         let place = Int64(rows.int(row, HistoryColumn.seq) ?? 0)
         let state = rows.bytes(row, HistoryColumn.state)
@@ -51,7 +51,7 @@ struct TurnHistoryEncoder {
                 return false
             }
             guard !state.isEqual(to: "choice") else { return true }
-            // A reply whose prompts are gone was on its way when the conversation was replaced.
+            // A reply without prompts was running when the conversation was replaced.
             guard let start = open.take() else { return true }
             guard state.isEqual(to: "complete") else {
                 leaveOut(from: start, to: place)
@@ -76,13 +76,13 @@ struct TurnHistoryEncoder {
         return true
     }
 
-    /// Passes a row that is on another branch.
+    /// Skips a row of another branch.
     mutating func leave(_ row: Int, in rows: QueryResult) {
         guard !rows.bytes(row, HistoryColumn.state).isEqual(to: "choice") else { return }
         omitted.append(place: Int64(rows.int(row, HistoryColumn.seq) ?? 0), why: .branch)
     }
 
-    /// What is left are the prompts of the turn itself.
+    /// Assigns the remaining prompts to the turn itself.
     mutating func finish() {
         if let open = open.take() {
             messages.assign(turn: turn.number, since: open)
@@ -92,7 +92,7 @@ struct TurnHistoryEncoder {
         }
     }
 
-    /// Cuts the prompts of a turn out again whose reply is not complete.
+    /// Removes the prompts of a turn whose reply is not complete.
     private mutating func leaveOut(from start: EncodedMessages.Mark, to reply: Int64) {
         for prompt in messages.entries(since: start) {
             omitted.append(place: prompt.place, why: .notComplete)
@@ -109,9 +109,9 @@ struct TurnHistoryEncoder {
 enum HistoryColumn {
     static let seq = 0
     static let name = 1
-    /// NULL when it is too long for a page.
+    /// Null if the message is too long for a page.
     static let message = 2
-    /// Empty when they are too long for a page.
+    /// Empty if the extras are too long for a page.
     static let extras = 3
     static let state = 4
     static let after = 5

@@ -22,7 +22,7 @@ struct UpstreamEntry: Sendable {
     let revision: Int
     /// What it speaks; nothing when its description cannot be read.
     let kind: UpstreamDescription.Kind?
-    /// The models that it is asked for, as far as its description can be read.
+    /// The models of the server, as far as its description can be read.
     let names: UpstreamNames
     /// The JSON form as it was read, without secrets that somebody has written into the row; nothing when it cannot be read.
     let shown: [UInt8]?
@@ -32,13 +32,13 @@ struct UpstreamEntry: Sendable {
     /// What this process asks it with.
     var prepared: PreparedUpstream? { try? outcome.get() }
 
-    /// Why this process cannot ask it, for the administrator.
+    /// The reason why this process cannot ask the server, for the administrator.
     var problem: String? { failure?.message }
 
-    /// Why this process cannot ask it, for clients: without names of variables and files.
+    /// The reason why this process cannot ask the server, for clients: without names of variables and files.
     var publicProblem: String? { failure.map { "This server is not set up to ask it: \($0.reason.rawValue)." } }
 
-    /// What it is to clients while this process cannot ask it.
+    /// The server for the directory while this process cannot ask it.
     var unusable: UnusableUpstream? {
         failure.map { UnusableUpstream(names, reason: $0.reason.rawValue, detail: $0.message) }
     }

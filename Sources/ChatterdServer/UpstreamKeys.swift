@@ -2,9 +2,9 @@ import LanguageModels
 
 /// Where this process finds the keys that descriptions of model servers refer to.
 struct UpstreamKeys: Sendable {
-    /// Why a model server cannot be asked.
+    /// A reason why this process cannot ask a model server.
     struct Problem: Error, Equatable {
-        /// What is wrong, in a few words for clients.
+        /// The problem in a few words, for clients.
         enum Reason: String {
             case key = "its key cannot be found"
             case url = "its URL cannot be used"

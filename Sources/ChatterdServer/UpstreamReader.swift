@@ -25,7 +25,7 @@ struct UpstreamReader {
 
     /// The description; nothing when there are problems.
     private(set) var description: UpstreamDescription?
-    /// The models that it is asked for: they can be read even when something else is wrong.
+    /// The models of the server. They are readable even if other members have mistakes.
     private(set) var names = UpstreamNames(server: "")
     /// The name as it was given, for messages.
     let name: String?
@@ -92,7 +92,7 @@ struct UpstreamReader {
 
     /// Reads the description in a row of the table.
     ///
-    /// - Throws: why it cannot be read at all.
+    /// - Throws: the problem if the row is not JSON.
     static func row(
         _ text: [UInt8], _ source: Source, defaults: Defaults
     ) throws(UpstreamKeys.Problem) -> UpstreamReader {

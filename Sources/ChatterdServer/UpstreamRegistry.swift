@@ -32,7 +32,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Parameters:
     ///   - pool: of any shard.
-    ///   - apply: hands all shards the servers that can be asked, and those that cannot, in the order of the calls; returns at
+    ///   - apply: gives all shards the servers that can be asked, and those that cannot, in the order of the calls; returns at
     ///     once.
     init(
         _ configuration: Configuration.Upstreams, pool: PostgresPool, log: Log,
@@ -256,7 +256,8 @@ final class UpstreamRegistry: Sendable {
             throw UpstreamKeys.Problem(
                 message: "its row and its description have different names", reason: .description)
         }
-        // Of the environment's a new revision may mean another place in the list only; of the API's it was put.
+        // A new revision of an entry of the environment may only change its place in the list. A new revision of an entry of the
+        // API is a new description.
         let isPut = row.origin == .api && row.revision != old?.revision
         return try PreparedUpstream(description, keys: configuration.keys, replacing: isPut ? nil : old?.prepared)
     }

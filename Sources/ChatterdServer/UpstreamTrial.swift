@@ -52,7 +52,7 @@ final class UpstreamTrial: @unchecked Sendable {
         return outcome
     }
 
-    /// What the description must say, if another kind or another path is found to be the right one.
+    /// A hint that corrects the description; empty if the description may be right or no correction is found.
     private static func hint(for error: ModelError, at upstream: Upstream) async -> String {
         guard error.mayBeMisdescribed, let model = upstream.model as? UpstreamModel,
             await model.takesChats() == false, let correction = await model.correction()

@@ -14,10 +14,10 @@ final class WholeAnswerReader: ReplyReader {
     private var text = ByteBuffer()
     private var thinking = ByteBuffer()
     private var toolCalls = ByteBuffer()
-    /// What is reserved for the text, the object made of it and the output.
+    /// The reservation for the text, the object and the output.
     private let memory: MemoryReservation
     private var reserved = 0
-    /// Whether the answer has outgrown the memory budget: it is stored, and not given here.
+    /// Whether the answer exceeds the memory budget. The store keeps it, and this response reports an error.
     private var isTooLarge = false
 
     init(_ responder: Responder, model: String, location: Fields, memory: MemoryBudget) {
@@ -94,7 +94,7 @@ final class WholeAnswerReader: ReplyReader {
         responder.refuse(error, fields: location)
     }
 
-    /// Reserves memory for more text; drops the text if there is none: the reply itself continues and is stored.
+    /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.
     private func reserveMore() {
         reserved = text.count + thinking.count + toolCalls.count + Self.step
         guard !memory.grow(to: 3 * reserved, for: .output) else { return }
@@ -104,7 +104,7 @@ final class WholeAnswerReader: ReplyReader {
         memory.shrink(to: 0)
     }
 
-    /// Memory is counted in steps of so many bytes.
+    /// The step by which the reservation grows, in bytes.
     private static let step = 64 * 1_024
 
     private func gather(_ fields: OllamaLine, of line: Span<UInt8>) {

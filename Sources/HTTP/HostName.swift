@@ -1,11 +1,11 @@
-/// The host that a client says it means, without its port: a part of a Host field, of an origin or of a setting.
+/// The host part of a Host field, an origin or a setting, without its port.
 ///
-/// Names compare without regard to case, and a dot at the end makes no difference (RFC 3986 3.2.2).
+/// Comparison ignores case and a dot at the end (RFC 3986 3.2.2).
 public struct HostName: Sendable, Hashable {
     /// The name or address in lower case; an IPv6 address in its brackets.
     public let text: String
 
-    /// Takes the host of `host[:port]`; nil when the text is malformed.
+    /// Parses the host of `host[:port]`; `nil` if the text is malformed.
     public init?(authority: String) {
         let bytes = Array(authority.utf8)
         guard Authority.isValid(bytes.span, in: 0..<bytes.count) else { return nil }
@@ -16,7 +16,7 @@ public struct HostName: Sendable, Hashable {
         text = host
     }
 
-    /// Takes a name or an address without a port; nil when the text is anything else, for example `*.example`.
+    /// Parses a name or an address without a port; `nil` for any other text, for example `*.example`.
     public init?(_ host: String) {
         guard !host.utf8.contains(UInt8(ascii: "*")), let name = HostName(authority: host),
             Self.end(of: host.utf8) == host.utf8.count
@@ -24,16 +24,16 @@ public struct HostName: Sendable, Hashable {
         self = name
     }
 
-    /// Whether the host of `host[:port]` is a numeric address or `localhost`: what no name server can make point elsewhere.
+    /// Whether the host of `host[:port]` is a numeric address or `localhost`. No name server can redirect these.
     ///
-    /// The text must be what the request parser takes.
+    /// The text must have passed the request parser.
     public static func isFixed(_ authority: String) -> Bool {
         let host = authority.utf8.prefix(end(of: authority.utf8))
         return host.first == UInt8(ascii: "[") || isIPv4(host)
             || Grammar.equals(Substring(host), lowercase: "localhost")
     }
 
-    /// Where the host ends and the port begins.
+    /// The index of the end of the host, in bytes.
     private static func end(of authority: String.UTF8View) -> Int {
         let tail = authority.reversed().prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "]") }
         let rest = authority.count - tail.count

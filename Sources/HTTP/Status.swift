@@ -64,7 +64,7 @@ public struct Status: Sendable, Hashable {
     public static let unsupportedMediaType = Status(known: 415)
     /// 417: the expectation cannot be met.
     public static let expectationFailed = Status(known: 417)
-    /// 421: not for this server.
+    /// 421: the request names another server.
     public static let misdirectedRequest = Status(known: 421)
     /// 422: well-formed, but wrong in meaning.
     public static let unprocessableContent = Status(known: 422)

@@ -1,36 +1,37 @@
 import HTTP
 
-/// Which names the server answers to, and which web pages may use it.
+/// The host names that the server accepts, and the web pages that may use it.
 ///
-/// A browser lets any page send requests to any server, an address of its own machine or network included; what protects a server
-/// there is that it looks at whom the request is for, and where it comes from. The Host field shows a page that has its own name
-/// point to the server (DNS rebinding), Origin and Sec-Fetch-Site (Fetch Standard, Fetch Metadata) any other foreign page.
+/// A browser lets any page send requests to any server, also to servers of its own machine or network. Such a server must check the
+/// target and the source of each request. The Host field reveals a page whose own name points to the server (DNS rebinding). Origin
+/// and Sec-Fetch-Site (Fetch Standard, Fetch Metadata) reveal any other foreign page.
 public struct BrowserPolicy: Sendable, Equatable {
-    /// The names that a Host field may have beside numeric addresses and `localhost`; nil for any.
+    /// The accepted names of a Host field, beside numeric addresses and `localhost`; `nil` for any name.
     public var hosts: Set<HostName>?
     /// The foreign origins whose pages may use the server.
     public var origins: Set<WebOrigin>
-    /// The patterns of routes that are open to all.
+    /// The patterns of routes that every host and origin may use.
     public var openRoutes: Set<String>
 
-    /// Makes a policy; the default lets all hosts and no foreign page in.
+    /// Creates a policy. The default accepts all hosts and no foreign page.
     public init(hosts: Set<HostName>? = nil, origins: Set<WebOrigin> = [], openRoutes: Set<String> = []) {
         self.hosts = hosts
         self.origins = origins
         self.openRoutes = openRoutes
     }
 
-    /// What becomes of a request.
+    /// The decision on a request.
     enum Verdict: Equatable {
-        /// It is served.
+        /// The server serves the request.
         case served
-        /// It is served, and the browser lets the page of a listed origin, written as the field has it, read the response.
+        /// The server serves the request, and the page of the listed origin may read the response. The origin has the spelling of
+        /// the field.
         case shared(with: String)
-        /// It is refused.
+        /// The server refuses the request.
         case refused(Refusal)
     }
 
-    /// Judges a request by its head; `isSecure` tells whether it came over TLS.
+    /// Decides on a request by its head. `isSecure` says whether the request came over TLS.
     func verdict(on head: RequestHead, isSecure: Bool) -> Verdict {
         if let host = head.host, !answers(to: host) {
             return .refused(.misdirected)
@@ -40,7 +41,7 @@ public struct BrowserPolicy: Sendable, Equatable {
                 return .refused(.foreignOrigin)
             }
             if origins.contains(origin) { return .shared(with: text) }
-            // RFC 6454 4: the page's own server has the same scheme, host and port.
+            // RFC 6454 4: the server's own pages have the same scheme, host and port.
             let own = head.host.flatMap { WebOrigin(scheme: isSecure ? "https" : "http", authority: $0) }
             guard origin == own else { return .refused(.foreignOrigin) }
         }
@@ -55,16 +56,16 @@ public struct BrowserPolicy: Sendable, Equatable {
         return HostName(authority: host).map { hosts.contains($0) } ?? false
     }
 
-    /// What is wrong with the body that a request announces, whatever it holds.
+    /// The refusal of a body that the head announces; `nil` for an acceptable one.
     static func refusalOfBody(_ head: RequestHead) -> Refusal? {
         let codings = head.fields.elements(of: .contentEncoding)
         guard codings.allSatisfy({ $0.lowercased() == "identity" }) else { return .compressed }
-        // A form of a page can send these without the browser's asking first; another client has no Origin.
+        // A form can send these types without a preflight. Clients other than browsers send no Origin.
         guard head.fields.contains(.origin), let type = head.fields.mediaType, type.isOfForms else { return nil }
         return .formOfPage
     }
 
-    /// The fields of the answer to a preflight, Fetch Standard 4.8: what pages of listed origins may send.
+    /// The fields of the answer to a preflight (Fetch Standard 4.8), with the request fields that pages of listed origins may send.
     static func preflight(methods: String) -> Fields {
         var fields: Fields = [
             .accessControlAllowHeaders:
@@ -79,7 +80,8 @@ public struct BrowserPolicy: Sendable, Equatable {
 }
 
 extension MediaType {
-    /// Whether an HTML form can send it (HTML Standard, "form submission"; Fetch Standard, "CORS-safelisted request-header").
+    /// Whether an HTML form can send this type (HTML Standard, "form submission"; Fetch Standard, "CORS-safelisted
+    /// request-header").
     var isOfForms: Bool {
         ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"].contains(text)
     }

@@ -124,7 +124,7 @@ extension Connection {
         return 0
     }
 
-    /// What is wrong with a request by its head alone, and who may read the response.
+    /// The refusal of a request by its head. Also sets the origin that may read the response.
     private func refusalAtHead(
         _ head: RequestHead, _ match: Router.Match, hasBody: Bool, to responder: Responder
     ) -> Refusal? {

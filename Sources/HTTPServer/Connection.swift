@@ -30,7 +30,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     var arrival: UInt64 = 0
     /// The response that is being made, or being sent.
     private(set) var exchange: Responder?
-    /// What is reserved for output that the client does not take as fast as it comes.
+    /// The reservation for unsent output.
     private var outputMemory: MemoryReservation?
 
     init(group: ConnectionGroup, port: ListeningPort) {
@@ -76,11 +76,11 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         _ = reserveOutput()
     }
 
-    /// The bytes of output that memory is reserved for.
+    /// The reserved size for unsent output, in bytes.
     var reservedOutput: Int { outputMemory?.count ?? 0 }
 
-    /// Reserves memory for output that waits. If the budget has none, the client is cut off: it has to take what there is, or
-    /// come back for it.
+    /// Reserves memory for unsent output. Cuts the client off and returns `false` if the budget is exhausted; the client can
+    /// reconnect.
     func reserveOutput() -> Bool {
         guard let tcp, tcp.unsentCount > reservedOutput else { return true }
         let wanted = (tcp.unsentCount / Self.outputStep + 1) * Self.outputStep
@@ -94,7 +94,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         return false
     }
 
-    /// Memory for output is reserved in steps of so many bytes.
+    /// The step of the reservation for output, in bytes.
     private static let outputStep = 16 * 1024
 
     func streamDrained(_ stream: TCPStream) {

@@ -12,7 +12,7 @@ final class ConnectionGroup: @unchecked Sendable {
     let policy: BrowserPolicy
     let environment: Environment
 
-    /// What bodies and unsent output are reserved in.
+    /// The budget for request bodies and unsent output.
     let memory: MemoryBudget
     var ids: RequestID
 

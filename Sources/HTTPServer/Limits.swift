@@ -16,7 +16,7 @@ public struct Limits: Sendable, Hashable {
     public var idle = Duration.seconds(75)
     /// Connections of one listener at one time: more wait in the system's queue.
     public var connections = 10_000
-    /// Bytes of a streamed response that may be unsent while more is written, be it within one turn: cut off.
+    /// Unsent bytes of a streamed response at which more output, also within one turn, cuts the client off.
     public var unsentOutput = 1024 * 1024
     /// Time without one byte being taken while output, or the end of it, waits: cut off.
     public var writeStall = Duration.seconds(30)

@@ -11,7 +11,7 @@ final class ListeningPort: @unchecked Sendable {
         self.identity = identity
     }
 
-    /// Whether connections begin with TLS.
+    /// Whether connections use TLS.
     var isSecure: Bool { identity != nil }
 
     /// What connections begin with; the certificate may have been renewed since the one before.

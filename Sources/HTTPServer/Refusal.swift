@@ -30,7 +30,7 @@ extension Refusal {
         self.init(error.status, code: Refusal.snakeCase(error.code.rawValue), message: error.message)
     }
 
-    /// `suggestion` is a path that there is.
+    /// `suggestion` is an existing path.
     static func notFound(suggestion: String?) -> Refusal {
         let hint = suggestion.map { " Did you mean \($0)?" } ?? ""
         return Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint)")
@@ -52,7 +52,7 @@ extension Refusal {
     static let formOfPage = Refusal(
         .unsupportedMediaType, code: "unsupported_media_type",
         message: "A web page must send JSON: set Content-Type to application/json.")
-    // RFC 9110 12.5.3: the field says which codings would do.
+    // RFC 9110 12.5.3: the field names the accepted codings.
     static let compressed = Refusal(
         .unsupportedMediaType, code: "unsupported_content_encoding",
         message: "Compressed bodies are not accepted: send the body as it is, without Content-Encoding.",

@@ -1,11 +1,10 @@
 import Bytes
 
-/// The body of a request, and the memory that is reserved for it. Confined to its shard.
+/// The body of a request and the memory reserved for it. Confined to its shard.
 ///
-/// Both go with the last reference, and so when the handler has returned; a handler that has taken what it needs lets go of them
-/// earlier.
+/// The last reference releases both, at the latest when the handler returns. A handler may release them earlier.
 public final class RequestBody: @unchecked Sendable {
-    /// The bytes, unframed; none after `releaseBytes`.
+    /// The bytes without framing; empty after `releaseBytes`.
     public private(set) var bytes: [UInt8] = []
     private var memory: MemoryReservation?
 
@@ -14,25 +13,25 @@ public final class RequestBody: @unchecked Sendable {
     /// The number of bytes.
     public var count: Int { bytes.count }
 
-    /// Reserves memory for so many copies of the body in all: what a handler makes of it while it works.
+    /// Reserves memory for `copies` copies of the body in all, for the work of a handler.
     ///
-    /// - Returns: whether there is room for them.
+    /// - Returns: `false` if the budget has no room.
     public func expect(copies: Int) -> Bool {
         memory?.grow(to: bytes.count * copies, for: .history) ?? true
     }
 
-    /// Lets go of the bytes, and keeps what is reserved for what was made of them.
+    /// Releases the bytes and keeps the reservation, for objects decoded from them.
     public func releaseBytes() {
         bytes = []
     }
 
-    /// Lets go of everything.
+    /// Releases the bytes and the reservation.
     public func release() {
         bytes = []
         memory = nil
     }
 
-    /// Appends bytes that have arrived; false when the budget has no room for them.
+    /// Appends received bytes; `false` if the budget has no room for them.
     func append(_ more: Span<UInt8>, in budget: MemoryBudget) -> Bool {
         let count = bytes.count + more.count
         if let memory {

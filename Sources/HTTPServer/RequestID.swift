@@ -1,7 +1,7 @@
 /// Makes the ids of requests, and tells which of those that clients send are taken.
 ///
-/// The ids name lines of the log and nothing else: from one of them all others of its shard can be computed, so nothing may rest on
-/// their being secret.
+/// The ids only name lines of the log. The other ids of a shard can be computed from one of them, so no protection may depend on
+/// their secrecy.
 struct RequestID {
     /// Crockford's base 32: no letters that are misread.
     private static let digits = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)

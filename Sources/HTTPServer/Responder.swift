@@ -35,7 +35,7 @@ public final class Responder: @unchecked Sendable {
     /// Called when the stream was silent for the time it asked for.
     var onSilence: (() -> Void)?
     var record: ExchangeRecord
-    /// The foreign origin whose page may read the response; nil when there is none.
+    /// The foreign origin whose pages may read the response; `nil` if no origin may.
     var sharedWith: String?
     let arrival: UInt64
 
@@ -158,10 +158,10 @@ public final class Responder: @unchecked Sendable {
         buffer.append("\r\n")
     }
 
-    /// Lets the page of a listed origin read the response, and what browsers hide otherwise (Fetch Standard, 3.3.3). There is no
-    /// `Access-Control-Allow-Credentials`: no cookie means anything here.
+    /// Allows a page of a listed origin to read the response and the fields that browsers hide otherwise (Fetch Standard, 3.3.3).
+    /// There is no `Access-Control-Allow-Credentials`, because the server uses no cookies.
     private func writeSharing(to buffer: inout ByteBuffer) {
-        // RFC 9110 12.5.5: a cache must not give one origin the answer to another.
+        // RFC 9110 12.5.5: a cache must not reuse the response for another origin.
         buffer.append("vary: origin\r\n")
         guard let sharedWith else { return }
         buffer.append("access-control-allow-origin: ")
@@ -181,17 +181,17 @@ public final class Responder: @unchecked Sendable {
         connection?.tcp?.reportDrained()
     }
 
-    /// The bytes that may wait for the end of a turn without a reservation.
+    /// Limit of output without a reservation within a turn, in bytes.
     private static let unflushed = 32 * 1024
 
     func append(_ body: (inout ByteBuffer) -> Void) {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
-        // Even within one turn, when nothing has been tried to be sent yet: a writer that can wait has stopped long before.
+        // The limit also holds within one turn, before the first attempt to send. A writer that can wait stops well below it.
         guard tcp.unsentCount <= unsentLimit else {
             connection.cutOff(.clientGone)
             return
         }
-        // Many responses may grow within one turn, before any of them is sent: the budget has to know what they hold.
+        // Many responses may grow within one turn, before the shard sends any of them. The budget must count them.
         if connection.state.isBlocked || tcp.unsentCount > Self.unflushed, tcp.unsentCount > connection.reservedOutput {
             tcp.reportDrained()
             guard connection.reserveOutput() else { return }

@@ -27,8 +27,8 @@ public final class ResponseStream: @unchecked Sendable {
 
     /// The bytes that the client's connection has not taken yet.
     ///
-    /// A writer that can wait does so while there are many, until `onDrained`. A stream that is written to while more than
-    /// `Limits.unsentOutput` is unsent is cut off.
+    /// A writer that can wait should do so at a high count, until `onDrained`. The server cuts a stream off if its writer writes
+    /// while more than `Limits.unsentOutput` is unsent.
     public var unsentCount: Int { responder?.unsentCount ?? 0 }
 
     /// Lets `body` append to the output; the closure must not use the stream.

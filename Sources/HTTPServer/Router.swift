@@ -6,7 +6,7 @@ import HTTP
 /// It makes one response through the responder. A stream that it opened may go on after it has returned.
 public typealias Handler = @Sendable (Request, Responder) async -> Void
 
-/// Looks at the head of a request before its body is read; what it refuses never reaches the handler.
+/// Checks the head of a request before its body arrives. A request with a refusal never reaches the handler.
 public typealias HeadCheck = @Sendable (RequestHead) -> Refusal?
 
 /// Finds the handler of a method and a path, exactly: no wildcards but one `:name` segment, which stands for any that is not
@@ -29,7 +29,7 @@ public struct Router: Sendable {
             return false
         }
 
-        /// The pattern of the route; nil when there is none.
+        /// The pattern of the route; `nil` without a route.
         var pattern: String? {
             switch self {
             case .handler(_, _, let pattern, _), .wrongMethod(_, let pattern): pattern
@@ -85,7 +85,7 @@ public struct Router: Sendable {
     /// Routes a method of a path, or of a pattern such as `/replies/:id/choose`; a second handler for the same is a mistake that
     /// stops the program.
     ///
-    /// - Parameter check: what a request's head must pass before its body is read.
+    /// - Parameter check: a check of the request's head, before its body arrives.
     public mutating func on(
         _ method: Method, _ pattern: String, check: HeadCheck? = nil, _ handler: @escaping Handler
     ) {
@@ -141,7 +141,7 @@ public struct Router: Sendable {
         return .wrongMethod(allow: resource.allow, pattern: resource.pattern)
     }
 
-    /// The pattern that is written most like a path that has no route; nil when none is much like it.
+    /// The pattern with the most similar spelling to a path without a route; `nil` if no pattern is similar.
     func nearestPattern(to path: String) -> String? {
         let path = String(decoding: path.utf8.prefix(Self.comparedLength), as: UTF8.self).lowercased()
         let known = exact.keys.filter { $0 != "/" }.sorted()
@@ -151,10 +151,10 @@ public struct Router: Sendable {
         }
     }
 
-    /// The bytes of a path that are looked at for one that is written alike.
+    /// Limit of a path in the search for similar patterns, in bytes.
     private static let comparedLength = 128
 
-    /// The path with the parameter of a pattern in place of the segment there.
+    /// The path with its parameter segments replaced by the pattern's.
     private static func generalize(_ path: String, like pattern: String) -> String {
         let segments = path.split(separator: "/")
         let wanted = pattern.split(separator: "/")

@@ -27,8 +27,8 @@ public final class Server: Sendable {
     /// Makes a server that does not listen yet; there must be a shard.
     ///
     /// - Parameters:
-    ///   - policy: which names it answers to, and which web pages may use it.
-    ///   - memory: what request bodies and unsent output may take together: 503, and smaller buffers.
+    ///   - policy: the accepted host names, and the web pages that may use the server.
+    ///   - memory: the budget of request bodies and unsent output. An exhausted budget gives 503 and smaller buffers.
     public init(
         shards: [Shard], limits: Limits = Limits(), router: Router, policy: BrowserPolicy = BrowserPolicy(),
         environment: Environment = Environment(), memory: MemoryBudget = MemoryBudget(limit: 512 * 1024 * 1024)

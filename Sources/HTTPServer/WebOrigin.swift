@@ -6,10 +6,10 @@ public struct WebOrigin: Sendable, Hashable {
     public let scheme: String
     /// The host.
     public let host: HostName
-    /// The port; that of the scheme where none is written, and nil where there is none.
+    /// The port; the scheme's default if the text has none, or `nil` if the scheme has no default.
     public let port: Int?
 
-    /// Reads `scheme://host[:port]`; nil for any other text, such as `null`, which all pages without an origin share.
+    /// Parses `scheme://host[:port]`; `nil` for any other text, such as `null`, which all pages with an opaque origin share.
     public init?(parsing text: String) {
         guard let end = text.firstRange(of: "://"),
             let scheme = Self.scheme(text[..<end.lowerBound])
@@ -17,7 +17,7 @@ public struct WebOrigin: Sendable, Hashable {
         self.init(scheme: scheme, authority: String(text[end.upperBound...]))
     }
 
-    /// Makes the origin of the pages that are served at `host[:port]`.
+    /// Creates the origin of pages from `host[:port]`.
     init?(scheme: String, authority: String) {
         guard let host = HostName(authority: authority) else { return nil }
         self.scheme = scheme

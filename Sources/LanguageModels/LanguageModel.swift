@@ -22,8 +22,7 @@ public struct GenerationRequest: Sendable {
     public var beginning: [UInt8] = []
     /// How a model that has a `beginning` is made to go on.
     public var continuation = UpstreamDescription.Continuation.none
-    /// Whether the answer takes over from one that broke in the middle: its reader waits, so the first byte must come within the
-    /// time that a server may be silent.
+    /// Whether the answer replaces one that broke off. Its reader is waiting, so the silence timeout also limits the first byte.
     public var isRecovery = false
     /// The tokens that prompt and answer may take together, for servers that want to be told; nothing when unknown.
     public var contextLength: Int?

@@ -4,7 +4,7 @@ struct ParameterBuffer {
     private static let keptCapacity = 64 * 1024
 
     private var bytes: [UInt8] = []
-    /// The bytes of the parameters that were encoded last.
+    /// The size of the last encoded parameters, in bytes.
     private(set) var size = 0
     private var offsets: [Int] = []
     private var pointers: [UnsafePointer<CChar>?] = []

@@ -29,11 +29,12 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private var isEnding = false
     private var isReading = false
     private var readsAgain = false
-    /// It reads on in the next turn of the shard.
+    /// Whether the connection continues to read in the next turn of the shard.
     private var isWaitingToRead = false
-    /// How many reads a connection may do before others get their turn: a large result arrives in several turns.
+    /// The maximum number of reads in a turn. A large result arrives in several turns, so that others get theirs.
     private static let readsPerTurn = 16
-    /// libpq's buffers grow to what passed through them, and never shrink: beyond so many bytes the connection is replaced.
+    /// The size of a result or query, in bytes, beyond which the pool replaces the connection. libpq's buffers grow and never
+    /// shrink.
     private static let largestBuffer = 2 << 20
     private var hasLargeBuffers = false
     /// No new batches: it is closed as soon as the last one is answered.
@@ -252,7 +253,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
                 PQclear(result)
             } else {
                 let taken = QueryResult(result)
-                // A row is read as a whole; many small ones leave the buffer small.
+                // libpq's buffer must hold a whole row. A result of many small rows leaves the buffer small.
                 hasLargeBuffers =
                     hasLargeBuffers || taken.rowCount < 64 && taken.memorySize > Self.largestBuffer
                 batch.append(taken)
@@ -275,7 +276,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
 
     private func fail(_ batch: Batch, with result: OpaquePointer) {
         var error = PostgresError(result: result)
-        // A pooler says 08P01 when it has lost the server, which may have come to the commit.
+        // A pooler reports 08P01 if it loses the server, which may have reached the commit.
         let isSaidByServer = error.sqlState.map { ownsSession || !$0.hasPrefix("08") } ?? false
         let isGone = error.code == .connectionLost && isSaidByServer
         if isGone, !batch.hasAllResults {
@@ -343,7 +344,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         lose(PostgresError(.connectionLost, "the server did not answer in time"))
     }
 
-    /// Closes; what is on its way may be done or not.
+    /// Closes the connection. The outcome of batches in flight is unknown.
     func giveUp() {
         lose(PostgresError(.shuttingDown, "the server did not answer before the end"))
     }

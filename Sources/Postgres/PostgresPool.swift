@@ -72,8 +72,8 @@ public final class PostgresPool: @unchecked Sendable {
         }
     }
 
-    /// Refuses new batches, fails those that wait or are on their way, and closes all connections: for a process that ends although
-    /// the server hangs. From any thread.
+    /// Refuses new batches, fails all others and closes all connections, for a process that ends while the server hangs. From any
+    /// thread.
     public func giveUp() {
         onShard { pool in
             pool.isShuttingDown = true

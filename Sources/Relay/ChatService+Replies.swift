@@ -2,10 +2,7 @@ import Bytes
 
 /// Reading and ending replies, wherever they are made.
 extension ChatService {
-    /// Finds a reply. One that a dead process left open is closed first, or left to the process that makes it again.
-    ///
-    /// - Parameter appID: the app that it must belong to, if that is known.
-    /// - Throws: `replyNotFound`.
+    /// Finds a reply. If its owner is dead, the reply is closed first, or another process adopts it.
     public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {
         var record = try await store.findReply(id)
         if let found = record, found.isAbandoned, found.state == nil, await settle(found.turn) {
@@ -33,7 +30,7 @@ extension ChatService {
         return follower(of: record, from: position).subscribe(reader, from: position)
     }
 
-    /// The follower of a reply that this shard does not make; a new one stands at `position`.
+    /// The follower of a reply that this shard does not own; a new follower starts at `position`.
     func follower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
         followers[record.id] ?? makeFollower(of: record, from: position)
     }
@@ -54,7 +51,7 @@ extension ChatService {
                 if isStopping, !isMadeHere, page.ending == nil { throw Self.ending }
                 if page.ending == nil, let trouble = page.trouble {
                     guard !page.isEmpty else { throw trouble }
-                    // First what there is; the next pull brings the trouble.
+                    // The reader gets the available text first. The next pull throws the error.
                     followers[id]?.poke()
                 }
                 if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
@@ -96,8 +93,8 @@ extension ChatService {
 
     /// All there is of a reply, with its ending if it is over; the last event is without text of its own.
     ///
-    /// - Parameter memory: grows to what the page, the document made of it and the output take.
-    /// - Throws: `overloaded` when there is no memory for them.
+    /// - Parameter memory: a reservation that grows to the size of the page, the document and the output.
+    /// - Throws: `overloaded` if the budget has no memory for them.
     public func readWhole(
         _ record: ReplyRecord, in memory: MemoryReservation? = nil
     ) async throws(RelayError) -> ReplyPage {
@@ -149,11 +146,9 @@ extension ChatService {
         }
     }
 
-    /// Reads on in a reply: in the memory of the shard that makes it, or in the store.
+    /// A deleted reply has no stored end, so reading it throws.
     ///
-    /// Of a reply that was there once, and is gone, nothing is stored that an end could be: reading it is an error.
-    ///
-    /// - Throws: `conversationReplaced` when it is gone.
+    /// - Throws: `conversationReplaced` if the reply is gone.
     public func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         // What is stored is whole; memory may still wait to hear of that.
         if record.state == nil, let home = directory[record.id],

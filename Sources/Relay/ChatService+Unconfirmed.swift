@@ -1,9 +1,10 @@
 import LanguageModels
 
-/// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which says that nothing is stored, and that
-/// the same request under the same key succeeds: both are made true as soon as the store answers.
+/// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which promises that nothing is stored and that a
+/// retry under the same key succeeds. The service fulfils both promises as soon as the store answers: it removes a turn without a
+/// key, and runs the reply of a turn with a key.
 extension ChatService {
-    /// Notes that it is unknown whether a turn was opened.
+    /// Records a turn whose opening the store has not confirmed.
     func note(unconfirmed id: ReplyID, appID: String, hasKey: Bool, onDisconnect: DisconnectPolicy?) {
         board.unconfirmed.note(
             UnconfirmedOpenings.Opening(
@@ -11,19 +12,19 @@ extension ChatService {
                 onDisconnect: onDisconnect ?? .cancel(after: limits.disconnectGrace)))
     }
 
-    /// Finds out about all of them.
+    /// Resolves all unconfirmed openings.
     public func resolveUnconfirmed() async {
         for opening in board.unconfirmed.take() {
-            // While the store is away it stays noted.
+            // If the store is unavailable, the opening stays recorded.
             if case .notFound? = try? await resolve(opening, runs: true) {
                 board.unconfirmed.takeBack(opening)
             }
         }
     }
 
-    /// Finds out about those of a conversation.
+    /// Resolves the unconfirmed openings of a conversation.
     ///
-    /// - Returns: whether there were such turns.
+    /// - Returns: whether the store had any of their turns.
     func resolveUnconfirmed(of appID: String) async throws(RelayError) -> Bool {
         var wasAny = false
         for opening in board.unconfirmed.take(where: { $0.appID == appID }) {
@@ -36,7 +37,7 @@ extension ChatService {
         return wasAny
     }
 
-    /// The reply of a turn that turned out to be open, for a retry with its key; it is to be run.
+    /// The reply of an unconfirmed turn that is open, for a retry with its key; the caller runs it.
     func resolveUnconfirmed(_ id: ReplyID) async throws(RelayError) -> Reply? {
         for opening in board.unconfirmed.take(where: { $0.id == id }) {
             if case .found(let reply) = try await resolve(opening, runs: false) { return reply }
@@ -45,17 +46,17 @@ extension ChatService {
         return nil
     }
 
-    /// What became of an opening.
+    /// The result of an attempt to resolve an opening.
     private enum Outcome {
         case notFound
-        /// No client will ask for it: it is removed.
+        /// The turn is removed, because no client can ask for its reply.
         case withdrawn
-        /// It is made.
+        /// The reply runs.
         case found(Reply)
     }
 
     private func resolve(_ opening: UnconfirmedOpenings.Opening, runs: Bool) async throws(RelayError) -> Outcome {
-        // Until it is on the board no prompt that waits for it may take it for given up.
+        // The reservation keeps later prompts from treating the turn as abandoned before it is on the board.
         board.reserve(appID: opening.appID)
         do throws(RelayError) {
             if opening.hasKey {

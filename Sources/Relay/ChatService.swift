@@ -14,12 +14,12 @@ public final class ChatService: @unchecked Sendable {
     let scheduler: Scheduler
     /// The process's journal; set before the first prompt.
     public var journal: Journal?
-    /// The replies of dead processes that are made again at once.
+    /// The maximum number of replies that one call adopts.
     private static let adoptions = 16
 
     let makeID: @Sendable () -> ReplyID
     private(set) var isStopping = false
-    /// Whether the replies are ended because the process ends.
+    /// Whether running replies end because the process stops.
     private(set) var isEnding = false
     /// The replies that this shard makes.
     private var replies: [ReplyID: Reply] = [:]
@@ -52,7 +52,7 @@ public final class ChatService: @unchecked Sendable {
     /// Commits a prompt, and gives the reply that is to be run; or the reply that the key was given to before.
     ///
     /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`, `invalidRequest` and `replyNotFound` for a parent that is none,
-    ///   `idempotencyKeyReused`, `modelNotFound` and `unavailable` when no model server may be asked; nothing is stored then.
+    ///   `idempotencyKeyReused`, `modelNotFound` and `unavailable` if no model server may be asked; the store keeps nothing then.
     public func accept(
         _ request: ChatRequest, key: IdempotencyKey? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
@@ -97,7 +97,7 @@ public final class ChatService: @unchecked Sendable {
         }
     }
 
-    /// A prompt that the store knows by its key: one that was accepted before, or whose opening was not confirmed.
+    /// The prompt that the store knows by its key: accepted earlier, or opened without confirmation.
     private func known(_ id: ReplyID) async throws(RelayError) -> AcceptedPrompt {
         if let reply = try await resolveUnconfirmed(id) { return .started(reply) }
         return .known(try await find(id))
@@ -195,7 +195,7 @@ public final class ChatService: @unchecked Sendable {
 
     func finished(_ reply: Reply) {
         grown.remove(reply)
-        // By identity: what another reply of that name has must stay.
+        // The comparison is by identity: another reply of the same name keeps its entry.
         guard replies[reply.id] === reply else { return }
         replies[reply.id] = nil
         directory.remove(reply.id, self)
@@ -258,7 +258,7 @@ public final class ChatService: @unchecked Sendable {
         switch signal.kind {
         case .stop: reply.cancel(.stopped)
         case .read: reply.isReadElsewhere()
-        // Taken over, closed or removed: its readers learn which from the store.
+        // The reply was adopted, closed or removed. Its readers learn from the store which.
         case .gone: reply.cancel(.takenMeanwhile)
         }
     }
@@ -277,8 +277,8 @@ public final class ChatService: @unchecked Sendable {
         }
     }
 
-    /// Ends the replies that are still running: their readers get an error that says why. Those that have no text yet, or are to
-    /// be made again, are left to the other processes.
+    /// Ends the running replies: their readers get an error that gives the reason. Replies without text, and replies that are to be
+    /// regenerated, are handed over to other processes.
     public func endReplies() {
         isEnding = true
         for reply in replies.values {
@@ -288,9 +288,9 @@ public final class ChatService: @unchecked Sendable {
 
     static let ending = RelayError(.shuttingDown, "The server is being stopped. Ask again in a moment.")
 
-    /// Refuses a prompt that no model server is configured for, and one when the queues of all its model servers are full.
+    /// Throws if no model server is configured for the model, or if the queues of all its servers are full.
     ///
-    /// - Returns: the server whose queue it counts in by now, if it has one.
+    /// - Returns: the server whose queue counts the prompt, if that has one.
     private func requireRoom(for model: String) async throws(RelayError) -> UpstreamDescription? {
         let choices = upstreams.choices(for: model)
         guard !choices.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }

@@ -18,7 +18,7 @@ public struct ContextWindow: Sendable, Equatable {
     /// The estimate of a prompt that the server has refused: the next one is smaller.
     public var refused: Int?
 
-    /// What the server has counted of this conversation last.
+    /// The server's last count of this conversation.
     var counted: ConversationCounts.Count?
 
     /// Makes a window.
@@ -28,7 +28,7 @@ public struct ContextWindow: Sendable, Equatable {
         self.reserve = reserve
     }
 
-    /// The tokens that a prompt is estimated at: at least what the server has counted of its beginning.
+    /// The estimated tokens of a prompt, at least the count of its beginning.
     func tokens(of size: PromptSize) -> Int {
         let usual = size.tokens(bytesPerToken: bytesPerToken)
         return counted.map { max(usual, size.tokens(bytesPerToken: bytesPerToken, behind: $0)) } ?? usual

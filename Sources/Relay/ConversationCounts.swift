@@ -1,24 +1,25 @@
-/// What servers have counted of the conversations that they were sent last; of a limited number of conversations.
+/// The last counts of conversations by their servers, for a limited number of conversations.
 struct ConversationCounts {
-    /// The text of a prompt, and of the answer to it, as a server has counted it.
+    /// The server's count of a prompt and of the answer to it.
     struct Count: Equatable {
         /// The bytes of text.
         var text: Int
-        /// The bytes that one of its tokens has.
+        /// The bytes of text per token.
         var bytesPerToken: Double
-        /// The tokens of all of it, frames of messages included.
+        /// The tokens in all, frames of messages included.
         var tokens: Int
-        /// Whether answers are left out: the server counts more for them than their text has, hidden thoughts for example.
+        /// Whether the count omits answers, because the server counts more tokens for them than their text has, for example hidden
+        /// thoughts.
         var isWithoutAnswer = false
     }
 
-    /// The conversations of a generation. Two generations are kept.
+    /// The number of conversations of a generation. The table keeps two generations.
     static let capacity = 5_000
 
     private var young: [Int: Count] = [:]
     private var old: [Int: Count] = [:]
 
-    /// The last count of a conversation, by the hash of its name and of its model.
+    /// The last count of a conversation, by a hash of its name and model.
     subscript(key: Int) -> Count? {
         get { young[key] ?? old[key] }
         set {

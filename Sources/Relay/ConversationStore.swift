@@ -1,9 +1,9 @@
 import LanguageModels
 
-/// Where the conversations are kept. Confined to its shard.
+/// The storage of conversations. Confined to its shard.
 ///
-/// Every method throws `storeUnavailable` when the store is away, too slow or read-only; then nothing, or all, was done. The
-/// error's `isOutcomeUnknown` says whether it may have been all.
+/// Every method throws `storeUnavailable` if the store is unavailable, too slow or read-only. The change is then done completely or
+/// not at all. `isOutcomeUnknown` of the error says whether it may be done.
 public protocol ConversationStore: AnyObject, Sendable {
     // MARK: - Turns
 
@@ -18,13 +18,13 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `idempotencyKeyReused` when it came with another body.
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
 
-    /// The turn of a reply whose opening by this process was not confirmed, with what it has to go on; nil when it is not open.
+    /// The turn of a reply whose opening by this process is unconfirmed, with its history; `nil` if the turn is not open.
     func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn?
 
-    /// Removes the turn of a reply whose opening by this process was not confirmed. If other turns follow that would follow another
-    /// one then, it is closed as interrupted.
+    /// Removes the turn of a reply whose opening by this process is unconfirmed. If the removal would change which turn later turns
+    /// follow, the method closes the turn as interrupted instead.
     ///
-    /// - Returns: whether there was such a turn.
+    /// - Returns: whether the turn existed.
     func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool
 
     /// Commits the place of another answer to the prompt of a reply.
@@ -34,22 +34,24 @@ public protocol ConversationStore: AnyObject, Sendable {
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> ReopenedTurn
 
-    /// Takes over replies that processes left to the others, and those of dead processes that are to be made again, at most `limit`, each at most three times.
+    /// Adopts replies that other processes have handed over, and replies of dead processes that are to be regenerated. A reply
+    /// outlives two dead owners at most.
     ///
-    /// - Parameter known: replies that this process still makes, although another one has taken them over since: it must learn
-    ///   that first, or it would make them twice.
-    /// - Parameter onClaim: called for each turn as soon as it is this process's own, before what it has to go on is read.
+    /// - Parameter limit: the maximum number of adopted replies.
+    /// - Parameter known: replies that this process still runs although another process has adopted them. This process must learn
+    ///   that first; otherwise it would generate them twice.
+    /// - Parameter onClaim: called for each turn as soon as this process owns it, before its history is read.
     func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
     ) async throws(RelayError) -> [ReopenedTurn]
 
-    /// Leaves a reply of this process to the others, any of which makes it at once: `adoptAbandoned` gives it to them.
+    /// Hands a reply of this process over to the other processes. Any of them can adopt it at once, with `adoptAbandoned`.
     ///
     /// - Parameters:
-    ///   - attempt: the number of the attempt that this process is at.
-    ///   - isEmpty: whether the reply has no text yet. Otherwise only one that is to be made again is left.
-    /// - Returns: whether it is left. It is not when another process has it, when a client has stopped it, or when it was left
-    ///   too often.
+    ///   - attempt: the current attempt of this process.
+    ///   - isEmpty: whether the reply has no text yet. A reply with text is handed over only if it is to be regenerated.
+    /// - Returns: whether the reply is handed over. It is not if another process owns it, a client has stopped it, or it was handed
+    ///   over too often.
     func handOver(_ turn: Turn, id: ReplyID, attempt: Int, isEmpty: Bool) async throws(RelayError) -> Bool
 
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
@@ -59,11 +61,11 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Returns: whether the turn is closed now, by whomever.
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool
 
-    /// Begins a reply of this process anew: its attempt ends, and what is journalled of it counts no more.
+    /// Restarts a reply of this process: the attempt ends, and its journal no longer counts.
     ///
-    /// May be called again after `storeUnavailable`: the attempt ends once.
+    /// The call may be repeated after `storeUnavailable`; the attempt ends once.
     /// - Returns: the number of the next attempt.
-    /// - Throws: `conversationReplaced` when the turn is gone, `interrupted` when somebody else has closed it or taken it over.
+    /// - Throws: `conversationReplaced` if the turn is gone, `interrupted` if another process has closed or adopted it.
     func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int
 
     /// What the turn of a reply has to go on now.
@@ -71,13 +73,14 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `conversationReplaced` when the reply is gone, be it that another one has its place.
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory
 
-    /// Stores the end of the reply that closes a turn, behind what is in the journal, and clears the journal of it.
+    /// Stores the end of the reply that closes a turn, behind its journal, and clears the journal.
     ///
-    /// It counts for the attempt of `reply.journalled` alone. When it returns, the reply is stored as it is given here. After
-    /// `storeUnavailable` it may be stored or not, and may yet be; the same call again finds out: the reply is stored once.
-    /// - Throws: `conversationReplaced` when the turn is gone; `interrupted` when the reply is stored otherwise, or is not this
-    ///   process's to store (any more): the store has the truth. A journal with a gap is one such case: the reply is closed then
-    ///   with what stands before the gap. `replyNotStored` when the store refuses this reply, for good.
+    /// The fence is the attempt of `reply.journalled`. When the method returns, the store has the reply exactly as given. After
+    /// `storeUnavailable` the outcome is unknown, and the close may still happen; the same call again finds out. The store keeps
+    /// the reply once.
+    /// - Throws: `conversationReplaced` if the turn is gone. `interrupted` if the stored reply differs or this process no longer
+    ///   owns it: the store has the truth. This includes a journal with a gap: the store closes the reply with the text before the
+    ///   gap. `replyNotStored` if the store refuses this reply permanently.
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError)
 
     // MARK: - Replies in the making

@@ -23,8 +23,8 @@ final class EarlierTurns {
     func wait() async throws(RelayError) -> TurnHistory {
         guard var history = history.take() else { throw Self.startedTwice }
         while history.isUnread || !history.unfinished.isEmpty {
-            // What the earlier turns say belongs to the history: it is read again afterwards, and not held while it waits. A
-            // turn that cannot be closed is not waited for again.
+            // The history includes the earlier turns, so it is read again after them and not kept during the wait. The loop waits
+            // only once for a turn that cannot be closed.
             let known = history.unfinished
             history = TurnHistory(unreadBehind: known)
             for number in known {
@@ -42,7 +42,7 @@ final class EarlierTurns {
         return history
     }
 
-    /// Reads the history; waits a while when there is no memory for it.
+    /// Reads the history. Retries until `memoryTimeout` while the budget has no memory for it.
     private func readHistory() async throws(RelayError) -> TurnHistory {
         let begun = service.scheduler.now()
         while true {

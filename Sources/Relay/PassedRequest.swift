@@ -1,7 +1,7 @@
 import LanguageModels
 
-/// A request that is passed on to a model server as it is, outside of all conversations. It counts against the same limits as a
-/// reply: `CHATTERD_MAX_REPLIES`, and the slots of the server. Confined to its shard.
+/// A request that the server passes on to a model server, outside of all conversations. It counts against the limits of replies:
+/// `CHATTERD_MAX_REPLIES`, and the slots of the server. Confined to its shard.
 public final class PassedRequest {
     private let service: ChatService
     private var ticket: SlotTicket?
@@ -11,9 +11,9 @@ public final class PassedRequest {
         self.service = service
     }
 
-    /// Waits for a slot of a server that has slots.
+    /// Waits for a slot if the server has slots.
     ///
-    /// - Throws: `overloaded` when its queue is full; `cancelled` after `end`; `storeUnavailable`.
+    /// - Throws: `overloaded` if the queue is full; `cancelled` after `end`; `storeUnavailable`.
     public func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
         guard let slots = service.slots, let count = description.slots else { return }
         try await slots.requireRoom(at: description, on: service.scheduler)
@@ -27,7 +27,7 @@ public final class PassedRequest {
         try await slots.take(ticket, on: service.scheduler) { _ in }
     }
 
-    /// Gives its slot and its place back; a wait for the slot ends. A second call has no effect.
+    /// Releases the slot and the place, and ends a wait for the slot. A second call has no effect.
     public func end() {
         guard !isEnded else { return }
         isEnded = true
@@ -39,7 +39,7 @@ public final class PassedRequest {
 }
 
 extension ChatService {
-    /// Takes a place for a request that is passed on; its `end` gives it back.
+    /// Reserves a place for a passed-on request; its `end` releases it.
     ///
     /// - Throws: `overloaded`, `shuttingDown`.
     public func admitPassedRequest() throws(RelayError) -> PassedRequest {

@@ -50,7 +50,7 @@ struct PromptSize: Sendable, Equatable {
         }
     }
 
-    /// The size of one message with a text of so many bytes.
+    /// The size of one message with `text` bytes of text.
     init(messageOf text: Int) {
         self.init(bytes: text + Self.frame, messages: 1)
     }
@@ -68,7 +68,7 @@ struct PromptSize: Sendable, Equatable {
         Int(Double(text) / bytesPerToken) + Self.messageTokens * messages + Self.imageTokens * images
     }
 
-    /// The tokens that this is estimated at when its first bytes of text are of a conversation that was counted.
+    /// The estimated tokens if a count covers the first bytes of the text.
     func tokens(bytesPerToken: Double, behind count: ConversationCounts.Count) -> Int {
         let known = min(text, count.text)
         return Int(Double(known) / count.bytesPerToken + Double(text - known) / bytesPerToken)

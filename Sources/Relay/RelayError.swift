@@ -17,11 +17,11 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case shuttingDown
         /// The answer came, but could not be stored.
         case replyNotStored
-        /// `/llmprep` replaced the conversation while the answer was being made.
+        /// `/llmprep` replaced the conversation while the answer was being generated.
         case conversationReplaced
         /// The process that made the answer is gone, or lost its hold on the turn.
         case interrupted
-        /// The database has lost a part of the answer; what stands before the gap is kept.
+        /// The database has lost a part of the answer; the text before the gap is stored.
         case textLost
         /// The client left, and did not come back within the grace.
         case cancelled
@@ -96,7 +96,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public let detail: String
     /// After what time the same request may succeed, where that is known (`Retry-After`).
     public var retryAfter: Duration?
-    /// Whether the store may have done what it was asked for, or may yet do it: it did not confirm.
+    /// Whether the store may have made the change, or may still make it, without a confirmation.
     public var isOutcomeUnknown = false
 
     /// Makes an error.
@@ -112,7 +112,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         retryAfter = error.retryAfter
     }
 
-    /// Makes the error of a request that there is no memory for.
+    /// Creates `overloaded` with the budget's sentence for the client.
     public init(overloading memory: MemoryBudget) {
         self.init(.overloaded, memory.refusal)
     }

@@ -6,7 +6,7 @@ public struct RelayLimits: Sendable, Equatable {
     public var failoverAttempts = 4
     /// Further requests for a reply that broke in the middle.
     public var rescueAttempts = 2
-    /// How long a model server that looks as if it were restarting is waited for; zero for not at all.
+    /// Timeout for a model server that may be restarting; zero to disable the wait.
     public var restartWait: Duration = .seconds(30)
     /// The longest time that a model server may ask to be left alone (`Retry-After`) and still be waited for.
     public var longestRetryAfter: Duration = .seconds(20)
@@ -30,12 +30,12 @@ public struct RelayLimits: Sendable, Equatable {
     public var slotLook: Duration = .milliseconds(50)
     /// How often it looks at their places.
     public var slotSurvey: Duration = .seconds(1)
-    /// How long an only reader that takes nothing may keep a model server waiting that has slots, while others wait for one.
+    /// Time for which the only reader of a reply may block a model server with slots, while other replies wait for one.
     public var heldSlot: Duration = .seconds(5)
     /// How long whoever stops a reply waits for its end.
     public var stopPatience: Duration = .seconds(2)
 
-    /// How long a prompt that is stored waits for memory to read its conversation into.
+    /// Timeout of a stored prompt that waits for memory for its history.
     public var memoryTimeout: Duration = .seconds(10)
 
     /// Makes the limits with their defaults.

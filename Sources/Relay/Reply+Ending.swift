@@ -1,11 +1,11 @@
 import LanguageModels
 
-/// How a reply comes to its end.
+/// The end of a reply.
 ///
-/// An end is announced only when the store has confirmed that this process closed the row with just that text and that last
-/// event. As long as that is open, readers get an error, which is no end: they read on later. See docs/durability.md.
+/// The reply announces an end only after the store has confirmed that this process closed the row with exactly this text and this
+/// last event. Until then readers get an error, which is no end: they resume later. See docs/durability.md.
 extension Reply {
-    /// Takes a step; if that gives the last line, or an error, the reply comes to its end.
+    /// Runs a step. If it returns the last line or throws, the reply ends.
     func drive(_ step: () async throws(RelayError) -> [UInt8]?) async {
         do throws(RelayError) {
             guard let lastLine = try await step() else { return }
@@ -18,7 +18,7 @@ extension Reply {
     private func end(for failure: RelayError) async {
         switch failure.code {
         case .interrupted:
-            // Another process has closed the row or taken it over, or the row is gone.
+            // Another process has closed or adopted the row, or the row is gone.
             handOver()
         case .conversationReplaced:
             leave(failure)
@@ -30,13 +30,13 @@ extension Reply {
 
     // MARK: - Closing the row
 
-    /// What is asked of the store: less each time it refuses, for good, what it was asked before.
+    /// The content of a close. After each permanent refusal the reply asks for less.
     private enum Wish {
-        /// The ending that the reply came to, with its text.
+        /// The actual ending with the text.
         case whole(ReplyEnding)
-        /// The text of a whole answer, marked as not stored.
+        /// The text of a complete answer with an error that says that the answer was not stored.
         case marked(ReplyEnding)
-        /// An ending without the text.
+        /// The ending without the text.
         case bare(ReplyEnding)
 
         var ending: ReplyEnding {
@@ -46,10 +46,10 @@ extension Reply {
         }
     }
 
-    /// Closes the row, and announces the end when that is confirmed.
+    /// Closes the row and announces the end after the confirmation.
     ///
-    /// While the outcome is unknown it asks for the same again: an earlier try may yet be committed, so another ending could
-    /// contradict what the store has. `CHATTERD_MAX_REPLIES` bounds the replies that wait here, as all others.
+    /// While the outcome is unknown, every retry asks for the same content, because an earlier try may still be committed and
+    /// another ending could contradict it. `CHATTERD_MAX_REPLIES` also limits the replies that wait here.
     private func close(with ending: ReplyEnding) async {
         phase = .storing
         let clock = service.scheduler
@@ -69,7 +69,7 @@ extension Reply {
             } catch {
                 switch error.code {
                 case .interrupted where isRestartUnconfirmed && !mustConfirmRestart:
-                    // The restart may have come through: then the store closes the next attempt only.
+                    // The store may have restarted the reply. It closes only the next attempt then.
                     mustConfirmRestart = true
                 case .interrupted: return handOver()
                 case .conversationReplaced: return leave(error)
@@ -90,10 +90,10 @@ extension Reply {
         }
     }
 
-    /// Asks the store once.
+    /// Sends one close to the store.
     private func store(_ wish: Wish) async throws(RelayError) {
         if content.isBeingJournalled {
-            // What is on its way must not come after the end.
+            // The journal must not arrive after the end.
             await withCheckedContinuation { journalRound = $0 }
         }
         var rest = content.rest
@@ -107,7 +107,7 @@ extension Reply {
                 ending: wish.ending, account: maker?.account ?? ReplyAccount()))
     }
 
-    /// What is asked for when the store has refused a wish; nil when nothing less is left.
+    /// The next smaller content after a refusal; `nil` after the smallest.
     private func less(than wish: Wish, after error: RelayError) -> Wish? {
         switch wish {
         case .whole(let ending) where ending.state == .complete:
@@ -121,7 +121,7 @@ extension Reply {
 
     private func confirmed(_ wish: Wish) {
         if case .bare = wish, !isEmpty {
-            // The readers have more than what is stored.
+            // The readers have more text than the store.
             handOver()
         } else {
             announce(wish.ending)
@@ -130,9 +130,9 @@ extension Reply {
 
     // MARK: - The readers
 
-    /// Tells the readers the end, which is stored.
+    /// Gives the readers the stored end.
     private func announce(_ ending: ReplyEnding) {
-        // An error does not carry what a last line did that could not be stored: a page brings it.
+        // An error event lacks the content of a last line that could not be stored; a page has it.
         let isHidden = ending.state != .complete && content.visible != content.end
         content.showAll()
         phase = .ended(ending)
@@ -147,16 +147,16 @@ extension Reply {
         finish()
     }
 
-    /// Ends the reply in this process without an end: its readers get an error, and read on later or elsewhere.
+    /// Ends the reply in this process without an end. Its readers get an error, and resume later or elsewhere.
     func leave(_ error: RelayError) {
         sendAway(error)
         handOver()
     }
 
-    /// Has the readers read what is stored: this process has nothing to say of the reply any more.
+    /// Makes the readers read from the store, because this process no longer determines the reply.
     ///
-    /// They get what they lack, after a `reset` if they have more than is stored or another attempt, and the end that the row
-    /// is closed with, be it later.
+    /// They get the missing text, and the end as soon as the row is closed. They get a `reset` first if they have more text than
+    /// the store, or another attempt.
     private func handOver() {
         finish()
         var follower: ReplyFollower?
@@ -171,7 +171,7 @@ extension Reply {
         poke()
     }
 
-    /// Gives the readers who have got everything an error; those on other shards ask for it.
+    /// Sends an error to the readers that are up to date. Followers on other shards fetch it.
     private func sendAway(_ error: RelayError) {
         trouble = error
         for subscription in audience.members {

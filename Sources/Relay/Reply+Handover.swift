@@ -1,8 +1,8 @@
-/// How a reply is left to the other processes when this one is stopped.
+/// The handover of a reply when its process stops.
 extension Reply {
-    /// Ends the reply, because the process ends.
+    /// Ends the reply because the process stops.
     ///
-    /// One that has no text yet keeps its place in the queue of a model server: whichever process makes it takes the place over.
+    /// A reply without text keeps its place in the queue of a model server. The next owner takes the place over.
     func stop() {
         if isEmpty {
             maker?.keepTicket()
@@ -10,15 +10,16 @@ extension Reply {
         cancel(ChatService.ending)
     }
 
-    /// Leaves the reply to the others, if it ends because the process ends: one that has no text yet, or is to be made again.
+    /// Hands the reply over if `failure` is the stop of the process. The store accepts replies without text, and replies that are
+    /// to be regenerated.
     ///
-    /// - Returns: whether it is theirs now; if not, it is stored as far as it came.
+    /// - Returns: whether the reply is handed over. If not, the caller stores the text so far.
     func isLeftToOthers(after failure: RelayError) async -> Bool {
         guard service.isEnding, failure.code == .shuttingDown else { return false }
         do throws(RelayError) {
             return try await service.store.handOver(turn, id: id, attempt: contentEnd.attempt, isEmpty: isEmpty)
         } catch {
-            // If it was done all the same, the store refuses to close the row.
+            // If the handover happened without confirmation, the store refuses the close.
             return false
         }
     }

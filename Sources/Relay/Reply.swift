@@ -20,9 +20,10 @@ public final class Reply: ReplySource, @unchecked Sendable {
         case making(ReplyMaker)
         /// The model is done; the reply is being stored.
         case storing
-        /// The row is closed with this ending, and the readers have been told.
+        /// The row is closed with this ending, and the readers have it.
         case ended(ReplyEnding)
-        /// This process does not end it: its readers read what is stored, through this; without readers there is none.
+        /// Another process determines the end. The readers read from the store through the follower; without readers there is no
+        /// follower.
         case handedOver(ReplyFollower?)
     }
 
@@ -42,7 +43,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     private(set) var readerCount = 0
     /// Whether the model waits for the only reader.
     private var isHeld = false
-    /// Whether the model may wait for a reader; not any more once others had to wait for that.
+    /// Whether the model may wait for the only reader. `false` after other replies had to wait for the slot.
     private var mayBeHeld = true
     private var heldSlotAlarm: (any Alarm)?
     /// The followers on other shards; they count as readers.
@@ -58,11 +59,11 @@ public final class Reply: ReplySource, @unchecked Sendable {
     /// Its place among those that the journal is to look at.
     var journalPlace: Int?
     var journalRound: CheckedContinuation<Void, Never>?
-    /// Why readers were sent away: the store has not confirmed the end for so long.
+    /// The error that the readers have got, because the store did not confirm the end in time.
     var trouble: RelayError?
     /// It is being begun anew: what it has so far is not journalled any more.
     var isBeginningAgain = false
-    /// Whether the store may have begun the next attempt: it was asked to, and its answer did not come.
+    /// Whether the store may have restarted the reply without a confirmation.
     private(set) var isRestartUnconfirmed = false
 
     init(_ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, service: ChatService) {
@@ -125,7 +126,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         }
     }
 
-    /// What readers attach to in place of this reply, once it was handed over.
+    /// The follower that serves the readers after a handover.
     private var follower: ReplyFollower? {
         if case .handedOver(let follower) = phase { follower } else { nil }
     }
@@ -133,7 +134,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     func attach(_ subscription: ReplySubscription) {
         if let follower { return follower.attach(subscription) }
         audience.insert(subscription)
-        // The only reader, which the model waits for, may have fallen behind by what was on its way, and has caught up.
+        // The only reader, for which the model waits, may have fallen behind by the lines in flight, and has caught up.
         release()
         if let place = audience.queuePlace {
             subscription.receiveSoon(place: place)
@@ -193,7 +194,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Lets the model go on without the reader it waits for, if others wait for its slot.
+    /// Resumes the model without its only reader if other replies wait for its slot.
     private func checkHeldSlot() {
         guard isHeld, case .making(let maker) = phase else { return }
         service.scheduler.spawn { [self] in
@@ -255,7 +256,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
 
     // MARK: - Ending early
 
-    /// Whether the model is not done yet.
+    /// Whether the model has not finished.
     private var isGenerating: Bool {
         switch phase {
         case .waiting, .making: true
@@ -318,14 +319,14 @@ public final class Reply: ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Tells the followers on other shards that there is something new.
+    /// Notifies the followers on other shards of new content.
     func poke() {
         for watch in watches {
             watch.poke()
         }
     }
 
-    /// Ends a wait for the store, or for a model server that is restarting; the server calls it when it stops.
+    /// Ends a wait for the store or for a restarting model server. The service calls it when it stops.
     func wake() {
         pause.end()
         if case .making(let maker) = phase { maker.stopWaiting() }
@@ -396,7 +397,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
         emptyContent()
     }
 
-    /// Begins the next attempt in the store, and notes whether the store may have done so without saying it.
+    /// Restarts the reply in the store, and records whether the outcome is unknown.
     private func restart() async throws(RelayError) {
         do throws(RelayError) {
             attempt = try await service.store.restartTurn(turn, id: id, attempt: attempt)
@@ -407,16 +408,16 @@ public final class Reply: ReplySource, @unchecked Sendable {
         }
     }
 
-    /// Repeats a restart that the store has not confirmed, because the former attempt can no longer be closed.
+    /// Repeats an unconfirmed restart, because the store may refuse to close the former attempt.
     ///
-    /// - Throws: `interrupted` if another process has the reply; `conversationReplaced`; `storeUnavailable`.
+    /// - Throws: `interrupted` if another process owns the reply; `conversationReplaced`; `storeUnavailable`.
     func confirmRestart() async throws(RelayError) {
         try await restart()
         emptyContent()
         maker?.forgetParts()
     }
 
-    /// Drops the content of the former attempt, and resets the readers.
+    /// Discards the content of the former attempt, and resets the readers.
     private func emptyContent() {
         content = ReplyContent(attempt: attempt)
         for subscription in audience.members {

@@ -16,7 +16,7 @@ struct ReplyContent {
     private(set) var journalled: ReplyPosition
     /// A part of it is on its way to the journal.
     private(set) var isBeingJournalled = false
-    /// Up to where it was on its way when the confirmation was lost: it may be in the journal.
+    /// The end of the journal write that lost its confirmation. The journal may have it.
     private var doubtful: ReplyPosition?
 
     init(attempt: Int) {
@@ -68,10 +68,11 @@ struct ReplyContent {
     /// What is not in the journal yet.
     var rest: ReplyPage { page(from: journalled, to: end) ?? ReplyPage(start: journalled) }
 
-    /// Writes down what is not in the journal yet, and returns where that ends; `journalled` or `notJournalled` follows.
+    /// Appends the content that is not in the journal yet to `sheet`, and returns its end. `journalled` or `notJournalled` must
+    /// follow.
     ///
-    /// What may be there already is repeated as it was, without what came since. The store cuts it into the same rows then, so
-    /// that those of both tries are one.
+    /// After a lost confirmation the sheet repeats the same content, without later additions. So the store cuts it into the same
+    /// rows, and both tries produce each row once.
     mutating func journal(as turn: Turn, _ id: ReplyID, on sheet: any JournalSheet) -> ReplyPosition {
         isBeingJournalled = true
         let end = doubtful ?? end
@@ -104,7 +105,7 @@ struct ReplyContent {
         toolCalls.letGo(before: position.toolCalls, keeping: Self.kept)
     }
 
-    /// Notes that it is unknown whether what was on its way, up to a position, has reached the journal.
+    /// Records that the journal may lack the content up to a position.
     mutating func notJournalled(to position: ReplyPosition) {
         isBeingJournalled = false
         doubtful = position

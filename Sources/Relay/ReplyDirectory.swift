@@ -17,7 +17,7 @@ public final class ReplyDirectory: Sendable {
         services.withLock { $0[id] = service }
     }
 
-    /// Forgets that a service makes a reply; one that another service makes stays.
+    /// Removes the entry of a reply if it names this service.
     func remove(_ id: ReplyID, _ service: ChatService) {
         services.withLock { services in
             if services[id] === service { services[id] = nil }

@@ -25,10 +25,10 @@ extension ReplyEnding {
 extension RelayError {
     /// The conversation of a reply is gone.
     public static let goneMeanwhile = RelayError(
-        .conversationReplaced, "The conversation was replaced or deleted while the answer was being made.")
+        .conversationReplaced, "The conversation was replaced or deleted while the answer was being generated.")
     /// The journal of the reply has a gap: the database went back to an earlier state.
     public static let textLost = RelayError(
-        .textLost, "The database lost the rest of this answer; what stands here came before the loss. Ask again.")
+        .textLost, "The database lost the rest of this answer. The text before the loss is stored. Ask again.")
     /// Nobody reads the reply any more.
     static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
     /// Somebody wanted the reply to end.

@@ -78,7 +78,7 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         return subscription
     }
 
-    /// Counts readers that attach themselves: those of a source that passes them on.
+    /// Counts readers that a reply passes on and that attach themselves.
     func takeOver(readers more: Int) {
         let isFirst = readers == 0
         readers += more

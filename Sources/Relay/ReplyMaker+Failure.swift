@@ -1,8 +1,8 @@
 import LanguageModels
 
-/// What is done about servers that fail.
+/// The reaction to failed model servers.
 extension ReplyMaker {
-    /// The error of a plan that has come to its end.
+    /// The error of the reply after the last step of the plan.
     func failure(_ step: RescuePlan.Step) -> RelayError {
         guard let cause = trouble?.cause else {
             return RelayError(absence)
@@ -14,14 +14,14 @@ extension ReplyMaker {
         return RelayError(ModelError(.rejected, cause.message, detail: "two servers said: \(cause.detail)"))
     }
 
-    /// Why there is no server to ask.
+    /// The error if no server can be asked.
     private var absence: ModelError {
         let refusal = service.upstreams.refusal(of: reply.model)
         guard trouble?.isAbsent == true, refusal.code == .modelNotFound else { return refusal }
         return ModelError(.modelNotFound, "The model server was removed while the prompt waited for it.")
     }
 
-    /// What is done when a server has failed.
+    /// The next step after a failure.
     func next(after error: ModelError) -> RescuePlan.Step {
         troubled().note(error, isBreak: reply.contentEnd.total > startTotal && !couldNotContinue)
         guard !couldNotContinue else { return plan.couldNotContinue(number, after: progress, at: now, candidates()) }
@@ -29,7 +29,7 @@ extension ReplyMaker {
             error, by: number, after: progress, at: now, candidates(withContexts: error.code == .contextTooLong))
     }
 
-    /// Asks again, with less of the conversation, when the model server has found it too long, or may have.
+    /// Asks again with a shorter prompt if the server refused the prompt as too long, or may have failed because of its length.
     func askAgain(
         _ choice: UpstreamChoice, after error: ModelError
     ) async throws(RelayError) -> Outcome? {
@@ -45,8 +45,8 @@ extension ReplyMaker {
         return try await ask()
     }
 
-    /// Whether a failure may have come of a conversation that is longer than the model takes: of a long one, where it is not
-    /// known how much that is, and once for each reply.
+    /// Whether the length of the prompt may have caused a failure. The prompt must be long, the context of the model unknown, and
+    /// the reply empty; the answer is `true` once per reply.
     private func mayBeTooLong(_ receipt: ReplyReceipt, _ error: ModelError) -> Bool {
         guard error.hint == .context, reply.isEmpty, trouble?.hasSentLess != true, receipt.contextLength == nil else {
             return false
@@ -54,7 +54,7 @@ extension ReplyMaker {
         return (receipt.estimatedTokens ?? 0) >= TokenEstimates.leastContext
     }
 
-    /// Counts a failure against the server, unless it is not the server's.
+    /// Counts a failure against the server if the server is at fault.
     func judge(_ error: ModelError, of health: UpstreamHealth) {
         if couldNotContinue {
             health.leftAlone()

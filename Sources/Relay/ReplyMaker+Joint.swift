@@ -29,7 +29,7 @@ extension ReplyMaker {
         }
     }
 
-    /// Does what the joint says of a line.
+    /// Applies the outcome of the joint to a line.
     private func apply(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: OllamaLine) {
         let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
         switch outcome {
@@ -39,8 +39,8 @@ extension ReplyMaker {
             couldNotContinue = true
             finish(
                 ModelError(
-                    .incomplete, "The model server did not go on with the answer.",
-                    detail: "asked to go on, it began from the start or said nothing"))
+                    .incomplete, "The model server did not continue the answer.",
+                    detail: "it started the answer again or sent nothing"))
         case .hold:
             passEmptied(line, fields)
         case .continues(let text):

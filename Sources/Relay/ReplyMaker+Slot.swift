@@ -16,13 +16,13 @@ extension ReplyMaker {
         }
     }
 
-    /// Whether the reply has a slot that others wait for; `false` if the store does not say.
+    /// Whether the reply has a slot and other replies wait for one; `false` if the store does not answer.
     func isSlotWanted() async -> Bool {
         guard let ticket, let slots = service.slots else { return false }
         return (try? await slots.isAnyoneWaiting(at: ticket.upstream)) ?? false
     }
 
-    /// Leaves the ticket in the queue for whichever process makes the reply.
+    /// Keeps the ticket in the queue for the next owner of the reply.
     func keepTicket() {
         if let ticket = ticket.take() {
             service.slots?.forget(ticket)

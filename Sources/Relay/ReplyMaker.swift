@@ -39,7 +39,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private let passThrough: [RawMember]
     private var choices: UpstreamChoices
     var plan: RescuePlan
-    /// Nil for most replies.
+    /// `nil` for most replies.
     var trouble: ReplyTrouble?
     /// Kept as it was read: another server may have to be asked while the store is away.
     private var history: TurnHistory?
@@ -54,7 +54,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private var text: [UInt8]?
     /// Where its own text begins.
     private var start = 0
-    /// How much there was of the reply when it was asked.
+    /// The size of the reply before the request, in bytes.
     var startTotal = 0
     var generation: (any Generation)?
     var course = Course.pass
@@ -62,9 +62,9 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
     private var finalLine: [UInt8]?
     /// The end of the request under way, once it has come.
     private var end: End?
-    /// Whether the server was asked to go on behind the text, and did not.
+    /// Whether the server was asked to continue the text, and did not.
     var couldNotContinue = false
-    /// Whether the request under way has brought a line.
+    /// Whether the current request has produced a line.
     private var isAnswered = false
     private var isPaused = false
     /// Whether the reply is to be called when there is something to do.
@@ -120,7 +120,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     private func take(_ step: RescuePlan.Step) async throws(RelayError) -> Outcome? {
         guard case .ask(let number, let delay, let continues) = step else { throw failure(step) }
-        // A server that is restarting is not waited for by a process that is being stopped.
+        // A stopping process does not wait for a restarting server.
         guard !plan.isWaiting || !service.isStopping else { throw ChatService.ending }
         if delay > .zero {
             await pause.wait(atMost: delay)
@@ -144,7 +144,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         wake()
     }
 
-    /// Ends a wait for a server that is restarting: the process is being stopped.
+    /// Ends a wait for a restarting server, because the process stops.
     func stopWaiting() {
         if plan.isWaiting, generation == nil { cancel(ChatService.ending) }
     }
@@ -319,7 +319,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         if case .replace = course { !held.isEmpty } else { false }
     }
 
-    /// Forgets which servers made the text, when the text is dropped.
+    /// Clears the list of servers that produced the text, when the text is discarded.
     func forgetParts() { account.parts = [] }
 
     /// The reply begins anew with what is held.
@@ -344,7 +344,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         }
     }
 
-    /// The answer as the next prompt will hold it, if that is all that its server has counted.
+    /// The answer in the form of the next prompt; `nil` if the server counted more than its text.
     private func answer(tokens: Int) -> TokenEstimates.Answer? {
         let end = reply.contentEnd
         guard account.parts.count == 1, start == 0, end.total == end.text else { return nil }

@@ -13,7 +13,7 @@ public struct ReplyPage: Sendable {
     public var ending: ReplyEnding?
     /// Where the reply waits for a slot of a model server, if it does and that is known.
     public var queuePlace: QueuePlace?
-    /// Why the end of the reply cannot be told for now, if its maker has given up waiting for that.
+    /// The reason why the end of the reply is unknown for now; `nil` unless its owner has timed out waiting for the store.
     var trouble: RelayError?
 
     /// Makes a page.

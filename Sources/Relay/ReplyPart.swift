@@ -38,7 +38,7 @@ struct ReplyPart {
         }
     }
 
-    /// What stands in a range, which must not begin before `start`, in place.
+    /// The bytes of a range that does not start before `start`, without a copy.
     @_lifetime(borrow self)
     func span(_ range: Range<Int>) -> Span<UInt8> {
         bytes.bytes.extracting((range.lowerBound - start)..<(range.upperBound - start))

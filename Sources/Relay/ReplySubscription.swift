@@ -113,7 +113,8 @@ public final class ReplySubscription: @unchecked Sendable {
             return skip(to: end)
         }
         guard !isFull else {
-            // The reader gets it from a page when it can take more: one read of a model server may bring very many lines.
+            // The reader gets the line from a page as soon as it can take more. One read of a model server may produce very many
+            // lines.
             fallBehind()
             return true
         }

@@ -1,28 +1,28 @@
 import LanguageModels
 
-/// What has gone wrong with a reply so far. Confined to its shard.
+/// The failures of a reply so far. Confined to its shard.
 final class ReplyTrouble {
-    /// Why the reply is to end early.
+    /// The reason to end the reply early.
     var cancellation: RelayError?
     /// Whether a server was removed before it was asked.
     var isAbsent = false
-    /// What the server that is asked has found too long, and what it said.
+    /// The prompt that the current server found too long, and its error.
     var refused: (receipt: ReplyReceipt, error: ModelError)?
-    /// Whether less of the conversation was sent because the server's failure may have come of its length.
+    /// Whether a shorter prompt was sent because the length may have caused the server's failure.
     var hasSentLess = false
 
-    /// The failure that the reader is told.
+    /// The failure for the reader.
     private var failure: ModelError?
-    /// Whether that broke off an answer that the reader has seen.
+    /// Whether the failure broke off an answer that the reader has seen.
     private var isBreak = false
-    /// The failures behind a break: how many, and the last one.
+    /// The number of failures after a break, and the last one.
     private var later: (count: Int, last: ModelError)?
-    /// The servers that have failed unless the request is at fault.
+    /// The servers whose failures count if the request is not at fault.
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
 
-    /// Notes a failure; `isBreak` is whether it broke off an answer that had begun.
+    /// Records a failure; `isBreak` says whether it broke off a started answer.
     ///
-    /// A failure after a break does not replace it: the reader is told what became of the text that is there.
+    /// A later failure does not replace a break: the reader gets the reason why the existing text ends.
     func note(_ error: ModelError, isBreak: Bool) {
         if isBreak || !self.isBreak && explains(error) {
             (failure, self.isBreak, later) = (error, isBreak, nil)
@@ -31,24 +31,25 @@ final class ReplyTrouble {
         }
     }
 
-    /// That another server takes less does not say why the first one failed; that it takes more, and not enough, does.
+    /// Whether a failure may replace the first one. Another server's smaller context does not explain it; a larger one that is
+    /// still too small does.
     private func explains(_ error: ModelError) -> Bool {
         error.code != .contextTooLong || failure.map { $0.code == .contextTooLong } ?? true
     }
 
-    /// Why the reply fails if no server can make it; the failures behind a break are in its detail.
+    /// The failure of the reply if no server can generate it. Its detail includes the failures after a break.
     var cause: ModelError? {
         guard let failure, let later else { return failure }
         let detail = "\(failure.detail); then \(later.count) more, the last: \(later.last)"
         return ModelError(failure.code, failure.message, detail: detail)
     }
 
-    /// Suspects a server of a failure for which the request may be at fault.
+    /// Records a failure for which either the server or the request may be at fault.
     func suspect(_ health: UpstreamHealth, of error: ModelError) {
         suspects.append((health, error))
     }
 
-    /// Counts the failures against the suspected servers: the request was not at fault.
+    /// Counts the recorded failures against their servers: the request was not at fault.
     func blameSuspects(at now: UInt64) {
         for suspect in suspects {
             suspect.health.blame(suspect.error, at: now)

@@ -1,18 +1,20 @@
 import LanguageModels
 
-/// Which model server is asked next for a reply, and when: pure, so that every course of events can be tried.
+/// Chooses the next model server for a reply, and the pause before it. The plan is pure, so that tests can run every course of
+/// events.
 ///
-/// Before a reply has begun: the other servers of the model, then the same ones again after a while. In its middle: one that
-/// goes on behind the text there is; otherwise the reply is begun anew. A server that has stalled comes after all others. When
-/// all servers that are left look as if they were restarting, they are asked again for a while; that costs no attempts.
+/// Before any output the plan asks the other servers of the model, then the same ones again after a pause. After a break it asks a
+/// server that can continue the text; otherwise the reply restarts. A stalled server comes last. If all remaining servers may be
+/// restarting, the plan retries them until a deadline. A retry costs no attempt unless the server may have read the request.
 struct RescuePlan {
-    /// What is to be done.
+    /// The next action.
     enum Step: Equatable {
-        /// Ask the server of this number among the choices, after a pause; it goes on behind the text, or begins anew.
+        /// Ask the server with this number among the choices, after a pause. `continues` says whether it continues the text or
+        /// starts the answer again.
         case ask(Int, after: Duration, continues: Bool)
-        /// The request itself is at fault: two servers have said the same of it.
+        /// The request is at fault: two servers gave the same error.
         case reject
-        /// There is nothing left to try.
+        /// No server is left to try.
         case fail
     }
 
@@ -20,9 +22,9 @@ struct RescuePlan {
     enum Progress: Equatable {
         /// There is nothing of it yet.
         case none
-        /// There is text, perhaps behind thoughts: another server may go on behind it.
+        /// There is text, perhaps after thoughts: another server may continue it.
         case text
-        /// There are tool calls, or too little text to go on with.
+        /// There are tool calls, or too little text to continue.
         case other
     }
 
@@ -34,7 +36,7 @@ struct RescuePlan {
         var isUnwilling = false
         /// Whether all its slots are taken.
         var isFull = false
-        /// Whether it can go on with what another one began.
+        /// Whether it can continue the text of another server.
         var canContinue = false
         /// Whether it is there no more.
         var isGone = false
@@ -59,15 +61,15 @@ struct RescuePlan {
     private var asked: [Int: Int] = [:]
     private var retryAfter: [Int: Duration] = [:]
     private var excluded: Set<Int> = []
-    /// Those that have stalled or timed out.
+    /// The servers that have stalled or timed out.
     private var stalled: Set<Int> = []
-    /// Those that were asked to go on and could not.
+    /// The servers that were asked to continue the text and could not.
     private var beginners: Set<Int> = []
-    /// What servers have said of the request, each complaint with the server that made it first.
+    /// The errors about the request, each with the first server that gave it.
     private var complaints: [String: Int] = [:]
-    /// Why the answer broke off last.
+    /// The error of the last break.
     private var lastBreak: ModelError?
-    /// Those that look as if they were restarting, up to when they are waited for, and the pauses so far.
+    /// The servers that may be restarting, the deadline for them in nanoseconds, and the number of pauses so far.
     private var restarting: Set<Int> = []
     private var waitEnd: UInt64?
     private var waits = 0
@@ -88,7 +90,7 @@ struct RescuePlan {
         return .ask(first, after: .zero, continues: false)
     }
 
-    /// The next to be asked when one has failed, at `now` nanoseconds of the monotonic clock.
+    /// The next step after a failure at `now` nanoseconds of the monotonic clock.
     mutating func failed(
         _ error: ModelError, by number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
     ) -> Step {
@@ -119,7 +121,7 @@ struct RescuePlan {
         return step
     }
 
-    /// The next to be asked when one could not go on behind the text: it has not failed, and costs no attempt.
+    /// The next step after a server could not continue the text. The server has not failed, so this costs no attempt.
     mutating func couldNotContinue(
         _ number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
     ) -> Step {
@@ -145,9 +147,9 @@ struct RescuePlan {
         next(after: progress, at: now, candidates)
     }
 
-    /// Notes what a server says of the request; whether another server has said it before.
+    /// Records a server's error about the request. Returns whether another server gave the same error before.
     ///
-    /// A server that repeats itself proves nothing: a broken one says the same each time.
+    /// A repetition by the same server proves nothing: a broken server gives the same error each time.
     private mutating func isConfirmed(_ complaint: String, of number: Int) -> Bool {
         guard let witness = complaints[complaint] else {
             complaints[complaint] = number
@@ -163,15 +165,15 @@ struct RescuePlan {
         }
     }
 
-    /// Whether the answer has broken off for want of room as it did before: answers that share the room break again.
+    /// Whether the answer broke off with the same context error as before. Servers with the same context size repeat it.
     private mutating func isSameBreak(_ error: ModelError, after progress: Progress) -> Bool {
         guard progress != .none, error.hint == .context, error.code == .failed else { return false }
         defer { lastBreak = error }
         return lastBreak?.message == error.message
     }
 
-    /// Notes whether a server looks as if it were restarting; whether that costs no attempt: the server has not read the request,
-    /// and is still waited for.
+    /// Records whether a server may be restarting. Returns whether the failure costs no attempt, because the server cannot have
+    /// read the request.
     private mutating func noteRestart(_ error: ModelError, of number: Int, at now: UInt64) -> Bool {
         guard case .restart(let wasRead) = error.hint, error.retryAfter == nil, restartWait > .zero else {
             restarting = []

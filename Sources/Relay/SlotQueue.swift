@@ -33,7 +33,7 @@ public final class SlotQueue: @unchecked Sendable {
     private var doubtedUntil: UInt64 = 0
     private var patience = StorePatience()
     private var isEnded = false
-    /// The tickets that are left to other processes: they are no leftovers.
+    /// The tickets that the next owners of their replies take over. The survey must not remove them.
     private var forgotten: Set<SlotKey> = []
 
     /// Makes the queues of a process; the store is used on the scheduler's shard.
@@ -129,12 +129,12 @@ public final class SlotQueue: @unchecked Sendable {
         }
     }
 
-    /// Leaves a ticket in the store: another process makes the reply, and takes the ticket over. `take` throws. From any shard.
+    /// Keeps a ticket in the store for the next owner of its reply. A running `take` throws. From any shard.
     public func forget(_ ticket: SlotTicket) {
         scheduler.run { [self] in
             forgotten.insert(ticket.key)
             guard let passage = passages[ticket.key] else { return }
-            passage.end(RelayError(.cancelled, "The reply is left to another process."))
+            passage.end(RelayError(.cancelled, "The reply is handed over to another process."))
             passage.isWanted = false
             passage.isEntered = false
             passage.pause.end()

@@ -11,8 +11,8 @@ public struct SlotTicket: Sendable, Hashable {
     /// Its conversation: slots are shared out fairly between conversations.
     public var appID: String
 
-    /// Stands in place of an appID on tickets of requests outside of conversations: no appID is empty. They share their slots out
-    /// among each other as those of one conversation.
+    /// The appID of tickets for requests outside of conversations; no real appID is empty. These requests share slots as one
+    /// conversation.
     public static let noConversation = ""
 
     /// Makes a ticket.

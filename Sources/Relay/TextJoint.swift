@@ -1,22 +1,20 @@
 import Bytes
 
-/// The place where one model server goes on behind the text of another: sees to it that nothing is said twice there.
-///
-/// Servers trim white space at the end of what they go on with, and say it again; some begin from the start all the same.
+/// The place where one model server continues the text of another. The joint removes repeated text there.
 struct TextJoint {
-    /// What becomes of the text after the joint.
+    /// The decision on the text after the joint.
     enum Outcome: Equatable {
-        /// More of it must be seen.
+        /// The joint needs more of the text.
         case hold
-        /// This is what goes on; nothing more is held.
+        /// The text continues with these bytes; the joint holds nothing more.
         case continues([UInt8])
-        /// It begins from the start, or says nothing: it must not be taken for what comes next.
+        /// The server starts the answer again or sends no text, so the joint must not pass its text on.
         case fails
     }
 
-    /// The bytes that must agree for a beginning to be taken for a repetition, and the least that can be gone on with.
+    /// The number of equal bytes that prove a repetition of the start, and the minimum text that a server can continue.
     static let proof = 24
-    /// The white space that is waited through for a word.
+    /// Limit of white space before the first word, in bytes.
     static let blankLimit = 1_024
 
     private let start: [UInt8]
@@ -38,18 +36,17 @@ struct TextJoint {
     mutating func take(_ piece: [UInt8]) -> Outcome {
         held += piece
         if isLikeTheStart, held.count >= start.count { return .fails }
-        // White space alone is no text yet, and some of it may have been said before.
+        // White space alone is no text yet, and the end of the old text may have some of it.
         if isBlank { return held.count > Self.blankLimit ? .fails : .hold }
         return isLikeTheStart ? .hold : .continues(rest)
     }
 
-    /// What becomes of it when nothing more comes.
+    /// The decision when no more text comes.
     ///
-    /// No text at all is no end of an answer that broke off in the middle: the server cannot go on. Nor is the beginning of the
-    /// answer.
+    /// An empty continuation does not complete a broken answer, and neither does a repetition of its start.
     func end() -> Outcome { isBlank || isLikeTheStart ? .fails : .continues(rest) }
 
-    /// What is held, without the white space that stands before the joint already.
+    /// The held text, without the white space that already ends the old text.
     var rest: [UInt8] {
         Array(held.dropFirst(zip(held, whiteSpace).prefix { $0 == $1 }.count))
     }

@@ -7,11 +7,11 @@ import LanguageModels
 public final class TokenEstimates: Sendable {
     /// The models that are known at once.
     private static let capacity = 1_000
-    /// The bytes that a token of text has. Outside of these bounds a count is no measure of text: a cache was not counted, or
-    /// more was counted than was sent.
+    /// The plausible bytes of text per token. A rate outside of these bounds does not measure text: the server omitted its cache,
+    /// or counted more than the prompt.
     private static let usualRates = 1.0...8.0
-    /// The shortest context that a model may have, as far as failures are taken for those of its length; half of the least that
-    /// servers give by default, as an estimate may be half of the truth.
+    /// The minimum estimate of a prompt, in tokens, for a failure to count as a context error: half of the smallest default context
+    /// of servers, because an estimate may be half of the truth.
     static let leastContext = 256
     /// The longest context that is believed in, in tokens: no sum with it overflows, whatever a client or a server says.
     private static let longest = 1 << 40
@@ -30,7 +30,7 @@ public final class TokenEstimates: Sendable {
         var told: Int?
         /// What the server said of its models.
         var listed: Int?
-        /// The least estimate of a prompt that the server failed on, where it took less of it.
+        /// The smallest estimate of a failed prompt whose shorter version the server accepted.
         var suspected: Int?
 
         var isMeasured: Bool { counts >= 3 }
@@ -55,14 +55,14 @@ public final class TokenEstimates: Sendable {
         var conversations = ConversationCounts()
     }
 
-    /// An answer that one server has made, without thoughts and tool calls: the next prompt holds all of it.
+    /// An answer of a single server, without thoughts and tool calls. The next prompt includes all of it.
     public struct Answer: Sendable {
         /// The bytes of its text.
         var text: Int
-        /// The tokens that the server has counted.
+        /// The server's count of its tokens.
         var tokens: Int
 
-        /// Makes an answer.
+        /// Creates an answer.
         public init(text: Int, tokens: Int) {
             self.text = text
             self.tokens = tokens
@@ -82,8 +82,8 @@ public final class TokenEstimates: Sendable {
     /// has said.
     ///
     /// - Parameters:
-    ///   - conversation: whose prompt it is for: what was counted of it last is part of the estimate.
-    ///   - refused: the receipt of what the server has just refused as too long; less of it will fit.
+    ///   - conversation: the conversation of the prompt. Its last count is part of the estimate.
+    ///   - refused: the receipt of the prompt that the server has just refused as too long. The window is smaller than that prompt.
     public func window(
         for choice: UpstreamChoice, passThrough: [RawMember], conversation: String? = nil,
         refused: ReplyReceipt? = nil
@@ -111,8 +111,8 @@ public final class TokenEstimates: Sendable {
     ///
     /// - Parameters:
     ///   - promptTokens: `prompt_eval_count` of the last line.
-    ///   - answer: the answer, where the next prompt will hold all that was counted for it.
-    ///   - conversation: whose prompt it was.
+    ///   - answer: the answer, if the next prompt includes everything that the server counted.
+    ///   - conversation: the conversation of the prompt.
     public func note(
         _ promptTokens: Int?, and answer: Answer? = nil, in receipt: inout ReplyReceipt, of choice: UpstreamChoice,
         for conversation: String? = nil
@@ -144,7 +144,7 @@ public final class TokenEstimates: Sendable {
             }
         }
         if let conversation {
-            // Fewer tokens than the beginning alone was counted at: more was counted for an answer than its text had.
+            // A count below that of the beginning alone means that the server counted more for an answer than its text.
             let isTooHigh = counted.map { promptTokens < $0.tokens && receipt.size.text >= $0.text } ?? false
             let isWithoutAnswer = isTooHigh || counted?.isWithoutAnswer == true
             var count = Self.count(promptTokens, of: receipt.size, and: isWithoutAnswer ? nil : answer)
@@ -153,7 +153,7 @@ public final class TokenEstimates: Sendable {
         }
     }
 
-    /// What a prompt and its answer say of the next prompt of the conversation; `nil` when they are no measure of text.
+    /// The count for the next prompt of the conversation; `nil` if the numbers do not measure text.
     private static func count(
         _ promptTokens: Int, of prompt: PromptSize, and answer: Answer?
     ) -> ConversationCounts.Count? {
@@ -181,8 +181,8 @@ public final class TokenEstimates: Sendable {
         }
     }
 
-    /// Learns from a prompt that the server failed on, where it took less of the same conversation. Once may be chance: from the
-    /// second time on the prompt counts as longer than what the model takes.
+    /// Learns from a failed prompt whose shorter version the server accepted. One case may be chance. From the second case on, such
+    /// a prompt counts as longer than the model's context.
     func suspect(_ refused: ReplyReceipt, of choice: UpstreamChoice) {
         update(choice) {
             let tokens = refused.size.tokens(bytesPerToken: $0.bytesPerToken)
@@ -223,7 +223,7 @@ public final class TokenEstimates: Sendable {
         state.withLock { $0.conversations[key] = count }
     }
 
-    /// Two conversations with one key would only have their estimates wrong.
+    /// If two conversations have the same key, only their estimates suffer.
     private static func key(of conversation: String, _ model: Model) -> Int {
         var hasher = Hasher()
         hasher.combine(conversation)

@@ -25,10 +25,10 @@ public struct TurnHistory: Sendable {
     public var isTooLarge: Bool
     /// Which earlier messages are not among these, in order, and why.
     public var omitted: [ReplyReceipt.Omitted]
-    /// Whether the messages were not read: there was no memory for them, or they would have to be read again after the earlier
-    /// turns. The store reads them when it is asked for the history of the turn.
+    /// Whether the messages are unread: the budget had no memory for them, or earlier turns are still open. The store reads them in
+    /// `history(of:for:)`.
     public private(set) var isUnread = false
-    /// What is reserved for the messages; nil for those of a store that keeps everything in memory.
+    /// The reservation for the messages; `nil` for a store that keeps everything in memory.
     public var memory: MemoryReservation?
 
     /// Makes a history.
@@ -41,21 +41,21 @@ public struct TurnHistory: Sendable {
         self.omitted = omitted
     }
 
-    /// Makes a history that was not read.
+    /// Creates an unread history.
     public init(unreadBehind unfinished: [Int64]) {
         self.init(messages: EncodedMessages(), unfinished: unfinished)
         isUnread = true
     }
 
-    /// How often a history is in memory until it is sent: here, in the request, and in the output of the connection.
+    /// The number of copies of a history until it is sent: here, in the request, and in the connection's output.
     public static let copiesOnTheWay = 3
 
-    /// The request is about to be made.
+    /// Reserves memory for the request, which the caller is about to create.
     func willBeSent() {
         memory?.charge(to: Self.copiesOnTheWay * messages.size)
     }
 
-    /// The request is with the model server; the messages are kept in case that another one has to be asked.
+    /// Releases the memory of the sent request. The messages stay in case another server must be asked.
     func wasSent() {
         memory?.shrink(to: messages.size)
     }

@@ -60,7 +60,7 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// The turns of which this process does not know whether they are open.
+    /// The turns whose opening is unconfirmed.
     public let unconfirmed = UnconfirmedOpenings()
     private let state = Lock(State())
     private let limits: RelayLimits
@@ -73,7 +73,7 @@ public final class TurnBoard: Sendable {
     /// The number of turns that are open or about to be.
     public var count: Int { state.withLock { $0.count } }
 
-    /// The replies whose turns are open.
+    /// The replies with open turns.
     var replies: [ReplyID] {
         state.withLock { state in state.conversations.values.flatMap { $0.open.map(\.id) } }
     }
@@ -113,9 +113,9 @@ public final class TurnBoard: Sendable {
     private static let full = RelayError(
         .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
 
-    /// Takes a place for a request that opens no turn; `release` follows.
+    /// Reserves a place for a request without a turn; `release` must follow.
     ///
-    /// - Throws: `overloaded` when the process has no more.
+    /// - Throws: `overloaded` if the process has no place left.
     func reserve() throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.replies else { throw Self.full }
@@ -123,7 +123,7 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Takes a place for a turn that may be open already, however many there are; `open` or `giveUp` follows.
+    /// Reserves a place for a turn that may be open already, without a limit; `open` or `giveUp` must follow.
     func reserve(appID: String) {
         state.withLock { state in
             state.promised[appID, default: Promises()].count += 1
@@ -131,7 +131,7 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Gives the place of a request back that opened no turn.
+    /// Releases the place of a request without a turn.
     func release() {
         state.withLock { $0.count -= 1 }
     }

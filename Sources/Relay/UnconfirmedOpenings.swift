@@ -1,22 +1,22 @@
 import Bytes
 import LanguageModels
 
-/// Turns whose opening the store has not confirmed: their clients were told that it failed, but it may have been done, or may yet
-/// be. One for the process.
+/// The turns of the process whose opening the store has not confirmed. Their clients got an error, but the turns may be open, or
+/// may still be opened.
 public final class UnconfirmedOpenings: Sendable {
     /// A turn that may be open.
     struct Opening {
         /// The name of its reply.
         let id: ReplyID
         let appID: String
-        /// Whether the client has a name for its request, and will send it again under that name.
+        /// Whether the request has an idempotency key, so that the client can retry it.
         let hasKey: Bool
         let onDisconnect: DisconnectPolicy
-        /// How often it is still looked for: a statement that was given up may be done when the store is back.
+        /// The number of further attempts to find the turn. A statement that timed out may be executed when the store is back.
         var looksLeft = 10
     }
 
-    /// What is noted at most. Of more, the oldest are forgotten: the store's housekeeping closes them as interrupted.
+    /// The maximum number of entries. The oldest ones are dropped; the store's housekeeping closes their turns as interrupted.
     private static let limit = 1_000
 
     private let openings = Lock<[Opening]>([])
@@ -24,7 +24,7 @@ public final class UnconfirmedOpenings: Sendable {
     /// Makes an empty list.
     public init() {}
 
-    /// Notes an opening.
+    /// Records an opening.
     func note(_ opening: Opening) {
         openings.withLock { openings in
             if openings.count == Self.limit {
@@ -34,7 +34,7 @@ public final class UnconfirmedOpenings: Sendable {
         }
     }
 
-    /// Takes an opening back that was looked for in a round, and not found; not for ever.
+    /// Records an opening again that a round did not find, for a limited number of rounds.
     func takeBack(_ opening: Opening) {
         var opening = opening
         opening.looksLeft -= 1
@@ -43,7 +43,7 @@ public final class UnconfirmedOpenings: Sendable {
         }
     }
 
-    /// Gives the openings of a kind out, for one to find out about them.
+    /// Removes and returns the matching openings.
     func take(where isWanted: (Opening) -> Bool = { _ in true }) -> [Opening] {
         openings.withLock { openings in
             guard !openings.isEmpty else { return [] }
@@ -53,7 +53,7 @@ public final class UnconfirmedOpenings: Sendable {
         }
     }
 
-    /// Whether a reply is among them.
+    /// Whether the list has a reply.
     public func contains(_ id: ReplyID) -> Bool {
         openings.withLock { $0.contains { $0.id == id } }
     }

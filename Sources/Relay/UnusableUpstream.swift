@@ -1,14 +1,14 @@
-/// A model server of the list that this process cannot ask, for example because its key is missing.
+/// A listed model server that this process cannot ask, for example because its key is missing.
 ///
-/// Its names stay its own: prompts for them are refused, and never go to another server that does not list them.
+/// The server keeps its names: prompts for them fail, and do not go to another server that does not list them.
 public struct UnusableUpstream: Sendable, Equatable {
     let names: UpstreamNames
-    /// Why it cannot be asked, in words for clients: part of a sentence, without addresses and secrets.
+    /// The reason for clients, as part of a sentence, without addresses and secrets.
     let reason: String
-    /// The same for the operator; goes to the log only.
+    /// The reason for the operator; only the log has it.
     let detail: String
 
-    /// Makes one.
+    /// Creates an unusable server.
     public init(_ names: UpstreamNames, reason: String, detail: String) {
         self.names = names
         self.reason = reason

@@ -1,30 +1,30 @@
 import Bytes
 import LanguageModels
 
-/// The model servers of a shard, and which of them may be asked for which name. Confined to its shard.
+/// The model servers of a shard, by the names of models. Confined to its shard.
 ///
-/// A name goes to the servers that list it, as a model or an alias; else, as `server/model`, to the server of that name if it is
-/// configured for the model; else to the servers that list no models. A name that a server lists stays its own while that server
-/// cannot be used. Of several servers those with the greater priority come first, and among equals those that were listed first.
+/// A name goes to the servers that list it as a model or an alias. Otherwise `server/model` goes to the server of that name if it
+/// is configured for the model. Otherwise the name goes to the servers that list no models. An unusable server keeps the names that
+/// it lists. The server with the highest priority comes first; among equal priorities, the order of the list decides.
 public final class UpstreamDirectory: @unchecked Sendable {
-    /// The names that an error suggests, at most.
+    /// The maximum number of names that an error suggests.
     private static let suggestions = 3
-    /// The characters of a client's name that an error repeats.
+    /// The number of characters of a client's name that an error repeats.
     private static let shownLength = 80
 
     /// The model servers, in the order in which they are asked.
     public private(set) var upstreams: [Upstream] = []
-    /// Those that cannot be used.
+    /// The model servers that this process cannot ask.
     private var unusable: [UnusableUpstream] = []
     /// How often they were replaced.
     private(set) var version = 0
 
-    /// The servers that list a name.
+    /// The servers by the names that they list.
     private var listed: [String: [UpstreamChoice]] = [:]
-    /// The names that are listed, in their order.
+    /// The listed names in their order.
     private var names: [String] = []
     private var byServer: [String: (upstream: Upstream, names: UpstreamNames)] = [:]
-    /// The servers that take any name.
+    /// The servers that accept any name.
     private var open: [Upstream] = []
 
     /// Makes a directory.
@@ -32,7 +32,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
         update(upstreams, unusable: unusable)
     }
 
-    /// Takes other model servers; answers that are being made continue with the server that they began with.
+    /// Replaces the list of model servers. Running answers continue with their server.
     public func update(_ upstreams: [Upstream], unusable: [UnusableUpstream] = []) {
         version += 1
         self.unusable = unusable
@@ -58,7 +58,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
         }
     }
 
-    /// The servers that may be asked for a model, the first one first; none when `refusal` says why.
+    /// The servers for a model, in order; empty if `refusal` gives the reason.
     public func choices(for name: String) -> [UpstreamChoice] {
         if let listed = listed[name] { return listed }
         guard owner(of: name) == nil else { return [] }
@@ -68,8 +68,8 @@ public final class UpstreamDirectory: @unchecked Sendable {
         return open.map { UpstreamChoice($0, model: name) }
     }
 
-    /// Why no server may be asked for a model: `unavailable` when one is configured for it that this process cannot use,
-    /// `modelNotFound` otherwise.
+    /// The error if no server can be asked for a model: `unavailable` if an unusable server is configured for it, `modelNotFound`
+    /// otherwise.
     public func refusal(of name: String) -> ModelError {
         let shown = name.unicodeScalars.count > Self.shownLength ? "\(name.prefix(Self.shownLength))…" : name
         let isOfAServer = Self.split(name).map { byServer[$0.server] != nil } ?? false
@@ -90,7 +90,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
         return ModelError(.modelNotFound, "No model server is configured for the model \"\(shown)\". \(advice)")
     }
 
-    /// The server that cannot be used, and alone is configured for the name.
+    /// The unusable server that owns the name.
     private func owner(of name: String) -> UnusableUpstream? {
         guard !unusable.isEmpty else { return nil }
         if let owner = unusable.first(where: { $0.names.lists(name) }) { return owner }
@@ -98,7 +98,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
         return unusable.first { $0.names.server == server && $0.names.model(behindSlash: rest) != nil }
     }
 
-    /// The names that can be meant by one that is not configured.
+    /// The candidates for a suggestion.
     private func suggestible(for name: String) -> [String] {
         guard let (server, _) = Self.split(name), let names = byServer[server]?.names else { return names }
         return names.listed.map { "\(server)/\($0)" } + self.names

@@ -5,9 +5,9 @@ import LanguageModels
 public final class UpstreamHealth: Sendable {
     /// What is known of it.
     public enum State: String, Sendable, CaseIterable {
-        /// It has not been asked for a reply yet.
+        /// No request to the server has ended yet.
         case unknown
-        /// It answers.
+        /// The server answers.
         case healthy
         /// It has failed, and is left alone.
         case coolingDown = "cooling_down"
@@ -16,7 +16,7 @@ public final class UpstreamHealth: Sendable {
     }
 
     private struct Record {
-        /// Whether a request to it has come to its end, good or bad.
+        /// Whether a request to the server has ended, with or without an error.
         var isKnown = false
         var failures = 0
         var coolsUntil: UInt64?
@@ -42,7 +42,7 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Failures in a row after which it is left alone.
+    /// The number of consecutive failures after which a server cools down.
     private static let failureLimit = 3
     /// How long it is left alone, at first and at most.
     private static let shortest = Duration.seconds(5)
@@ -108,7 +108,7 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// It turns out to have failed, after `leftAlone`.
+    /// Records a failure after `leftAlone`.
     func blame(_ error: ModelError, at now: UInt64) {
         record.withLock { $0.failed(error, at: now) }
     }
@@ -126,7 +126,7 @@ extension ModelError.Code {
     /// Whether once is enough: nobody there, or a wrong key.
     fileprivate var saysAllInOne: Bool { self == .unavailable || self == .connectTimeout || self == .unauthorized }
 
-    /// Whether it was waited for in vain.
+    /// Whether the error is a timeout.
     var isTimeout: Bool { self == .firstByteTimeout || self == .silenceTimeout || self == .connectTimeout }
 
     /// Whether the same server may do better a moment later.

@@ -21,8 +21,8 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     private static let pooledCapacity = 128 * 1024
     /// What a new buffer has room for, in bytes: some tokens. Hundreds are in use in a turn that many streams get one in.
     private static let freshCapacity = 1024
-    /// How often a turn runs what its own work has made ready, and how many generations of tasks it runs each time, before it looks
-    /// for events again: work that keeps making more work must not keep out other connections and other shards.
+    /// The maximum number of passes in a turn, and of generations of tasks in a pass. Work that keeps creating work must not delay
+    /// other connections and other shards.
     private static let passesPerTurn = 16
     private static let generationsPerPass = 256
     private static let wakeTag = UInt64.max
@@ -170,7 +170,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         turnThread.store(0, ordering: .relaxed)
     }
 
-    /// Whether the turn has left something for the next one.
+    /// Whether the turn has left work for the next one.
     private var hasWork: Bool { !eager.isEmpty || !jobs.isEmpty || !unflushed.isEmpty }
 
     private func handle(event index: Int32) {
@@ -191,8 +191,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs what the events have made ready, and sends what that has written; again for what this has made ready, a limited number
-    /// of times.
+    /// Runs the work that events have made ready, and sends its output. Repeats this for the work that results, up to a limit.
     private func settle() {
         var passesLeft = Self.passesPerTurn
         repeat {

@@ -58,14 +58,14 @@ int64_t csystem_raise_descriptor_limit(void);
 /// Returns its process id.
 int csystem_spawn(char *const arguments[], char *const environment[], const char *directory, int input, int output);
 
-/// The resident memory of the process in bytes; 0 where the system does not tell.
+/// The resident memory of the process in bytes; 0 if the system does not report it.
 int64_t csystem_resident_bytes(void);
 /// The memory of the machine in bytes.
 int64_t csystem_machine_memory(void);
-/// Has the allocator return large blocks to the system as soon as they are freed, and share `arenas` arenas among all threads.
-/// To be called before there are threads.
+/// Makes the allocator return freed large blocks to the system at once, and share `arenas` arenas among all threads.
+/// Call it before the first thread starts.
 void csystem_tune_allocator(int arenas);
-/// Returns free memory of the allocator to the system.
+/// Returns the allocator's free memory to the system.
 void csystem_trim_allocator(void);
 
 /// The environment of the process: strings `NAME=value`, ended by NULL.

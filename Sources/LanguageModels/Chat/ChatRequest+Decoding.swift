@@ -51,7 +51,7 @@ extension ChatRequest {
             if isRequired { throw .missing("model") }
             return ""
         }
-        // An empty one is as good as none where none is needed.
+        // An empty string counts as absent if the model is optional.
         if !isRequired, range.count == 2, body[range.lowerBound] == UInt8(ascii: "\"") { return "" }
         return try ChatRequestField("model", body.extracting(range)).name(upTo: ModelName.maximumLength)
     }
@@ -102,7 +102,7 @@ extension ChatRequest {
         return result
     }
 
-    /// Checks the names of the members of `options`; what is no object is the model server's to refuse.
+    /// Checks the member names of `options`. The model server refuses a value that is not an object.
     private static func checkOptions(_ options: Span<UInt8>) throws(ChatRequestError) {
         var keys: [JSONString] = []
         do {
@@ -124,7 +124,7 @@ extension ChatRequest {
     private static func memberName(
         _ key: JSONString, in body: Span<UInt8>, _ known: MemberNames, of object: String
     ) throws(ChatRequestError) -> String {
-        // Six bytes write one, at most.
+        // JSON writes one byte with six bytes at most.
         guard key.range.count <= 6 * MemberNames.maximumLength else { throw .memberNameTooLong(in: object) }
         let name = String(decodingJSON: body.extracting(key.range))
         guard name.utf8.count <= MemberNames.maximumLength else { throw .memberNameTooLong(in: object) }

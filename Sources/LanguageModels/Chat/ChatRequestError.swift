@@ -90,7 +90,7 @@ extension ChatRequestError {
             problem: .empty, field: field.words, message: "\(field.words) is blank: send what the user says.")
     }
 
-    /// `member` is a name of the API, and not what the client wrote.
+    /// `member` is the API's spelling of the name.
     static func misspelled(_ member: String, in object: String) -> ChatRequestError {
         ChatRequestError(
             problem: .unknownMember, field: member,

@@ -85,8 +85,8 @@ struct ChatRequestField: ~Escapable {
         return string
     }
 
-    /// Refuses the value, which is `string`, if it holds control characters, or what cannot be stored: two names that differ only
-    /// there would become one.
+    /// Throws if the value, `string` when decoded, holds control characters or characters that cannot be stored. Names that differ
+    /// only in these would become equal.
     func requireNoControls(in string: String) throws(ChatRequestError) {
         guard !string.hasControlCharacters, !hasUnstorableEscapes else {
             throw ChatRequestError(

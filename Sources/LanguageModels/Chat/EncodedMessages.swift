@@ -37,16 +37,16 @@ public struct EncodedMessages: Sendable {
         json.append(messageWithRole: role, content: content, extras: extras)
     }
 
-    /// The bytes that the messages take in memory.
+    /// The size of the messages in memory, in bytes.
     public var size: Int { json.count + entries.count * MemoryLayout<EncodedMessage>.stride }
 
-    /// Makes room for a list of so many bytes of text and so many messages in all.
+    /// Reserves capacity for a list of `bytes` bytes and `count` messages in all.
     public mutating func makeRoom(for bytes: Int, count: Int) {
         json.makeRoom(for: bytes - json.count, step: 0)
         entries.reserveCapacity(count)
     }
 
-    /// Appends neighbours of another list as they are.
+    /// Appends a range of another list unchanged.
     public mutating func append(_ messages: Range<Int>, of other: EncodedMessages) {
         guard !messages.isEmpty else { return }
         if !entries.isEmpty {

@@ -1,9 +1,9 @@
-/// Names of members that mean something here or in the request to a model server.
+/// Names of members with a meaning here or in the request to a model server.
 ///
-/// Go's encoding/json, and so Ollama, reads names without regard to case, and of two alike the last one counts: `Model` in a
-/// request would ask another model than the one that the request was routed by. Such names are refused.
+/// Go's encoding/json, and so Ollama, ignores case, and uses the last of several equal names. `Model` in a request would select
+/// another model than the router does. The decoder refuses such names.
 struct MemberNames {
-    /// The bytes that the name of a member for the model server may have, in UTF-8: errors of model servers repeat it.
+    /// Limit of a member name for the model server, in bytes of UTF-8, because errors of model servers repeat it.
     static let maximumLength = 128
 
     /// The names in a request to `/llmchat`.
@@ -25,14 +25,14 @@ struct MemberNames {
         self.names = Dictionary(uniqueKeysWithValues: names.map { (Self.fold($0), $0) })
     }
 
-    /// The name that another one is alike but for case; nil when there is none, or they are the same.
+    /// The known name that differs from `name` in case only; `nil` for an exact or unknown name.
     func misspelled(_ name: String) -> String? {
         guard let exact = names[Self.fold(name)], exact != name else { return nil }
         return exact
     }
 
-    /// Folds case as Go does for names in ASCII (`foldName` in encoding/json, Unicode's CaseFolding.txt): beside the letters in
-    /// upper case the Kelvin sign and the long s.
+    /// Folds case as Go does for ASCII names (`foldName` in encoding/json, Unicode's CaseFolding.txt): upper-case letters, the
+    /// Kelvin sign and the long s.
     private static func fold(_ name: String) -> String {
         var folded = ""
         folded.unicodeScalars.append(

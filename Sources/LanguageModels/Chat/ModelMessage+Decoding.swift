@@ -85,7 +85,7 @@ private struct MessageMembers {
         }
     }
 
-    /// Whether there are calls or pictures, which speak for themselves.
+    /// Whether the message has tool calls or pictures, so that it needs no text.
     var says: Bool { extras.contains { $0.key == .toolCalls || $0.key == .images } }
 
     /// The members that are kept beside role and content; the model server ignores any other.
@@ -109,6 +109,6 @@ private struct MessageMembers {
 }
 
 extension String {
-    /// Whether there is nothing but white space.
+    /// Whether the text is empty or has white space only.
     fileprivate var isBlank: Bool { unicodeScalars.allSatisfy(\.properties.isWhitespace) }
 }

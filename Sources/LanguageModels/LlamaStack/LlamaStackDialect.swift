@@ -40,7 +40,7 @@ extension ModelError {
         body.append(jsonString: String(words[words.index(after: colon)...].drop { $0 == " " }))
         body.append(UInt8(ascii: "}"))
         self.init(status: status, said: UpstreamErrorBody(body.bytes), unknownPath: "the path of the request.")
-        // Llama Stack 0.2 says no more than that of a prompt that is longer than the context of the server behind it.
+        // Llama Stack 0.2 gives only this message if the prompt exceeds the context of the server behind it.
         if code == .failed, words.contains("Internal server error") { hint = .context }
     }
 }

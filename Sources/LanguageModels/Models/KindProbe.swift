@@ -3,12 +3,12 @@ import HTTP
 import HTTPClient
 import Sockets
 
-/// Finds out by trying what a model server speaks, and below which path. Confined to its shard.
+/// Finds the kind and the base path of a model server by requests. Confined to its shard.
 ///
-/// A chat is tried by posting an empty object: the right endpoint refuses it with a status such as 400, 422 or 500, a wrong
-/// path is not found. No model is asked, so no tokens are spent.
+/// The probe posts an empty object as a chat. The right endpoint refuses it with a status such as 400, 422 or 500; a wrong path
+/// gives 404. The request names no model and spends no tokens.
 struct KindProbe {
-    /// A kind, and where it is looked for.
+    /// A kind and the origin to probe.
     struct Place: Equatable {
         let kind: UpstreamDescription.Kind
         let origin: Origin
@@ -18,10 +18,10 @@ struct KindProbe {
     let fields: Fields
     let client: HTTPClient
     let shard: Shard
-    /// How long each request may take.
+    /// Timeout of each request.
     let timeLimit: Duration
 
-    /// Whether chats of a kind are taken at a place; `nil` when the server does not say.
+    /// Whether a place accepts chats of its kind; `nil` if the answer does not tell.
     func takesChats(_ place: Place) async -> Bool? {
         let request = OutgoingRequest(
             .post, place.kind.dialect(at: place.origin).path, fields: fields, body: Array("{}".utf8))
@@ -37,7 +37,7 @@ struct KindProbe {
         }
     }
 
-    /// Another place on the same server where it does take chats, and lists its models; `nil` when none is found.
+    /// Another place on the same server that accepts chats and lists its models; `nil` if no place does.
     func place(otherThan given: Place) async -> Place? {
         for place in Self.places(otherThan: given) {
             guard await isPlace(place), await takesChats(place) == true else { continue }
@@ -46,7 +46,7 @@ struct KindProbe {
         return nil
     }
 
-    /// The places at which servers are usually found, the surest first: Ollama speaks two kinds, and says its own name.
+    /// The usual places of servers, the surest probe first. Ollama speaks two kinds, but identifies itself.
     static func places(otherThan given: Place) -> [Place] {
         let base = given.origin.basePath
         let ending = ["/v1/openai/v1", "/v1"].first { base.hasSuffix($0) } ?? ""
@@ -73,7 +73,7 @@ struct KindProbe {
                 timeLimit: timeLimit)
             return (try? await catalogue.models()) != nil
         }
-        // Others have Ollama's lists, too.
+        // Other servers offer Ollama's lists too, so the version decides.
         guard
             case .success(let body) = await SmallExchange.get(
                 "/api/version", of: place.origin, fields: fields, client: client, on: shard, within: timeLimit)

@@ -15,14 +15,14 @@ extension ModelError {
         return error
     }
 
-    /// A text of a model server with a secret blotted out.
+    /// The text of a model server with a secret replaced.
     public static func concealing(_ secret: String?, in text: [UInt8]) -> [UInt8] {
         guard let secret, isConcealable(secret), text.firstRange(of: Array(secret.utf8)) != nil else { return text }
         return Array(String(decoding: text, as: UTF8.self).replacing(secret, with: "…").utf8)
     }
 
-    /// The body of an error of a model server as clients may see it: without the key, and without what tells of the inside of the
-    /// server's machine. A body with such things in it is replaced: JSON by `{"error":"…"}` with the rest of its words.
+    /// The body of a model server's error for clients: without the key and without internals of the server's machine. A JSON body
+    /// with such content becomes `{"error":"…"}` with the rest of its message. Any other body becomes its remaining text.
     public static func passable(_ body: [UInt8], concealing secret: String?) -> [UInt8] {
         let body = concealing(secret, in: body)
         let text = String(decoding: body, as: UTF8.self)
@@ -39,6 +39,6 @@ extension ModelError {
         return json.array
     }
 
-    /// What is very short would blot out half the words.
+    /// The replacement of a very short secret would remove parts of ordinary words.
     private static func isConcealable(_ secret: String) -> Bool { secret.utf8.count >= 4 }
 }

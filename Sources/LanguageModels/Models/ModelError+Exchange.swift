@@ -17,7 +17,7 @@ extension ModelError {
         }
         var error = ModelError(
             .incomplete, "The model server's answer was empty.", detail: "the body ended before the answer did")
-        // llama-cpp-python answers so to a prompt that is longer than its context.
+        // llama-cpp-python gives this answer to a prompt that exceeds its context.
         error.hint = .context
         return error
     }

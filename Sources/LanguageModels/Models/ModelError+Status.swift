@@ -70,7 +70,7 @@ extension ModelError {
     private static func hint(_ status: Status, _ said: UpstreamErrorBody, _ code: Code) -> Hint? {
         switch status.code {
         case 502, 503, 504:
-            // A server has words for its failures; a proxy before one that is away has a page.
+            // A server explains its failures in the body. A proxy whose server is down sends a page.
             return said.message == nil || said.isLoading ? .restart(wasRead: status.code == 504) : nil
         case 500... where code == .failed && said.mentionsContext:
             return .context

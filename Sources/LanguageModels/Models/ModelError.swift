@@ -50,11 +50,12 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// What a failure may mean beyond its code.
+    /// A possible cause of a failure, beyond its code.
     public enum Hint: Sendable, Equatable {
-        /// The request may be at fault: the status and the words of an error answer. Another answer that says the same proves it.
+        /// The request may be at fault. The value has the status and the message of the error answer. The same answer from another
+        /// server proves it.
         case request(String)
-        /// The server looks as if it were restarting. `wasRead` is whether it may have read the request.
+        /// The server may be restarting. `wasRead` says whether it may have read the request.
         case restart(wasRead: Bool)
         /// The conversation may be too long for the model.
         case context
@@ -66,7 +67,7 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
     public let message: String
     /// What the operator should know beyond that; goes to the log only.
     public let detail: String
-    /// What the failure may mean beyond its code.
+    /// The possible cause of the failure, beyond its code.
     public var hint: Hint?
     /// How long the model server asks to be left alone (`Retry-After`).
     public var retryAfter: Duration?

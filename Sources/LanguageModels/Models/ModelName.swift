@@ -1,11 +1,11 @@
-/// What a model may be called.
+/// The rules for names of models.
 ///
-/// The name stands in every line of an answer, in the database and in the log, so it is short.
+/// Every line of an answer, the database and the log repeat the name, so it is short.
 public enum ModelName {
-    /// The bytes that a name may have, in UTF-8.
+    /// The maximum length of a name, in bytes of UTF-8.
     public static let maximumLength = 256
 
-    /// Whether a text is a name: 1 to `maximumLength` bytes, and no control characters.
+    /// Whether a text is a valid name: 1 to `maximumLength` bytes without control characters.
     public static func isValid(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumLength && !text.hasControlCharacters
     }

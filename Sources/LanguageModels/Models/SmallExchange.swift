@@ -8,13 +8,13 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
     /// The longest answer that is read, in bytes.
     static let limit = 4 << 20
 
-    /// What came back, whatever its status.
+    /// An answer of any status.
     struct Answer {
         let head: ResponseHead
         let body: ByteBuffer
     }
 
-    /// The body of an answer with a status of success.
+    /// The body of a successful answer.
     typealias Outcome = Result<ByteBuffer, ModelError>
 
     private let shard: Shard
@@ -45,7 +45,8 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
         }
     }
 
-    /// Sends a request, and takes an answer of any status; must be called on the shard. Cancelling the task ends it as `get`.
+    /// Sends a request and returns an answer of any status. Call it on the shard. Cancellation of the task ends it as it ends
+    /// `get`.
     static func send(
         _ request: OutgoingRequest, to origin: Origin, client: HTTPClient, on shard: Shard, within limit: Duration
     ) async -> Result<Answer, ModelError> {
@@ -104,7 +105,7 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
 }
 
 extension SmallExchange.Answer {
-    /// The body, if the status says success and it is no web page.
+    /// The body of a successful answer that is not a web page.
     fileprivate func success(of path: String) -> SmallExchange.Outcome {
         if !head.status.isSuccess {
             return .failure(

@@ -1,6 +1,6 @@
 extension String {
-    /// The text without what tells of the inside of a model server's machine: tracebacks, places in source files and absolute
-    /// paths. Of a traceback its last line stays, which names the failure. Paths of known APIs stay.
+    /// The text without internals of a model server's machine: tracebacks, places in source files and absolute paths. The last line
+    /// of a traceback stays, because it names the failure. Paths of known APIs stay.
     var withoutServerInternals: String {
         var kept: [Substring] = []
         var traceback = false
@@ -20,7 +20,7 @@ extension String {
         return text == self ? self : text.trimmed(while: \.isWhitespace)
     }
 
-    /// The text with `File "…", line N, in name` replaced, as Python writes it.
+    /// The text without Python's source places: `File "…", line N, in name` becomes "…".
     private var withoutSourcePlaces: String {
         var text = ""
         var rest = self[...]
@@ -40,7 +40,7 @@ extension String {
         return text + rest
     }
 
-    /// The text with absolute paths replaced: two names or more, of Unix or of Windows.
+    /// The text without absolute paths of two or more names, of Unix or Windows; each becomes "…".
     private var withoutPaths: String {
         var text = ""
         var rest = self[...]
@@ -60,7 +60,7 @@ extension String {
         return text
     }
 
-    /// Whether a path can begin behind a character: in a URL, or between two words, a slash begins none.
+    /// Whether a path can start after a character. A slash within a URL or between two words starts no path.
     private static func opensWord(after character: Character?) -> Bool {
         guard let character else { return true }
         return !character.isLetter && !character.isNumber && !"/\\._-…".contains(character)
@@ -73,10 +73,10 @@ extension String {
 }
 
 extension Substring {
-    /// The paths of the calls that servers are asked for.
+    /// The starts of known API paths.
     private static let apis = ["/v1", "/api/", "/chat/", "/completions", "/inference/", "/openai/"]
 
-    /// The characters of the path that begins here; zero if none does.
+    /// The length of the path at the start of the text, in characters; 0 without a path.
     fileprivate var pathLength: Int {
         if let first, first.isLetter, first.isASCII, dropFirst().hasPrefix(":\\") {
             return prefix { !$0.isWhitespace && !"\"'<>|,;)".contains($0) }.count
@@ -88,7 +88,7 @@ extension Substring {
         return names < 2 || isAPI ? 0 : path.count
     }
 
-    /// Where a text first stands.
+    /// The range of the first occurrence of a text.
     fileprivate func range(of text: String) -> Range<Index>? {
         var start = startIndex
         while start < endIndex {

@@ -9,7 +9,7 @@ extension UpstreamErrorBody {
         isContextOverflow || (status == 400 || status == 413 || status == 422) && mentionsContext
     }
 
-    /// Whether it speaks of the room that a model has.
+    /// Whether the message mentions the context size of the model.
     var mentionsContext: Bool { says(Self.contextWords) }
 
     /// Whether it is the model that the server does not have.
@@ -17,30 +17,30 @@ extension UpstreamErrorBody {
         code == "model_not_found" || says(["model"]) && says(["not found", "not exist", "invalid model name"])
     }
 
-    /// Whether the request itself is at fault, whatever the status says.
+    /// Whether the request is at fault, for any status.
     var isAboutRequest: Bool {
         type.map { Self.requestTypes.contains($0) } == true || says(Self.requestWords)
     }
 
-    /// Whether the server itself is at fault: to say so twice does not make it the request's fault.
+    /// Whether the server is at fault. Two such answers do not prove a fault of the request.
     var isAboutServer: Bool { says(Self.serverWords) }
 
-    /// Whether the server is being started, and will answer in a while.
+    /// Whether the server is loading its model and will answer later.
     var isLoading: Bool { says(["loading model", "model is loading", "still loading"]) }
 
-    /// Whether any of the words, all of them lower case, are in the message.
+    /// Whether the message contains any of the words, which are in lower case.
     private func says(_ words: [String]) -> Bool {
         guard let message = message?.lowercased() else { return false }
         return words.contains { message.contains($0) }
     }
 
-    /// Whether a 404 says no more than that the path is unknown.
+    /// Whether a 404 only reports an unknown path.
     var isAboutPath: Bool {
         guard let words = message?.lowercased() else { return true }
         return Self.pathWords.contains(words.hasSuffix(".") ? words.dropLast() : words[...])
     }
 
-    /// Whether LiteLLM without a database says in this way that the key is missing or wrong.
+    /// Whether the message is LiteLLM's for a missing or wrong key, without a database.
     var isAboutKey: Bool { message?.lowercased().contains("no connected db") ?? false }
 
     private static let pathWords: Set<Substring> = [
@@ -53,10 +53,10 @@ extension UpstreamErrorBody {
         "too many tokens", "input is too long", "reduce the length of the messages",
     ]
 
-    /// The kinds of error that OpenAI, vLLM and llama.cpp have for bad requests.
+    /// The error types of OpenAI, vLLM and llama.cpp for bad requests.
     private static let requestTypes: Set<String> = ["invalid_request_error", "BadRequestError", "not_supported_error"]
 
-    /// What servers say of bad requests with the status 500 or in an answer.
+    /// Phrases of servers for bad requests, with the status 500 or within an answer.
     private static let requestWords = [
         // llama.cpp: pictures and sound for a model of text, templates that refuse the messages, grammars, options.
         "input is not supported", "failed to load image", "failed to decode image", "failed to process image",
@@ -69,11 +69,11 @@ extension UpstreamErrorBody {
         "grammar error", "invalid grammar", "is not a multimodal model", "may be provided in one prompt",
         // FastAPI, and llama-cpp-python and Llama Stack with it.
         "validation error", "field required", "input should be",
-        // LiteLLM, which writes the error that it was told into its own.
+        // LiteLLM, which quotes the error of the server behind it.
         "badrequesterror", "unsupportedparamserror", "invalid_request_error",
     ]
 
-    /// What servers say of their own failures.
+    /// Phrases of servers for their own failures.
     private static let serverWords = [
         "internal server error", "an unexpected error", "memory", "cuda", "enginecore",
         "engine is dead",

@@ -8,9 +8,9 @@ import Bytes
 /// (FastAPI, Llama Stack); `{"StatusCode","Status","error"}` (Ollama's remote models); a JSON text inside one of these texts
 /// (Ollama passes on what llama.cpp said); and text that is not JSON (proxies).
 struct UpstreamErrorBody {
-    /// The server's own words, as they came.
+    /// The server's message, unchanged.
     private(set) var message: String?
-    /// The words as clients may see them: nothing of the inside of its machine is among them.
+    /// The message for clients, without internals of the server's machine.
     var words: String? {
         message.map(\.withoutServerInternals).flatMap { $0.isEmpty ? nil : $0 }
     }

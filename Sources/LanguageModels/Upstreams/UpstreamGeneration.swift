@@ -47,7 +47,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
 
     private var limits: GenerationLimits { server.limits }
 
-    /// How long the first byte may take, in nanoseconds.
+    /// Timeout of the first byte, in nanoseconds.
     private var firstByte: UInt64 { isRecovery ? min(server.firstByte, server.silence) : server.firstByte }
 
     func start(_ exchange: Exchange, on shard: Shard) {

@@ -81,19 +81,19 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         }
     }
 
-    /// Whether the server takes chats where its description says; `nil` when it does not say. Spends no tokens. Must be called on
-    /// the shard.
+    /// Whether the server accepts chats at the path of its description; `nil` if its answer does not tell. Spends no tokens. Call
+    /// it on the shard.
     public func takesChats() async -> Bool? { await probe.takesChats(place) }
 
-    /// What its description must say for chats to be taken, found by trying other kinds and paths: `its kind must be openai`.
-    /// `nil` when nothing else is found either. Spends no tokens. Must be called on the shard.
+    /// The correction of the description, found by probes of other kinds and paths, for example `its kind must be openai`. `nil` if
+    /// no other place accepts chats. Spends no tokens. Call it on the shard.
     public func correction() async -> String? {
         guard let found = await probe.place(otherThan: place) else { return nil }
         var words: [String] = []
         if found.kind != kind {
             words.append("its kind must be \(found.kind.rawValue)")
         }
-        // The same URL may do: each kind takes from it what it needs.
+        // The given URL may suffice, because each kind derives its base path from it.
         if found.origin.basePath != found.kind.basePath(of: origin.basePath) {
             words.append("its url must be \(found.origin)\(found.origin.basePath)")
         }

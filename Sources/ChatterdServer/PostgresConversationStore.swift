@@ -154,7 +154,7 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
             ReopenedTurn(
                 turn: claim.turn, id: claim.id, model: adopted.string(claim.row, 3) ?? "",
                 options: adopted.array(claim.row, 4), attempt: adopted.int(claim.row, 5) ?? 1,
-                // Each is read when its reply is begun, as memory allows.
+                // Each reply reads its history when it starts, as memory allows.
                 history: TurnHistory(unreadBehind: []))
         }
     }
@@ -174,8 +174,8 @@ final class PostgresConversationStore: ConversationStore, @unchecked Sendable {
         return try await reader.read(evenIfUnfinished: true)
     }
 
-    /// The history of a turn that is committed: from here on nothing may fail. What cannot be read now is read when the reply is
-    /// begun.
+    /// The history of a committed turn. It cannot fail: a history that the store cannot read now stays unread, and the reply reads
+    /// it when it starts.
     private func openedHistory(from first: QueryResult, of turn: Turn) async -> TurnHistory {
         var reader = reader(of: turn, from: first)
         do throws(RelayError) {

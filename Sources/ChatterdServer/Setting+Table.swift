@@ -13,22 +13,22 @@ extension Setting {
         case .hosts:
             .option(
                 .process, .list(of: "names"), "none",
-                "The names that clients may ask for it by, beside numeric addresses and localhost; * for any.")
+                "Host names that clients may use, beside numeric addresses and localhost; * for any.")
         case .origins:
             .option(
                 .process, .list(of: "origins"), "none",
-                "The origins of web pages that may use it, beside its own, such as https://app.example.")
+                "Origins of web pages that may use the server, beside its own, such as https://app.example.")
         case .shards:
             .option(.process, .count(1...256, of: "threads"), "number of cores", "How many event loops share the work.")
         case .shutdownDelay:
             .plain(
                 .process, .duration(.zero ... .minutes(10)), "0s",
-                "How long /readyz says 503 after SIGTERM while prompts are still taken, so that a balancer looks elsewhere first."
+                "Time after SIGTERM in which /readyz says 503 and prompts are still accepted, so that a balancer can fail over."
             )
         case .memory:
             Self.Entry(
                 group: .process, kind: .bytes(64 << 20...1 << 44), standard: .absent("half of the memory there is"),
-                meaning: "What the process may use before requests get 503, see [limits.md](limits.md).",
+                meaning: "Memory budget of the process; requests beyond it get 503, see [limits.md](limits.md).",
                 isSecret: false,
                 isLimit: true)
         case .shutdownLimit:
@@ -52,7 +52,7 @@ extension Setting {
         case .storePatience:
             .limit(
                 .database, .duration(.zero ... .minutes(10)), "10s",
-                "How long the readers of a finished answer wait for a store that is away; the answer itself waits longer."
+                "Timeout of the readers of a finished answer while the store is unavailable; the answer itself waits longer."
             )
         case .storeWaiting:
             .limit(
@@ -111,11 +111,12 @@ extension Setting {
         case .rescueAttempts:
             .limit(
                 .upstreams, .count(0...100, of: "requests"), "2",
-                "Further requests for a reply that broke in the middle: it is gone on with, or begun anew; 0 for none.")
+                "Further requests for a reply that broke off: a model server continues or restarts it; 0 for none.")
         case .upstreamRestartWait:
             .limit(
                 .upstreams, .duration(.zero ... .hours(1)), "30s",
-                "How long a reply waits for a model server that is away, if no other has the model; 0 does not wait.")
+                "Timeout of a reply whose model server is unreachable, if no other server has the model; 0 for no wait."
+            )
 
         case .disconnectGrace:
             .limit(
@@ -136,7 +137,7 @@ extension Setting {
         case .conversationLimit:
             .limit(
                 .replies, .bytes(1_024...1 << 44), "1GiB",
-                "What a conversation may come to, failed turns included; more prompts are refused.")
+                "Size limit of a conversation, failed turns included; further prompts are refused.")
         case .boardLimit:
             .limit(.replies, .count(1...1_000_000, of: "rows"), "1000", "Rows of the chat board in one /getchatts.")
         case .journalTick:

@@ -153,7 +153,7 @@ extension Setting.Entry {
         case .flag: "0 or 1"
         case .choice(let words): words.joined(separator: ", ")
         case .path: "path"
-        case .list(let noun): "\(noun) with commas"
+        case .list(let noun): "comma-separated \(noun)"
         case .json: "JSON or path"
         }
     }

@@ -81,7 +81,7 @@ extension Doctor {
 
     private static func noChats(_ subject: String, _ url: UpstreamURL, _ endpoint: Endpoint) -> Check {
         .wrong(
-            subject, "\(url) lists its models, but takes no chats where its kind has them",
+            subject, "\(url) lists its models, but accepts no chats at the path of its kind",
             advice: endpoint.correction ?? "check its kind and its path")
     }
 

@@ -45,7 +45,7 @@ struct PassedPrompt {
             throw RelayError(
                 .invalidRequest,
                 count > 1
-                    ? "model must be there once, whatever the case of its letters."
+                    ? "model must occur once, in any case of its letters."
                     : "model must be the name of a model, as in \(Self.example).")
         }
         (model, place) = found

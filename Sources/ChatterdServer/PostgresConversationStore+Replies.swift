@@ -29,12 +29,12 @@ extension PostgresConversationStore {
         guard isOurs, found.int(0, 1) == attempt else {
             // This process is the owner at another attempt: the database went back to an earlier state.
             if isOurs, ReplyState(rawValue: state) == nil { lease.doubt() }
-            throw Self.taken("another process has closed the turn, or took it over")
+            throw Self.taken("another process has closed or adopted the turn")
         }
         if let state = ReplyState(rawValue: state) {
             // The database lost the confirmation of an earlier try.
             if state == reply.ending.state, found.array(0, 3) == reply.ending.lastEvent { return }
-            throw Self.taken("an earlier close of the turn, with another ending, came through")
+            throw Self.taken("an earlier close of the turn with another ending was committed")
         }
         _ = try await run(
             [
@@ -42,7 +42,7 @@ extension PostgresConversationStore {
                     ReplyStatements.closeCut, .text(turn.appID), .int8(turn.number), reply.id.parameter,
                     lease.parameter, .int8(attempt))
             ], otherwise: .replyNotStored)
-        throw Self.taken("the journal of the reply is not whole: the turn is closed with what stands before the gap")
+        throw Self.taken("the journal of the reply has a gap: the turn is closed with the text before it")
     }
 
     private static func taken(_ detail: String) -> RelayError {

@@ -27,7 +27,7 @@ extension Setting {
             )
         case .memory:
             Self.Entry(
-                group: .process, kind: .bytes(64 << 20...1 << 44), standard: .absent("half of the memory there is"),
+                group: .process, kind: .bytes(64 << 20...1 << 44), standard: .absent("half of the available memory"),
                 meaning: "Memory budget of the process; requests beyond it get 503, see [limits.md](limits.md).",
                 isSecret: false,
                 isLimit: true)

@@ -13,7 +13,7 @@ public final class PostgresPool: @unchecked Sendable {
     private var connections: [PostgresConnection] = []
     /// Connections being made, on threads of their own: libpq looks up names in between, and that blocks.
     private var connecting = 0
-    /// Batches that wait for a connection; those before `firstWaiting` are gone. Their deadline is the end of their patience.
+    /// Batches that wait for a connection; those before `firstWaiting` are gone. Their deadline is the end of the timeout.
     private var waiting: [Batch] = []
     private var firstWaiting = 0
     private var inFlightCount = 0

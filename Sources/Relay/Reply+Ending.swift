@@ -184,15 +184,15 @@ extension Reply {
         if let cause = ending.cause, cause.code == .shuttingDown { return cause }
         let state =
             ending.state == .complete
-            ? "The answer is whole, but the database has not confirmed yet that it is stored."
+            ? "The answer is complete, but the database has not confirmed yet that it is stored."
             : "The answer has ended, but the database has not confirmed yet that its end is stored."
-        return RelayError(.storeUnavailable, "\(state) Read on at /replies/\(id).", detail: error.detail)
+        return RelayError(.storeUnavailable, "\(state) Continue at /replies/\(id).", detail: error.detail)
     }
 
     private func refused(_ error: RelayError) -> RelayError {
         RelayError(
             .storeUnavailable,
-            "The database refuses to store how this answer ended. Read on at /replies/\(id), or ask again.",
+            "The database refuses to store the end of this answer. Continue at /replies/\(id), or ask again.",
             detail: error.detail)
     }
 

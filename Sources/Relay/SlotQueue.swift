@@ -107,7 +107,7 @@ public final class SlotQueue: @unchecked Sendable {
     /// - Parameters:
     ///   - home: the shard of the reply; `onMove` is called there, at first and whenever the place has changed, once a second at
     ///     most.
-    /// - Throws: `cancelled` after `giveBack`; `storeUnavailable` when the store is away for longer than its patience;
+    /// - Throws: `cancelled` after `giveBack`; `storeUnavailable` when the store is away for longer than the timeout;
     ///   `conversationReplaced` or `interrupted` when the reply is not to be made any more.
     public func take(
         _ ticket: SlotTicket, on home: Scheduler, onMove: @escaping @Sendable (QueuePlace) -> Void

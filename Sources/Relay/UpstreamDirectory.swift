@@ -85,7 +85,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
         let similar = NearestNames.similar(to: name, among: suggestible(for: name), atMost: Self.suggestions)
         let advice =
             similar.isEmpty
-            ? "GET /models lists what can be asked for."
+            ? "GET /models lists the available models."
             : "Did you mean \(similar.map { "\"\($0)\"" }.joined(separator: " or "))?"
         return ModelError(.modelNotFound, "No model server is configured for the model \"\(shown)\". \(advice)")
     }

@@ -52,7 +52,7 @@ import Testing
         #expect(
             refusal.message
                 == "No model server is configured for the model \"gpt-77-nobody-has-it\". "
-                + "GET /models lists what can be asked for.")
+                + "GET /models lists the available models.")
         #expect(directory.refusal(of: "llama3.2").message.hasSuffix("Did you mean \"llama3.2:3b\"?"))
         #expect(directory.refusal(of: "smal").message.hasSuffix("Did you mean \"small\"?"))
         #expect(directory.refusal(of: "2/smal").message.hasSuffix("Did you mean \"2/small\"?"))

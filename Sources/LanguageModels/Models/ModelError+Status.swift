@@ -17,7 +17,7 @@ extension ModelError {
         case 400... where said.isAboutKey:
             self.init(
                 .unauthorized, "The model server refused access: its key must be corrected.",
-                detail: "\(detail) (LiteLLM says this of a key that is missing or wrong)")
+                detail: "\(detail) (LiteLLM gives this error for a missing or wrong key)")
         case 401, 403:
             // Its own words may hold parts of the key.
             self.init(

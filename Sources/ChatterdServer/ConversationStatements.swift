@@ -17,8 +17,8 @@ enum ConversationStatements {
             RETURNING turn
             """)
 
-    /// The same for a turn that follows another one than the last, or whose request has a name. None of it is done when there is no
-    /// such parent, or the name is taken.
+    /// The statement for a turn that follows another turn than the last one, or whose request has a name. It changes nothing if the
+    /// parent does not exist or the name is taken.
     ///
     /// A name whose reply is gone is free. One that another request has just taken looks so, too; but then that one has our place
     /// as well.

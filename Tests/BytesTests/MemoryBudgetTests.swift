@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func aReservationGivesBackWhatItHoldsWhenItGoes() throws {
+    @Test func releasedReservationReturnsItsMemory() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         var first = budget.reserve(10 * Self.mebi, for: .output)
         let second = try #require(budget.reserve(20 * Self.mebi, for: .output))
@@ -37,7 +37,7 @@ import Testing
         #expect(held.count == share * Self.mebi)
     }
 
-    @Test func aSmallReservationMayUseWhatLargeOnesMayNot() throws {
+    @Test func smallReservationMayUseTheWholeBudget() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let held = try #require(budget.reserve(32 * Self.mebi, for: .body))
         #expect(budget.reserve(64 * 1024, for: .body) == nil)
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// A body that arrives in small pieces is a large one all the same.
-    @Test func whatGrowsInSmallStepsKeepsToItsShare() throws {
+    @Test func reservationThatGrowsInSmallStepsKeepsToItsShare() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let body = try #require(budget.reserve(1_024, for: .body))
         var count = body.count
@@ -56,14 +56,14 @@ import Testing
         #expect(count > 31 * Self.mebi && count <= 32 * Self.mebi)
     }
 
-    @Test func whatTheProcessTakesAtTheStartCounts() {
+    @Test func memoryOfTheProcessAtItsStartCounts() {
         let budget = MemoryBudget(limit: 64 * Self.mebi) { 40 * Self.mebi }
         #expect(budget.usedBytes == 40 * Self.mebi && budget.isTight)
         #expect(budget.reserve(25 * Self.mebi, for: .output) == nil)
         #expect(budget.reserve(24 * Self.mebi, for: .output) != nil)
     }
 
-    @Test func memoryThatIsReservedNowhereCountsOnceItIsMeasured() {
+    @Test func unreservedMemoryCountsOnceItIsMeasured() {
         let process = Process()
         let budget = MemoryBudget(limit: 64 * Self.mebi) { process.bytes }
         process.bytes = 60 * Self.mebi
@@ -74,7 +74,7 @@ import Testing
         #expect(budget.reserve(10 * Self.mebi, for: .output) != nil)
     }
 
-    @Test func aReservationThatIsNotTouchedYetCounts() throws {
+    @Test func untouchedReservationCounts() throws {
         let process = Process()
         let budget = MemoryBudget(limit: 64 * Self.mebi) { process.bytes }
         let held = try #require(budget.reserve(60 * Self.mebi, for: .output))

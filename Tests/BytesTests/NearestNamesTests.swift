@@ -4,7 +4,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct NearestNamesTests {
     private let known = ["llama3.2:3b", "qwen3:8b", "gpt-5-mini", "gpt-5", "echo"]
 
-    @Test func nearestNameIsFoundHoweverFarItIs() {
+    @Test func nearestNameIsFoundAtAnyDistance() {
         #expect(NearestNames.nearest(to: "qwen", among: known) == "qwen3:8b")
         #expect(NearestNames.nearest(to: "qwen3:4b", among: known) == "qwen3:8b")
         #expect(NearestNames.nearest(to: "", among: known) == "echo")

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func aHeadOfTheListReadsNothing() async throws {
+    @Test func headRequestForTheListReadsNoRows() async throws {
         try await onStage { stage in
             try stage.cluster.psql("ALTER TABLE chatts RENAME TO elsewhere", database: stage.database)
             #expect(try RawClient.get(port: stage.port, "/getchatts").status == 500)

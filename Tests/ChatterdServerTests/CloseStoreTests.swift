@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func anEndByAnotherProcessIsNotTakenForTheOwn() async throws {
+    @Test func endByAnotherProcessDoesNotCountAsOwn() async throws {
         try await StoreProcesses.run { processes in
             let (zombie, other) = (processes.first, processes.second)
             let opened = try await zombie.open("p")
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatWasGivenUpIsNoLongerItsFormerHolders() async throws {
+    @Test func releasedReplyRefusesItsFormerOwner() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func whatAProcessStillMakesIsNotAdoptedByIt() async throws {
+    @Test func processDoesNotAdoptAReplyThatItStillMakes() async throws {
         try await StoreProcesses.run(count: 2) { processes in
             let (dead, heir) = (processes.first, processes.second)
             let opened = try await dead.open("p", onInterrupt: .regenerate)

@@ -7,7 +7,7 @@ import Testing
 
 /// Which replies a process that is stopped can leave to the others.
 @Suite(.timeLimit(.minutes(30))) struct HandoverStoreTests {
-    @Test func replyThatIsLeftIsAnyones() async throws {
+    @Test func replyThatIsLeftIsAdoptedByAnotherProcess() async throws {
         try await StoreProcesses.run { processes in
             let (stopped, heir) = (processes.first, processes.second)
             let opened = try await stopped.open("p", options: "\"seed\":1")

@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func withoutMemoryAHistoryIsLeftUnreadAndThePromptIsStored() async throws {
+    @Test func promptIsStoredWithoutMemoryForItsHistory() async throws {
         let memory = MemoryBudget(limit: 64 << 20)
         try await StoreProcesses.run(memory: memory) { processes in
             let store = processes.first

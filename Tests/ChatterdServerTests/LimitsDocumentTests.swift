@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsListedThatTheCodeDoesNotKnow() {
+    @Test func everyListedSettingExists() {
         let known = Set(Setting.allCases.map(\.name))
         for word in text.split(whereSeparator: { !($0.isLetter || $0 == "_") }) where word.hasPrefix("CHATTERD_") {
             #expect(known.contains(String(word)), "\(word)")

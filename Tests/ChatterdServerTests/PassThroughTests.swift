@@ -151,7 +151,7 @@ import Testing
         ("cannot open /srv/engine/models/tiny.gguf: no such file", "cannot open …: no such file"),
         (#"{"error":"see /v1/models"}"#, #"{"error":"see /v1/models"}"#),
     ])
-    func insideOfTheModelServerIsNotPassedOn(said: String, passed: String) async throws {
+    func internalsOfTheModelServerAreNotPassedOn(said: String, passed: String) async throws {
         let upstream = try ScriptedUpstream(.plain(500, said))
         try await onStage(upstream: upstream.url) { stage in
             let answer = try RawClient.post(port: stage.port, "/llmprompt", json: #"{"model":"tiny"}"#)

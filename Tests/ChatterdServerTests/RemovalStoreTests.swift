@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func whatIsInTheMakingWhenTheRestIsSweptStays() async throws {
+    @Test func runningReplyStaysWhenTheConversationIsSwept() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let old = try await store.open("p")

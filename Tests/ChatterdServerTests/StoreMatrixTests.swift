@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func frozenWhenTheAnswerIsToBeStored() async throws {
+    @Test func databaseFreezesWhenTheAnswerIsToBeStored() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
         try await onThread {
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    @Test func theTextIsRefused() async throws {
+    @Test func databaseRefusesTheText() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello", " world"])
         try await onStage(upstream: upstream.url) { stage in
             try stage.cluster.psql(

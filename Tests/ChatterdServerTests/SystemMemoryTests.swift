@@ -8,7 +8,7 @@ import Testing
         SystemMemory(read: { files[$0] }, machine: 1 << 34).available
     }
 
-    @Test func withoutALimitItIsTheMachines() {
+    @Test func machineMemoryCountsWithoutALimit() {
         #expect(available([:]) == 1 << 34)
         #expect(available(["/sys/fs/cgroup/memory.max": "max\n"]) == 1 << 34)
         #expect(available(["/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"]) == 1 << 34)
@@ -19,7 +19,7 @@ import Testing
         #expect(available(["/sys/fs/cgroup/memory/memory.limit_in_bytes": "536870912\n"]) == 1 << 29)
     }
 
-    @Test func theLimitOfAServiceAndOfWhatIsAroundItCounts() {
+    @Test func limitsOfAServiceAndOfItsParentGroupsCount() {
         let files = [
             "/proc/self/cgroup": "0::/system.slice/chatterd.service\n",
             "/sys/fs/cgroup/system.slice/chatterd.service/memory.max": "1073741824\n",
@@ -37,7 +37,7 @@ import Testing
         #expect(available(files) == 1 << 30)
     }
 
-    @Test func theBudgetIsHalfOfIt() {
+    @Test func budgetIsHalfOfTheMemory() {
         #expect(SystemMemory(read: { _ in nil }, machine: 1 << 34).budget == 1 << 33)
     }
 }

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aWholeAnswerThatWasClosedElsewhereIsNone() async throws {
+    @Test func answerThatWasClosedElsewhereIsInterruptedWithoutAStream() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in

@@ -113,7 +113,7 @@ import Testing
         #expect(lines.first?.contains("key that is missing or wrong") == true)
     }
 
-    @Test func trialNamesTheRightKindAndClientsAreToldThePathOnly() async throws {
+    @Test func trialNamesTheRightKindAndClientsGetThePathOnly() async throws {
         let token = "an-admin-token-of-the-tests"
         let server = try Self.llamaStack7()
         let list = #"[{"name":"stack","kind":"llamastack","url":"\#(server.url)","models":["tiny"]}]"#

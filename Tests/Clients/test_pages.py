@@ -85,7 +85,7 @@ class APage(unittest.TestCase):
             self.assertIn("Written by a page.", "".join(self.stored(server)))
             server.stop()
 
-    def test_its_own_page_writes_and_reads(self):
+    def test_a_page_of_the_server_itself_writes_and_reads(self):
         server = self.start()
         page = self.network_for(server).url
         seen, is_unchanged = self.attempts(server, page, "", writes=True)

@@ -81,7 +81,7 @@ struct BrowserPolicyTests {
     }
 
     @Test(arguments: [("same-origin", true), ("none", true), ("same-site", false), ("cross-site", false), ("", false)])
-    func fetchMetadataIsHeard(site: String, isServed: Bool) throws {
+    func fetchMetadataDecides(site: String, isServed: Bool) throws {
         let site = try #require(FieldValue(validating: site))
         #expect(
             try verdict(host: "localhost", [.secFetchSite: site]) == (isServed ? .served : .refused(.foreignOrigin)))
@@ -91,7 +91,7 @@ struct BrowserPolicyTests {
         "null", "", "app.example", "://app.example", "https://", "https://app.example/", "https://app.example:99999",
         "https://a b", "1https://app.example", "https:app.example", "https://user@app.example",
     ])
-    func textThatIsNoOriginIsNotRead(text: String) {
+    func malformedOriginIsNil(text: String) {
         #expect(WebOrigin(parsing: text) == nil)
     }
 

@@ -54,7 +54,7 @@ import Testing
         #expect(try test.records(1)[0].outcome == .refused(code))
     }
 
-    @Test func refusalNamesWhatWouldDo() async throws {
+    @Test func refusalNamesTheAcceptedAlternative() async throws {
         let test = try makeServer()
         try await blocking {
             let body = Array("{}".utf8)

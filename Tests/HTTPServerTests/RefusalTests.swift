@@ -210,7 +210,7 @@ import Testing
     }
 
     /// A handler that has taken what it needs does not keep the room of its body until its response ends.
-    @Test func aHandlerGivesTheRoomOfItsBodyBack() async throws {
+    @Test func handlerReleasesTheMemoryOfItsBody() async throws {
         let memory = MemoryBudget(limit: 4 << 20)
         let gate = Gate()
         let test = try TestServer(memory: memory) { router in

@@ -27,7 +27,7 @@ import Testing
         #"{"error":{"message":"[{'type': 'list_type', 'msg': 'Input should be a valid list'}]","type":"internal_server_error","param":null,"code":null}}"#,
         #"{"error":{"message":"1 validation error for CreateChatCompletionRequest","type":"internal_server_error"}}"#,
     ])
-    func itsWordsTell(body: String) throws {
+    func badRequestIsRecognisedByItsWords(body: String) throws {
         let refused = try error(500, body)
         #expect(refused.code == .rejected && !refused.code.isRetryable && refused.hint == nil)
         #expect(ModelError(inAnswer: UpstreamErrorBody(Array(body.utf8).span)).code == .rejected)
@@ -56,12 +56,12 @@ import Testing
                 .modelNotFound, nil
             ),
         ] as [(Int, String, ModelError.Code, ModelError.Hint?)])
-    func theRestIsToldApart(status: Int, body: String, code: ModelError.Code, hint: ModelError.Hint?) throws {
+    func otherErrorsKeepTheirCodes(status: Int, body: String, code: ModelError.Code, hint: ModelError.Hint?) throws {
         let failed = try error(status, body)
         #expect(failed.code == code && failed.hint == hint)
     }
 
-    @Test func theMachineOfTheServerIsForTheLogAlone() throws {
+    @Test func internalsOfTheServerGoToTheLogOnly() throws {
         let failed = try error(
             500,
             #"{"error":{"message":"File \"/opt/venv/llama_cpp/server/app.py\", line 376, in create_chat_completion: no","type":"internal_server_error"}}"#

@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: ["system", "assistant", "tool", "User"])
-    func emptyContentOfAnyoneButTheUserIsContent(role: String) throws {
+    func emptyContentIsAcceptedUnlessTheRoleIsUser(role: String) throws {
         let request = try ChatRequest(json: .request(messages: #"[{"role":"\#(role)","content":""}]"#))
         #expect(request.messages == [ModelMessage(role: role, content: "")])
     }
@@ -131,7 +131,7 @@ import Testing
         #expect(try ChatRequest(json: .request(model: "\"\(name)\"")).model == name)
     }
 
-    @Test func memberNamesThatAreAlikeOtherwiseAreKept() throws {
+    @Test func memberNamesThatDifferInMoreThanCaseAreKept() throws {
         let members =
             #","seed":1,"modèle":1,"models":1,"nn":1,"\#(String(repeating: "é", count: 64))":1,"options":{"Temperature":1}"#
         #expect(try ChatRequest(json: .request(adding: members)).passThrough.count == 6)

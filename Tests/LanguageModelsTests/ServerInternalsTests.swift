@@ -17,7 +17,7 @@ import Testing
         ),
         ("Traceback (most recent call last):\n  File \"/a/b.py\", line 1, in f\n    f()", ""),
     ])
-    func whatTellsOfTheMachineIsLeftOut(words: String, kept: String) {
+    func internalsOfTheMachineAreLeftOut(words: String, kept: String) {
         #expect(words.withoutServerInternals == kept)
     }
 

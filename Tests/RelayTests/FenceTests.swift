@@ -7,7 +7,7 @@ import Testing
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
 
-    @Test func readersOfAReplyThatWasTakenOverReadOnWithTheNewAttempt() throws {
+    @Test func readersOfAReplyThatWasTakenOverGetTheNewAttempt() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -76,7 +76,7 @@ import Testing
         #expect(post.reader.text == "Hel" && post.reader.resets == 1)
     }
 
-    @Test func aReplyThatWasTakenOverWhileTheServerStopsHasNoEnd() throws {
+    @Test func replyThatWasTakenOverDuringTheStopAnnouncesNoEnd() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -105,7 +105,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant:  [interrupted]"])
     }
 
-    @Test func aProcessDoesNotAdoptWhatItStillMakes() throws {
+    @Test func processDoesNotAdoptAReplyOnItsBoard() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()

@@ -92,7 +92,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: abcde [complete]"])
     }
 
-    @Test func whatIsInDoubtIsRepeatedAsItWas() throws {
+    @Test func unconfirmedBatchIsRepeatedUnchanged() throws {
         let relay = TestRelay()
         relay.startJournal()
         relay.store.faults[.journal] = [.lost]
@@ -106,7 +106,7 @@ import Testing
         #expect(relay.journalled(post) == "abcde")
     }
 
-    @Test func whatTheLastLineCarriesIsNotJournalled() throws {
+    @Test func textOfTheLastLineIsNotJournalled() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")

@@ -39,7 +39,7 @@ import Testing
 
     // MARK: - Stalls
 
-    @Test func aServerThatStallsIsAskedBehindOneThatBeginsFromTheStart() throws {
+    @Test func serverThatStallsIsAskedAfterOneThatBeginsFromTheStart() throws {
         let (relay, models) = relay("a", "b") { $0.continuation = $0.name == "a" ? .prefill : .none }
         let post = relay.post("Hi")
         #expect(try models[0].last.request.isRecovery == false)
@@ -54,7 +54,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Whole." && post.reader.resets == 1)
     }
 
-    @Test func theReaderIsToldWhatBrokeTheTextOff() throws {
+    @Test func readerLearnsWhyTheTextBrokeOff() throws {
         let (relay, models) = relay("a", rescues: 1) { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -69,7 +69,7 @@ import Testing
         #expect(cause.detail.contains("1 more") && cause.detail.contains("It did not begin."))
     }
 
-    @Test func whatBreaksTheRescuedTextOffIsToldInItsPlace() throws {
+    @Test func readerLearnsWhyTheRescuedTextBrokeOff() throws {
         let (relay, models) = relay("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -85,7 +85,7 @@ import Testing
     // MARK: - Servers that cannot go on
 
     @Test(arguments: [[], [" "], ["\n", "  "], ["It was"]])
-    func aServerThatSaysNothingBehindTheTextHasNotCompletedIt(pieces: [String]) throws {
+    func serverThatAddsNoTextHasNotCompletedTheAnswer(pieces: [String]) throws {
         let (relay, models) = relay("a", "b") { $0.continuation = $0.name == "b" ? .prefill : .none }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -133,7 +133,7 @@ import Testing
 
     // MARK: - Bad requests
 
-    @Test func whatTwoServersSayOfARequestIsTheRequestsFault() throws {
+    @Test func complaintOfTwoServersIsTheFaultOfTheRequest() throws {
         let (relay, models) = relay("a", "b")
         for round in 0..<4 {
             let post = relay.post("Hi", appID: "app\(round)")
@@ -159,7 +159,7 @@ import Testing
         #expect(health(relay) == [.coolingDown, .healthy])
     }
 
-    @Test func aLongConversationThatIsAnsweredWithNothingIsSentWithLess() throws {
+    @Test func longConversationWithAnEmptyAnswerIsSentWithLess() throws {
         let (relay, models) = relay("a")
         let long = String(repeating: "word ", count: 300)
         for _ in 0..<3 {
@@ -191,7 +191,7 @@ import Testing
 
     // MARK: - Restarts
 
-    @Test func aLoneServerThatIsAwayIsWaitedFor() throws {
+    @Test func replyWaitsForALoneServerThatIsAway() throws {
         let (relay, models) = relay("a", failovers: 0, rescues: 0, restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<8 {
@@ -204,7 +204,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Hello" && health(relay) == [.healthy])
     }
 
-    @Test func theWaitForAServerHasAnEnd() throws {
+    @Test func waitForAServerIsLimited() throws {
         let (relay, models) = relay("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<20 where !post.isOver {
@@ -214,7 +214,7 @@ import Testing
         #expect(post.code == .model(.unavailable) && models[0].generations.count < 20)
     }
 
-    @Test func aServerThatRestartsInTheMiddleGoesOn() throws {
+    @Test func serverThatRestartsInTheMiddleContinues() throws {
         let (relay, models) = relay("a", rescues: 1, restartWait: .seconds(30)) { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -229,7 +229,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == half + "the end." && post.reader.resets == 0)
     }
 
-    @Test func whoStopsAReplyThatWaitsForAServerIsHeardAtOnce() throws {
+    @Test func stopEndsTheWaitForAServerAtOnce() throws {
         let (relay, models) = relay("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         try models[0].last.end(error(.unavailable, down))

@@ -70,14 +70,14 @@ import Testing
         #expect(course.fail(.failed) == "fail")
     }
 
-    @Test func aServerThatStallsGoesOnWhereThereIsNoOther() {
+    @Test func loneServerThatStallsContinues() {
         var course = Course(prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "0 goes on after 250.0 ms")
         #expect(course.fail(.firstByteTimeout) == "fail")
     }
 
-    @Test func anotherServerGoesOnBeforeOneBeginsFromTheStart() {
+    @Test func serverThatContinuesComesBeforeOneThatBeginsFromTheStart() {
         var course = Course(prefill, plain, prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "2 goes on")
@@ -86,14 +86,14 @@ import Testing
 
     // MARK: - Servers that cannot go on
 
-    @Test func aServerThatCannotGoOnBeginsFromTheStart() {
+    @Test func serverThatCannotContinueBeginsFromTheStart() {
         var course = Course(prefill, prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "1 goes on")
         #expect(course.cannotContinue() == "1")
     }
 
-    @Test func whatCannotGoOnCostsNoAttempt() {
+    @Test func serverThatCannotContinueCostsNoAttempt() {
         var course = Course(prefill, prefill, rescues: 1)
         course.progress = .text
         course.servers[0].isUnwilling = true
@@ -102,7 +102,7 @@ import Testing
         #expect(course.fail(.failed) == "fail")
     }
 
-    @Test func whenNoServerCanGoOnTheAnswerBeginsFromTheStart() {
+    @Test func answerBeginsFromTheStartWhenNoServerCanContinue() {
         var course = Course(prefill, prefill)
         course.progress = .text
         #expect(course.fail(.incomplete) == "1 goes on")
@@ -112,13 +112,13 @@ import Testing
 
     // MARK: - Bad requests
 
-    @Test func twoAnswersThatSayTheSameMeanTheRequest() {
+    @Test func sameComplaintOfTwoServersRejectsTheRequest() {
         var course = Course(plain, plain)
         #expect(course.fail(.failed, .request("500 no")) == "1")
         #expect(course.fail(.failed, .request("500 no")) == "reject")
     }
 
-    @Test func oneOfSeveralServersIsNoWitnessOfItself() {
+    @Test func oneOfSeveralServersDoesNotConfirmItsOwnComplaint() {
         var course = Course(plain, plain)
         #expect(course.fail(.failed, .request("500 no")) == "1")
         #expect(course.fail(.failed) == "0 after 250.0 ms")
@@ -126,21 +126,21 @@ import Testing
         #expect(course.fail(.failed, .request("500 no")) == "reject")
     }
 
-    @Test func serverThatRepeatsItselfProvesNothing() {
+    @Test func loneServerDoesNotConfirmItsOwnComplaint() {
         var course = Course(plain)
         #expect(course.fail(.failed, .request("500 no")) == "0 after 250.0 ms")
         #expect(course.fail(.failed, .request("500 never")) == "0 after 500.0 ms")
         #expect(course.fail(.failed, .request("500 no")) == "0 after 1000.0 ms")
     }
 
-    @Test func whatBreaksAnAnswerDoesNotMeanTheRequest() {
+    @Test func complaintInTheMiddleOfAnAnswerDoesNotRejectTheRequest() {
         var course = Course(plain, plain)
         course.progress = .text
         #expect(course.fail(.failed, .request("500 no")) == "1")
         #expect(course.fail(.failed, .request("500 no")) == "0 after 250.0 ms")
     }
 
-    @Test func anAnswerThatBreaksOffTwiceForWantOfRoomIsGivenUp() {
+    @Test func answerThatBreaksOffTwiceForLackOfContextFails() {
         var course = Course(plain)
         course.progress = .text
         #expect(course.fail(.failed, .context, "full") == "0 after 250.0 ms")
@@ -149,7 +149,7 @@ import Testing
 
     // MARK: - Restarts
 
-    @Test func aLoneServerIsWaitedForWithoutCostToTheAttempts() {
+    @Test func waitForALoneServerCostsNoAttempts() {
         var course = Course(plain, failovers: 0, wait: .seconds(10))
         var steps = (1...6).map { _ in course.fail(.unavailable, refused) }
         #expect(
@@ -167,7 +167,7 @@ import Testing
         #expect(course.fail(.unavailable, refused) == "fail")
     }
 
-    @Test func aServerThatIsBackGoesOnBehindTheText() {
+    @Test func serverThatIsBackContinuesBehindTheText() {
         var course = Course(prefill, wait: .seconds(30))
         course.progress = .text
         #expect(course.fail(.incomplete) == "0 goes on after 250.0 ms")
@@ -181,7 +181,7 @@ import Testing
         #expect(course.fail(.incomplete) == "fail")
     }
 
-    @Test func anotherServerThatBeginsFromTheStartComesBeforeOneThatIsWaitedFor() {
+    @Test func serverThatBeginsFromTheStartComesBeforeOneThatRestarts() {
         var course = Course(prefill, plain, wait: .seconds(30))
         course.progress = .text
         #expect(course.fail(.incomplete) == "0 goes on after 250.0 ms")
@@ -196,7 +196,7 @@ import Testing
         #expect(course.fail(.unavailable, closed) == "fail")
     }
 
-    @Test func withoutAWaitRefusalsAreCounted() {
+    @Test func refusalsCostAttemptsWithoutAWait() {
         var course = Course(plain, failovers: 1)
         #expect(course.fail(.unavailable, refused) == "0 after 250.0 ms")
         #expect(course.fail(.unavailable, refused) == "fail")

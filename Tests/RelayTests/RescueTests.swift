@@ -293,7 +293,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
     }
 
-    @Test func theOldTextIsNotJournalledWhileTheReplyIsBegunAnew() throws {
+    @Test func oldTextIsNotJournalledWhileTheReplyRestarts() throws {
         let (relay, models) = relay("a", "b")
         relay.startJournal()
         let post = relay.post("Hi")
@@ -347,7 +347,7 @@ import Testing
         #expect(post.ending == "interrupted interrupted" && relay.board.count == 0)
     }
 
-    @Test func whatIsOnItsWayToTheJournalArrivesBeforeTheReplyIsBegunAnew() throws {
+    @Test func textOnItsWayToTheJournalArrivesBeforeTheRestart() throws {
         let (relay, models) = relay("a", "b")
         relay.startJournal()
         relay.store.faults[.journal] = [.hang]

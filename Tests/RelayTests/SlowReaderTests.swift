@@ -16,7 +16,7 @@ import Testing
         relay.service.upstreams.update([Upstream(description, model: model, health: UpstreamHealth())])
     }
 
-    @Test func slotThatOthersWaitForIsNotHeldForIt() throws {
+    @Test func slotThatOthersWaitForIsNotKeptForASlowReader() throws {
         let post = relay.post("Hi")
         let answer = try #require(model.generations.first)
         post.reader.isFull = true
@@ -41,7 +41,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "abc")
     }
 
-    @Test func slotThatNobodyWaitsForIsHeld() throws {
+    @Test func slotIsKeptForASlowReaderUntilAnotherReplyWaits() throws {
         let post = relay.post("Hi")
         let answer = try #require(model.generations.first)
         post.reader.isFull = true

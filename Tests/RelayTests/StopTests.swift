@@ -105,7 +105,7 @@ import Testing
         #expect(relay.board.count == 0)
     }
 
-    @Test func aReplyThatIsEndedWithoutAStoreEndsWithoutAnEnd() throws {
+    @Test func replyThatIsEndedWithoutAStoreAnnouncesNoEnd() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         let post = relay.post("one")

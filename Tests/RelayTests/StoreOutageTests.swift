@@ -25,7 +25,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
     }
 
-    @Test func aStoreThatStaysAwaySendsReadersAwayAndIsGivenTheAnswerWhenItIsBack() throws {
+    @Test func readersLeaveAndTheAnswerIsStoredWhenTheStoreIsBack() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         relay.store.isAway = true
@@ -60,7 +60,7 @@ import Testing
         #expect(post.trouble == .storeUnavailable)
     }
 
-    @Test func aReaderThatComesBackHearsTheEndWhenItIsStored() throws {
+    @Test func readerThatComesBackGetsTheEndOnceItIsStored() throws {
         let relay = TestRelay()
         let sibling = relay.sibling()
         let post = relay.post("Hi")
@@ -81,7 +81,7 @@ import Testing
         #expect(late.ending == "complete" && late.isDone)
     }
 
-    @Test func repliesThatWaitForTheStoreCountAgainstTheLimit() throws {
+    @Test func repliesThatWaitForTheStoreCountTowardsTheLimit() throws {
         var limits = RelayLimits()
         limits.replies = 1
         let relay = TestRelay(limits)
@@ -138,7 +138,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [failed]"])
     }
 
-    @Test func anAnswerOfWhichNothingIsTakenLeavesTheConversationUsable() throws {
+    @Test func answerThatTheStoreRefusesEntirelyLeavesTheConversationUsable() throws {
         let relay = TestRelay()
         relay.store.refused = [.closeTurn]
         let post = relay.post("one")
@@ -152,7 +152,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
     }
 
-    @Test func aCloseThatCameThroughLateIsNotContradicted() throws {
+    @Test func lateCommitOfACloseIsNotContradicted() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.lost, .refused]
         let post = relay.post("one")

@@ -98,7 +98,7 @@ import Testing
         #expect(reader.string == "a" && reply.asked.isEmpty)
     }
 
-    @Test func aFullReaderIsWrittenNothingOfWhatWasOnItsWay() {
+    @Test func fullReaderGetsNoTextThatWasOnItsWay() {
         let reader = PartsReader()
         reader.room = 1
         start(reader)

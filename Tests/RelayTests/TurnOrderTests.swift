@@ -120,7 +120,7 @@ import Testing
         #expect(try heir.answer().prompts == ["user: two"])
     }
 
-    @Test func aProcessThatWasThoughtDeadTellsWhatItsTurnWasClosedWith() throws {
+    @Test func processThatWasTakenForDeadReportsTheStoredEnd() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         let first = relay.post("one")

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func retryThatComesFirstIsAnswered(isOnAnotherShard: Bool) throws {
+    func retryBeforeTheLookUpIsAnswered(isOnAnotherShard: Bool) throws {
         let relay = TestRelay()
         let retrying = isOnAnotherShard ? relay.sibling() : relay
         relay.store.faults[.openTurn] = [.lost]
@@ -50,7 +50,7 @@ import Testing
         #expect(relay.board.count == 0)
     }
 
-    @Test func nextPromptWaitsForTheOneWithAKey() throws {
+    @Test func nextPromptWaitsForAnUnconfirmedPromptWithAKey() throws {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.lost]
         relay.post("one", key: "k")

@@ -59,7 +59,7 @@ import Testing
         #expect(directory.refusal(of: String(repeating: "n", count: 5_000)).message.utf8.count < 250)
     }
 
-    @Test func withoutAnyServerTheRefusalSaysSo() {
+    @Test func refusalSaysThatThereIsNoServer() {
         let refusal = directory().refusal(of: "x")
         #expect(refusal.code == .modelNotFound && refusal.message == "There is no model server.")
     }

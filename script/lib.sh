@@ -34,8 +34,9 @@ persistently() {
     done
 }
 
-# unpacked PACKAGE: prints the path of the program in /usr/sbin that has the name of its Debian package, which is fetched and
-# unpacked if there is none. Not installed: the package would start a service, now and at each boot. What it needs must be there.
+# unpacked PACKAGE: prints the path of the program in /usr/sbin that has the name of its Debian package. Fetches and unpacks the
+# package if the program is missing. An installed package would start a service, now and at each boot. The program's libraries
+# must be installed already.
 unpacked() {
     local home=$PWD/.build/debian/$1
     if PATH=$PATH:/usr/sbin:$home/usr/sbin command -v "$1"; then return; fi

@@ -1,4 +1,4 @@
-"""What hostile clients do. Each attack runs in a process of its own, until it is killed, with blocking sockets and threads."""
+"""Attacks of hostile clients. Each attack runs in a process of its own, with blocking sockets and threads, until it is killed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def chat(app: str, content: str, model: str = "fail") -> bytes:
 
 
 def forever(count: int, act: Callable[[int], None]) -> None:
-    """Has so many threads do the same again and again."""
+    """Repeats the same action on several threads."""
     def run(number: int) -> None:
         while True:
             try:
@@ -69,7 +69,7 @@ def forever(count: int, act: Callable[[int], None]) -> None:
 
 
 def unread_responses(target: Target) -> None:
-    """S1: requests for nothing, pipelined without end, whose responses nobody reads; every other connection reads a little."""
+    """S1: endless pipelined requests whose responses are not read; every other connection reads a little."""
     block = b"GET /x HTTP/1.1\r\nHost:127.0.0.1\r\n\r\n" * 2000
 
     def act(number: int) -> None:
@@ -120,7 +120,7 @@ def board(target: Target) -> None:
 
 
 def unfinished_bodies(target: Target) -> None:
-    """S4: bodies of 8 MiB that lack their last byte, half of them for a path that is not there."""
+    """S4: bodies of 8 MiB that lack their last byte, half of them for an unknown path."""
     part = b"x" * (1 << 16)
 
     def act(number: int) -> None:
@@ -161,7 +161,7 @@ ATTACKS = {
     "D6b large prompts": large_prompts,
 }
 GROWS_FIRST = {"S2 failed turns", "S2 waiting turns"}
-"""Those that say when they have prepared what they attack with."""
+"""Attacks that report when they have finished their preparation."""
 
 
 if __name__ == "__main__":

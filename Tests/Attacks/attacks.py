@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attacks on the memory of chatterd, one after the other, with a client beside each that does nothing unusual.
+"""Attacks on the memory of chatterd, one after the other, with an ordinary client beside each.
 
 Started by script/attacks, which builds what it needs."""
 
@@ -27,9 +27,9 @@ from visitor import Visitor  # noqa: E402
 
 BUDGET = 256 << 20
 MARGIN = 1.2
-"""What the resident memory may come to, in budgets."""
+"""The highest allowed resident memory, in budgets."""
 SLOWER = 3
-"""How many times as long a prompt may take beside slow readers."""
+"""The highest allowed factor by which slow readers delay a prompt."""
 
 
 def say(*words: object) -> None:
@@ -60,7 +60,7 @@ class Relay:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def resident(self) -> int:
@@ -103,12 +103,12 @@ class Trials:
         self.failures = 0
 
     def fail(self, words: str) -> None:
-        """Notes what is wrong."""
+        """Notes a fault."""
         self.failures += 1
         say(f"  WRONG: {words}")
 
     async def run(self) -> None:
-        """Runs what was asked for."""
+        """Runs the selected attacks."""
         cluster = Cluster(self._scratch)
         await cluster.make()
         model = subprocess.Popen(
@@ -194,7 +194,7 @@ class Trials:
 
 
 def main() -> int:
-    """Runs the trials; 1 if anything is not as it should be."""
+    """Runs the trials; returns 1 if one fails."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--seconds", type=float, default=120)

@@ -21,7 +21,7 @@ ANSWER = "".join(WORDS)
 
 
 def pieces(model: str) -> Iterator[str]:
-    """What a model says, piece by piece."""
+    """The words of a model, piece by piece."""
     if model == "slow":
         for word in WORDS * 12:
             yield word
@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:  # noqa: N802
         """The list of models, which is empty: any is taken."""

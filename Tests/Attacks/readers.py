@@ -18,11 +18,11 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from processes import die_with_us  # noqa: E402
 
 PIECE, PAUSE = 8_192, 0.2
-"""What each reader takes at once, and how long it then rests, in seconds."""
+"""The bytes that each reader takes at once, and the seconds that it then rests."""
 
 
 def make_answer(port: int, size: int) -> str:
-    """Has an answer of so many bytes made; the path of its reply."""
+    """Makes an answer of the given length; returns the path of its reply."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     body = {"appID": "readers", "model": f"long-{size}", "messages": [{"role": "user", "content": "At length, please."}]}
     connection.request("POST", "/llmchat", json.dumps(body), {"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""A client that does nothing unusual, and writes down what it gets."""
+"""An ordinary client that records its results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from model import ANSWER
 
 PATIENCE = 60.0
-"""Seconds after which it counts as unanswered."""
+"""Seconds after which a prompt counts as unanswered."""
 
 
 class Visitor(threading.Thread):
@@ -24,14 +24,14 @@ class Visitor(threading.Thread):
         self.times: list[float] = []
 
     def stop(self) -> None:
-        """Ends it after the prompt under way."""
+        """Ends the client after the current prompt."""
         self._over.set()
         self.join(2 * PATIENCE)
         if self.is_alive():
             self.wrong.append("a prompt had no end")
 
     def run(self) -> None:
-        """Asks again and again."""
+        """Sends prompts in a loop."""
         number = 0
         while not self._over.is_set():
             number += 1

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct MemoryBudgetTests {
     private static let mebi = 1 << 20
 
-    /// What the system would measure; set by the test.
+    /// The memory that the system would measure; set by the test.
     private final class Process: Sendable {
         private let resident = Lock(0)
         var bytes: Int {
@@ -45,7 +45,7 @@ import Testing
         #expect(budget.reservedBytes == held.count + small.count)
     }
 
-    /// A body that arrives in small pieces is a large one all the same.
+    /// A body that arrives in small pieces counts as a large one.
     @Test func reservationThatGrowsInSmallStepsKeepsToItsShare() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let body = try #require(budget.reserve(1_024, for: .body))
@@ -69,7 +69,7 @@ import Testing
         process.bytes = 60 * Self.mebi
         #expect(budget.update() == 60 * Self.mebi)
         #expect(budget.reserve(10 * Self.mebi, for: .output) == nil)
-        // It is measured again before a refusal.
+        // The budget measures again before a refusal.
         process.bytes = 20 * Self.mebi
         #expect(budget.reserve(10 * Self.mebi, for: .output) != nil)
     }

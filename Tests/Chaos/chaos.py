@@ -80,7 +80,7 @@ class Run:
                 self._left((await self.cluster.rows("SELECT count(*) AS \"leases left\" FROM chatterd_processes"))[0])
             await self.checks.run()
         finally:
-            # From here on connections break because of us.
+            # From here on the trial itself breaks connections.
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             for server in self.servers:
                 server.abandon()

@@ -104,7 +104,7 @@ class Checks:
         self._record: Record = world.record
         self._row: dict[str, str] = {}  # by token, for reports
         self._lost: dict[str, list[Row]] = {}  # by appID: rows as a primary that died had them
-        self._damaged: set[str] = set()  # appIDs of which something was lost with a primary
+        self._damaged: set[str] = set()  # appIDs of conversations that lost rows with a primary
 
     async def run(self) -> None:
         """Looks at every conversation."""
@@ -125,7 +125,7 @@ class Checks:
             self._excuse()
 
     def _excuse(self) -> None:
-        """Drops what was noted during the run of conversations that were damaged: their replies may be unknown by now.
+        """Drops the violations of damaged conversations that were noted during the run: their replies may be unknown by now.
 
         A key stands for a second reply when the first one was lost with its primary.
         """
@@ -156,7 +156,7 @@ class Checks:
     def _check(self, appid: str, conversation: Conversation, prompts: list[Prompt]) -> None:
         if appid in self._world.deleted:
             if conversation.rows and self._cluster.is_lossy and self._record.count["failovers"]:
-                # The deletion itself may have been lost; the clients' ledgers say nothing of it any more.
+                # The deletion itself may have been lost; the clients' ledgers no longer record it.
                 self._record.count["lost with a primary"] += 1
             elif conversation.rows:
                 self._record.violation("deleted, and still there", "", f"{appid}: {len(conversation.rows)} rows")
@@ -176,7 +176,7 @@ class Checks:
 
     @staticmethod
     def _is_damaged(conversation: Conversation, lost: Conversation) -> bool:
-        """Whether a primary that died had something of it that is gone, or has become something else."""
+        """Whether a dead primary had rows of the conversation that are now missing or different."""
         stored = {row.id: row for row in conversation.rows}
         for row in lost.rows:
             now = stored.get(row.id)
@@ -289,7 +289,7 @@ class Checks:
         if len(calls) > attempts * (1 + FAILOVERS + RESCUES if fails else 1):
             self._record.violation(
                 "doubled calls", prompt.token, f"{len(calls)} calls for {attempts} attempts at {len(replies)} replies")
-        # A process that is stopped leaves a prompt to the others of which there is no text yet.
+        # A process that is stopped leaves prompts without text to the other processes.
         if any((row.attempt or 1) > 1 + (row.handovers or 0) for row in replies) and not prompt.may_repeat and not fails:
             self._record.violation("doubled calls", prompt.token, "made again, though on_interrupt does not say so")
         if not rows:
@@ -303,7 +303,7 @@ class Checks:
 
     @staticmethod
     def _fault(row: Row, seal: Seal) -> tuple[str, str] | None:
-        """What is wrong with what a reader was told, in the face of the stored row: the kind, and a text."""
+        """The contradiction between a reader's end and the stored row: the kind, and a text."""
         if seal.final is None:
             # It left for good. What it had beyond the journal of a process that was killed is lost; it would have been told.
             if row.attempt != seal.position.attempt or row.state == "interrupted" and seal.position.text > len(row.parts[0]):

@@ -49,7 +49,7 @@ class Node:
                         "--no-sync")
 
     async def copy(self, primary: Node) -> None:
-        """Makes the data directory that of a standby of another server."""
+        """Turns the data directory into that of a standby of another server."""
         await asyncio.to_thread(shutil.rmtree, self.data)
         await self._run(f"{self._programs}/pg_basebackup", "-D", self.data, "-h", primary.directory, "-U", "postgres", "-R",
                         "--checkpoint=fast", "--no-sync")
@@ -58,7 +58,7 @@ class Node:
         await asyncio.to_thread(subprocess.run, command, check=True, stdout=self._log, stderr=self._log, **self._as_user)
 
     async def start(self, socket: str = "") -> None:
-        """Starts the server, as often as it takes, and waits until it answers; its socket may be in another directory."""
+        """Starts the server, with retries, and waits until it answers; its socket may be in another directory."""
         socket = socket or self.directory
         command = [f"{self._programs}/postgres", "-D", self.data, "-c", f"unix_socket_directories={socket}"]
         for name, value in SETTINGS.items():
@@ -79,7 +79,7 @@ class Node:
         return await probe.wait() == 0
 
     def configure(self, **settings: str) -> None:
-        """Sets what the server reads again without a restart."""
+        """Changes settings that the server reads again without a restart."""
         path = f"{self.data}/postgresql.auto.conf"
         with open(path, encoding="utf-8") as file:
             kept = [line for line in file if line.split("=")[0].strip() not in settings]
@@ -89,7 +89,7 @@ class Node:
             self._process.send_signal(signal.SIGHUP)
 
     def signal(self, number: int) -> None:
-        """Sends a signal to all its processes. The postmaster is stopped before the others, so that it begets no more, and killed
+        """Sends a signal to all its processes. The postmaster is stopped before the others, so that it starts no more, and killed
         after them, so that none is left without it."""
         if self._process is None or self._process.poll() is not None:
             return
@@ -148,7 +148,7 @@ class Cluster:
         if self.standby is not None:
             self.conninfo += " target_session_attrs=read-write connect_timeout=5"
         self.is_lossy = standby == "async"
-        self.lost: list[dict[str, Any]] = []  # rows of primaries that died, as they stood there, as far as they were new
+        self.lost: list[dict[str, Any]] = []  # new rows of dead primaries, as they were there
         self.acts = asyncio.Lock()  # one act of the killer at a time
 
     async def make(self) -> None:
@@ -209,7 +209,7 @@ class Cluster:
         await self._add_standby()
 
     async def _remember_lost(self, node: Node) -> None:
-        """Reads what a dead server had committed of late, where nobody else can ask it."""
+        """Reads the last commits of a dead server, at a place that no other program can reach."""
         socket = f"{node.directory}/lost"
         os.makedirs(socket, exist_ok=True)
         os.chmod(socket, 0o777)

@@ -20,9 +20,9 @@ FIRST = ["kill chatterd", "freeze chatterd", "kill a backend", "restart chatterd
 """What a run begins with, so that a short one has some of each."""
 OF_THE_DATABASE = {"freeze PostgreSQL": 50, "kill a backend": 20, "kill the postmaster": 15, "fail over": 15}
 ROUND, QUIET_ROUND = 20, 6
-"""So many acts of any kind, and then so many of the database alone: then no reply of a living process may be lost."""
+"""The number of acts of any kind, and of acts on the database alone: then no reply of a living process may be lost."""
 FREEZES = ((0.2, 4), (9, 13), (14, 25))
-"""How long something is stopped, in seconds: shorter than a lease, longer than one, longer than chatterd waits for the database."""
+"""The lengths of a freeze, in seconds: shorter than a lease, longer than a lease, longer than chatterd waits for the database."""
 
 
 class Killer:
@@ -30,13 +30,13 @@ class Killer:
 
     def __init__(self, record: Record, chance: random.Random, servers: list[Server], cluster: Cluster, longest: float) -> None:
         self._record, self._chance, self._servers, self._cluster = record, chance, servers, cluster
-        self._longest = longest  # seconds that something is stopped at most
+        self._longest = longest  # the longest freeze, in seconds
         self._under_way: set[asyncio.Task[None]] = set()
         self.acts = 0
         self.is_over = False
 
     async def run(self, acts: int, pause: float) -> None:
-        """Acts so often, with so many seconds in between at the mean; ends when all that was stopped goes on."""
+        """Performs the acts, with the given mean number of seconds in between; ends when all frozen processes continue."""
         try:
             while self.acts < acts:
                 until = self._record.now() + self._chance.uniform(0.3, 1.7) * pause
@@ -46,7 +46,7 @@ class Killer:
                     return
                 act, is_quiet = self._draw()
                 if is_quiet:
-                    # Whatever happened to processes before is over.
+                    # Earlier acts on processes are over.
                     await self._finish()
                 task = asyncio.create_task(self._perform(act))
                 self._under_way.add(task)
@@ -61,7 +61,7 @@ class Killer:
                 raise outcome
 
     def _draw(self) -> tuple[str, bool]:
-        """The next act, and whether it is one of a time in which processes are left alone."""
+        """The next act, and whether processes are left alone at that time."""
         place = self.acts - len(FIRST)
         is_quiet = place >= 0 and place % (ROUND + QUIET_ROUND) >= ROUND
         kinds = OF_THE_DATABASE if is_quiet else ACTS
@@ -69,7 +69,7 @@ class Killer:
         return act, is_quiet
 
     def _perform(self, act: str) -> Coroutine[Any, Any, None]:
-        """Decides at once all that there is to decide, so that a seed decides it whatever happens meanwhile."""
+        """Makes all decisions at once, so that they depend on the seed alone."""
         victims = self._chance.sample(self._servers, 2 if "two" in act else 1)
         shortest, longest = self._chance.choice(FREEZES)
         seconds = min(self._chance.uniform(shortest, longest), self._longest)
@@ -99,7 +99,7 @@ class Killer:
     async def _one(self, verb: str, victim: Server, seconds: float) -> None:
         name = f"chatterd {victim.slot}, life {victim.kills}"
         if victim.acts.locked():
-            # Another act is not over: whatever waited for that would come all at once.
+            # Another act is not over: all acts that waited for it would happen at once.
             return
         async with victim.acts, self._death():
             if verb == "kill":
@@ -116,7 +116,7 @@ class Killer:
 
     @contextlib.asynccontextmanager
     async def _death(self) -> AsyncIterator[None]:
-        """Notes a time in which a process may lose its replies; what it was doing then may be told later."""
+        """Notes a time in which a process may lose its replies; readers may learn of the loss later."""
         began = self._record.now()
         place = len(self._record.deaths)
         self._record.deaths.append((began, float("inf")))

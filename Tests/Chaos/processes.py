@@ -107,7 +107,7 @@ class Server:
         self.start()
 
     async def freeze(self, seconds: float) -> None:
-        """Stops the process for a while; it does not know of that, and goes on with what it believes."""
+        """Freezes the process for a while; it does not notice, and continues with its old state."""
         if self._process is None:
             return
         self.changes += 1
@@ -119,7 +119,7 @@ class Server:
             self.changes += 1
 
     async def restart(self) -> None:
-        """Stops the process with SIGTERM, as an update does, and starts it again."""
+        """Stops the process with SIGTERM, as an update does, and restarts it."""
         self.kills += 1
         self.changes += 1
         process, self._process = self._process, None

@@ -111,7 +111,7 @@ class Reader:
                 exchange.close()
                 exchange = None
             if is_over:
-                # Whoever cannot read on here asks another process; not too often.
+                # A reader that cannot read on here asks another process, after a pause.
                 await world.pause(chance, 0.5)
             if turn_at == 1 << 62 and plan in ("leave", "come back") and ledger.final is None:
                 record.note(reply.token, f"{reader}: leaves at {ledger.last_id!r}, to {plan}")

@@ -30,7 +30,7 @@ class Record:
         self.violations: list[Violation] = []
         self.tokens: set[str] = set()  # of prompts that something was wrong with
         self.deeds: list[str] = []  # of the killer
-        self.deaths: list[tuple[float, float]] = []  # from when to when the killer did something by which a process may lose replies
+        self.deaths: list[tuple[float, float]] = []  # begin and end of acts that may cost a process its replies
         self._notes: dict[str, collections.deque[str]] = {}
         self._beat = self._stood_still = 0.0  # when the heart last beat, and when it last had not beaten for too long
 
@@ -68,7 +68,7 @@ class Record:
         return list(self._notes.get(token, ()))
 
     def was_anyone_lost(self, since: float, until: float) -> bool:
-        """Whether the killer did something in a time by which a process may lose its replies."""
+        """Whether an act of the killer in this time may have cost a process its replies."""
         return any(began <= until and ended >= since for began, ended in self.deaths)
 
     def deed(self, text: str) -> None:

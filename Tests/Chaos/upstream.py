@@ -28,7 +28,7 @@ class Call:
     messages: list[str] = field(default_factory=list)  # digests
     outcome: str = "running"
     sent: int = 0  # lines
-    is_slow: bool = False  # somebody stood still meanwhile: it may have been given up as silent
+    is_slow: bool = False  # a process was frozen meanwhile: chatterd may have closed the exchange as silent
 
     def __str__(self) -> str:
         return (f"call {self.number} at {self.began:.3f}: {self.outcome} after {self.sent} lines, "
@@ -81,7 +81,7 @@ class Upstream:
             goes_on = await self._answer(call, script, reader, writer)
         except OSError:
             call.outcome, goes_on = "aborted", False
-        # A process that was stopped meanwhile may have taken the silence for the model server's.
+        # A process that was frozen meanwhile may have taken the silence for the model server's.
         call.is_slow = self._record.stood_still_since(call.began) or self._record.was_anyone_lost(call.began, self._record.now())
         if call.outcome == "aborted":
             self._record.count["upstream aborts"] += 1

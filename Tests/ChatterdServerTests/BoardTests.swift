@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatterdServer
 
-/// What the chat board takes, and how much of it one list holds.
+/// The limits of a posting, and of one list of the board.
 @Suite(.timeLimit(.minutes(30))) struct BoardTests {
     private func list(_ stage: Stage) throws -> [[String]] {
         let answer = try RawClient.get(port: stage.port, "/getchatts")
@@ -22,7 +22,7 @@ import Testing
         try await onStage { stage in
             let longest = String(repeating: "é", count: Posting.messageLimit / 2)
             #expect(try post(stage, name: "ann", message: longest).status == 200)
-            // One character each, as far as Swift counts; the marks are unlimited.
+            // Swift counts one character each; the number of marks is unlimited.
             let marked = "a" + String(repeating: "\u{301}", count: Posting.nameBytesLimit / 2)
             for (name, message) in [("ann", longest + "x"), (marked, "hello")] {
                 let answer = try post(stage, name: name, message: message)
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Rows that were stored before there was a bound, or by another program.
+    /// Rows that were stored before the bound existed, or by another program.
     @Test func aListIsBoundedInBytes() async throws {
         try await onStage { stage in
             try stage.cluster.psql(
@@ -45,7 +45,7 @@ import Testing
             let rows = try list(stage)
             let text = rows.reduce(0) { $0 + $1[0].utf8.count + $1[1].utf8.count }
             #expect(text <= 1 << 20 && rows.count > 60 && rows.count < 200)
-            // The newest are there, the last one at the end.
+            // The newest postings are listed, the last one at the end.
             #expect(rows.suffix(2).map { $0[1].prefix(9) } == ["short 199", "long long"])
             #expect(rows.allSatisfy { $0[0].count == Posting.nameLimit })
             #expect(rows.allSatisfy { $0[1].utf8.count <= Posting.messageLimit })

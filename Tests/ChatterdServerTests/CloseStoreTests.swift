@@ -6,7 +6,7 @@ import Testing
 
 @testable import ChatterdServer
 
-/// Who may close a reply, and with what text.
+/// The process that may close a reply, and the text that it may store.
 @Suite(.timeLimit(.minutes(30))) struct CloseStoreTests {
     @Test func anAttemptThatIsOverClosesNothing() async throws {
         try await StoreProcesses.run { processes in
@@ -26,7 +26,7 @@ import Testing
             try await store.closeTurn(
                 opened.turn, with: opened.closing("!", behind: ReplyPosition(attempt: 2, text: 3)))
             #expect(try await processes.sql("SELECT message FROM chatts WHERE turn = seq") == [["new!"]])
-            // Its last event was the same: the end is another one all the same.
+            // The last events are equal, but the ends are not the same.
             #expect(
                 await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) } == .interrupted)
         }
@@ -72,7 +72,7 @@ import Testing
             let opened = try await store.open("p")
             #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) == 2)
             _ = try await store.journal([opened.entry(from: ReplyPosition(attempt: 2), "new")])
-            // The confirmation was lost, or the statement was on its way for long.
+            // The confirmation was lost, or the statement was late.
             #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) == 2)
             #expect(try await processes.rowCounts()["chatterd_journal"] == 1)
             #expect(
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// Pieces of thoughts, text and calls, one of which is lost; what stands before it is kept.
+    /// Pieces of thoughts, text and calls, one of which is lost; the pieces before it are kept.
     @Test(arguments: 0..<6, [true, false])
     func aTextWithAGapIsCutThere(lost: Int, isOwner: Bool) async throws {
         try await StoreProcesses.run { processes in
@@ -139,13 +139,13 @@ import Testing
             #expect(String(decoding: page.toolCalls, as: UTF8.self) == kept.map(\.2).joined())
             let ending = try #require(page.ending)
             #expect(ending.state == .interrupted)
-            // To anybody but the owner a loss at the very end looks like a journal that was not written yet.
+            // Only the owner can distinguish a loss at the very end from a journal that was not written yet.
             let isKnown = isOwner || lost < parts.count - 1
             let event = try JSONSerialization.jsonObject(
                 with: Data(ending.lastEvent.isEmpty ? Array("{}".utf8) : ending.lastEvent))
             #expect((event as? [String: Any])?["code"] as? String == (isKnown ? "text_lost" : nil))
             #expect(try await processes.rowCounts() == ["chatts": 2])
-            // Once more: it stays as it is.
+            // A repeated close changes nothing.
             #expect(
                 await relayCode {
                     try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: place))

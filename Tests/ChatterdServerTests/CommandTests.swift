@@ -168,7 +168,7 @@ private final class TinyServer: Sendable {
         return String(decoding: head.prefix { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
     }
 
-    /// What a chat without messages is answered with.
+    /// The answer to a chat without messages.
     static let refusal = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
     static func ok(_ body: String) -> String { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)" }

@@ -85,7 +85,7 @@ import Testing
             }
             #expect(try stage.rows("app").isEmpty)
             #expect(cloud.requests.isEmpty && local.requests.isEmpty)
-            // The server without a list takes what no server lists.
+            // The server without a list takes all names that no server lists.
             #expect(Transcript(try stage.chat("app", "hi", model: "anything")).text == "local")
         }
     }

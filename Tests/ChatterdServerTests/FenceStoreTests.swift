@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatterdServer
 
-/// Writes of an attempt that is over count no more.
+/// Writes of an attempt that is over do not count.
 @Suite(.timeLimit(.minutes(30))) struct FenceStoreTests {
     @Test func piecesOfAnEarlierAttemptAreNotJournalled() async throws {
         try await StoreProcesses.run { processes in
@@ -26,7 +26,7 @@ import Testing
             let opened = try await store.open("p")
             #expect(try await store.restartTurn(opened.turn, id: opened.id, attempt: 1) == 2)
             _ = try await store.journal([opened.entry(from: ReplyPosition(attempt: 2), "new")])
-            // One was on its way when the attempt ended, and came through.
+            // One batch was on its way when the attempt ended, and committed.
             try await processes.sql(
                 """
                 INSERT INTO chatterd_journal

@@ -10,7 +10,7 @@ import Testing
     @Test(.disabled(if: isAddressSanitized, "the sanitizer's memory is not the program's"), .timeLimit(.minutes(30)))
     func unreadResponsesCostNoMemory() async throws {
         try await onThread {
-            // With one shard an answer to another peer shows that it has had its turn.
+            // With one shard, an answer to another peer shows that this peer has had its turn.
             let (program, port) = try start([.shards: "1"])
             let before = try program.peakMemory()
             let unit = Array("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
@@ -114,7 +114,7 @@ import Testing
                 client.post("/llmchat", json: chatBody("app\(number)", "much", stream: false))
                 return client
             }
-            // All answers are there at once, which is 96 MiB, and three times that for what is made of them.
+            // All answers are in memory at once: 96 MiB, and three times that for their copies.
             try upstream.waitForRequests(readers)
             gate.open()
             var refused = 0
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// The bytes of a reply's text, read over as many connections as the server needs: it cuts some off when memory is short.
+    /// The bytes of a reply's text, read over several connections: the server cuts some off when memory is short.
     private static func lengthOfText(at location: String, port: Int) throws -> Int {
         var (length, last) = (0, String?.none)
         try eventually(

@@ -5,20 +5,20 @@ import Testing
 
 @testable import ChatterdServer
 
-/// Which replies a process that is stopped can leave to the others.
+/// Replies that a process that is stopped can leave to other processes.
 @Suite(.timeLimit(.minutes(30))) struct HandoverStoreTests {
     @Test func replyThatIsLeftIsAdoptedByAnotherProcess() async throws {
         try await StoreProcesses.run { processes in
             let (stopped, heir) = (processes.first, processes.second)
             let opened = try await stopped.open("p", options: "\"seed\":1")
             #expect(try await stopped.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
-            // Nobody has to die for that, no round closes it, and no prompt that waits for it does.
+            // The handover needs no dead process. Neither a round nor a prompt that waits for the reply closes it.
             let keeper = Housekeeper(
                 store: heir, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})
             try await keeper.runRound()
             #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
             #expect(try await heir.record(opened).state == nil)
-            // The former maker has no hold on it.
+            // The former owner can no longer close it.
             #expect(try await !stopped.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
             #expect(
                 await relayCode { try await stopped.closeTurn(opened.turn, with: opened.closing("late")) }
@@ -78,7 +78,7 @@ import Testing
                 #expect(try await to.adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).count == 1)
             }
             #expect(try await !processes.first.handOver(opened.turn, id: opened.id, attempt: 11, isEmpty: true))
-            // It can still survive two deaths.
+            // The reply can still survive the deaths of two processes.
             try await processes.kill(processes.first, isNoticed: true)
             #expect(try await processes.second.adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).count == 1)
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ChatterdServer
 
-/// How much of a conversation is read, and with what memory. The limit of a history is 1 MiB here.
+/// The read parts of a conversation, and the memory for them. The limit of a history is 1 MiB here.
 @Suite(.timeLimit(.minutes(30))) struct HistoryReadingTests {
     private func text(_ size: Int, _ letter: String) -> String { String(repeating: letter, count: size) }
 
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// Neither the text of failed turns nor their prompts are in memory or count against the limit.
+    /// The text and the prompts of failed turns are neither in memory nor count towards the limit.
     @Test func failedTurnsCostNoMemory() async throws {
         let memory = MemoryBudget(limit: 64 << 20)
         try await StoreProcesses.run(memory: memory) { processes in
@@ -107,7 +107,7 @@ import Testing
             for _ in 0..<3 {
                 try await store.exchange(text(600_000, "x"), "y")
             }
-            // Whatever there is no memory for would be left unread instead.
+            // Without memory, the history would be left unread instead.
             let held = memory.charge(64 << 20)
             let opened = try await store.open("q")
             #expect(opened.history.isTooLarge && opened.history.messages.count == 0)
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Failed turns count: they take room in the database, too.
+    /// Failed turns count: they take space in the database, too.
     @Test func aConversationTakesNoMoreThanItsLimit() async throws {
         try await StoreProcesses.run(conversationLimit: 1_000_000) { processes in
             let store = processes.first
@@ -123,7 +123,7 @@ import Testing
             try await store.exchange("small", "1")
             try await store.choose(try await store.record(try await store.exchange("chosen", "2")))
             let rows = try await processes.rowCounts()
-            // 600,000 bytes are there already.
+            // The conversation has 600,000 bytes already.
             #expect(await relayCode { _ = try await store.open(text(400_000, "p")) } == .historyTooLarge)
             let key = IdempotencyKey(text: "key", digest: [1])
             let named = TurnOpening(
@@ -134,7 +134,7 @@ import Testing
             #expect(
                 await relayCode { _ = try await store.open("x", parent: .reply(.random())) } == .replyNotFound)
             #expect(try await processes.rowCounts()["chatts"] == rows["chatts"])
-            // The key stands for nothing, and may be used again.
+            // The key stands for no reply, and may be used again.
             #expect(try await store.knownReply(appID: "app", key: key) == nil)
             try await store.exchange(text(200_000, "p"), text(200_000, "a"))
             #expect(await relayCode { _ = try await store.open("x") } == .historyTooLarge)
@@ -143,7 +143,7 @@ import Testing
                     _ = try await store.openAlternative(
                         to: try await store.record(first), as: .random(), model: nil, onInterrupt: .close)
                 } == .historyTooLarge)
-            // Begun anew, it takes prompts again.
+            // The conversation takes prompts again after it was replaced.
             try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
             #expect(try await store.open("x").said == ["system s", "user x"])
         }
@@ -162,7 +162,7 @@ import Testing
             held.shrink(to: 0)
             let history = try await store.history(of: opened.turn, for: opened.id)
             #expect(history.said.count == 3 && !history.isUnread)
-            // What is kept is reserved, with the copies that are made to send it.
+            // The reservation covers the history and the copies that are made to send it.
             #expect(memory.reservedBytes >= TurnHistory.copiesOnTheWay * history.messages.json.count)
         }
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import ChatterdServer
 @testable import Relay
 
-/// A batch of the journal whose confirmation was lost, and which is repeated.
+/// A batch of the journal that is repeated after its confirmation was lost.
 @Suite(.timeLimit(.minutes(30))) struct JournalDoubtTests {
     @Test(arguments: [true, false])
     func aBatchThatIsRepeatedAfterThoughtsHaveGrownLeavesNoGap(isStored: Bool) async throws {
@@ -23,7 +23,7 @@ import Testing
                 _ = try await store.journal([sheet])
             }
             content.notJournalled(to: first)
-            // A longer batch would be cut elsewhere: between thoughts of three bytes each, one byte short of a full row.
+            // A longer batch would be cut at another byte: between thoughts of three bytes each, one byte short of a full row.
             let (more, thoughts) = (String(repeating: "b", count: 10), String(repeating: "都", count: 27_000))
             Self.say(more, thinking: thoughts, to: &content)
             (text, thinking) = (text + more, thinking + thoughts)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ChatterdServer
 
-/// Reading what is large holds up neither prompts nor other readers.
+/// Large reads delay neither prompts nor other readers.
 @Suite(.timeLimit(.minutes(30))) struct LargeReadsTests {
-    /// Reads stand still here because another session holds the journal, as they would behind a result that takes long. There
+    /// The reads wait here because another session locks the journal, as they would behind a result that takes long. There
     /// are more of them than all connections of the process take at once.
     @Test func promptsDoNotWaitBehindReads() async throws {
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done(content: "kept")), .endChunks])
@@ -40,13 +40,13 @@ import Testing
             try await store.closeTurn(opened.turn, with: opened.closing(text))
             let record = try await store.record(opened)
             #expect(try await store.readAll(record).map(\.words).joined() == text)
-            // What was read together is kept: the store is not asked again.
+            // The shared page is kept: the store is not asked again.
             try await processes.sql("UPDATE chatts SET message = 'x' WHERE state = 'complete'")
             #expect(try await store.readAll(record).map(\.words).joined() == text)
         }
     }
 
-    /// Who begins in the middle comes to read the pages of the others.
+    /// A reader that begins in the middle gets to the pages of the other readers.
     @Test func pagesEndInTheSamePlacesWhereverAReaderBegins() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-/// A lock that a session of its own holds.
+/// A lock that a separate session keeps.
 private final class SessionLock: Sendable {
     private let stage: Stage
     private static let name = "holder of a lock"
@@ -76,7 +76,7 @@ private final class SessionLock: Sendable {
             "the lock is held", isTrue: { try Self.count("mode = 'AccessExclusiveLock' AND granted", stage) > 0 })
     }
 
-    /// How many sessions wait for it.
+    /// The number of sessions that wait for the lock.
     func waiting(in stage: Stage) throws -> Int { try Self.count("NOT granted", stage) }
 
     func release() throws {

@@ -66,7 +66,7 @@ import Testing
         let late = 7 + ProcessLease.renewal * 3 / 2
         #expect(!lease.isLate(at: 7) && !lease.isLate(at: late - 1) && lease.isLate(at: late))
         #expect(late < UInt64(ProcessLease.lifetime) * 1_000_000_000)
-        // A renewal that was sent before and is confirmed later takes nothing back.
+        // A renewal that was sent earlier and is confirmed later does not shorten the lease.
         lease.renewed(at: late)
         lease.renewed(at: 8)
         #expect(!lease.isLate(at: late))
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// It was looked for while it seemed dead, and has come back since.
+    /// The process seemed dead when the look began, and has come back since.
     @Test func processThatIsAliveKeepsItsReplies() async throws {
         try await StoreProcesses.run { processes in
             let (living, other) = (processes.first, processes.second)
@@ -110,7 +110,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let dead = processes.first
             _ = try await dead.open("p")
-            // More than one look goes through.
+            // These are more replies than one look examines.
             try await processes.sql(
                 """
                 INSERT INTO chatts (appid, seq, turn, name, message, state, id, holder, time)

@@ -5,7 +5,7 @@ import Testing
 /// The memory of the real program, as the system counts it, with a budget of 256 MiB.
 @Suite(.timeLimit(.minutes(30))) struct MemoryTests {
     private static let mebi = 1 << 20
-    /// What acceptance allows: 1.2 budgets.
+    /// The highest allowed memory: 1.2 budgets.
     private static let most = 256 * mebi / 5 * 6
 
     /// A started program.
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Has so many threads do the same, and waits for them all.
+    /// Runs the same body on several threads, and waits for all of them.
     private static func atOnce(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
         let results = Monitor<[Bool]>([])
         for number in 0..<count {
@@ -51,7 +51,7 @@ import Testing
                 #expect(answer.status == 200 || answer.status == 503)
             }
             #expect(try relay.program.peakMemory() < Self.most)
-            // It serves on.
+            // The server continues to serve.
             #expect(try RawClient.get(port: relay.port, "/readyz").status == 200)
         }
     }

@@ -2,7 +2,7 @@ import ChatterdServer
 import TestSupport
 import Testing
 
-/// `/llmprompt` goes to servers that are configured for its model, and keeps to the limits of all prompts.
+/// `/llmprompt` goes to servers that are configured for its model, and has the limits of all prompts.
 @Suite(.timeLimit(.minutes(30))) struct PassThroughTests {
     private static let line = "{\"model\":\"tiny\",\"response\":\"x\",\"done\":true}\n"
     private static let good = [UpstreamStep].plain(200, line, type: "application/x-ndjson")
@@ -99,7 +99,7 @@ import Testing
             second.post("/llmprompt", json: #"{"model":"tiny"}"#)
             try eventually("it waits") { try count() == "2" }
             second.reset()
-            try eventually("it waits no more") { try count() == "1" }
+            try eventually("it no longer waits") { try count() == "1" }
             gate.open()
             #expect(try first.readResponse(of: "POST").text == Self.line)
             #expect(upstream.requests.count == 1)

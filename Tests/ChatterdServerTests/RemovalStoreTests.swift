@@ -58,7 +58,7 @@ import Testing
             guard case .opened(let turn, let history) = try await processes.first.openTurn(opening) else {
                 throw TestFailure("not opened")
             }
-            // No reply is in the making: what follows such a one is not swept.
+            // No reply is running, so no sweep follows: the replacement itself removes the key.
             let opened = OpenedTurn(turn: turn, id: opening.id, history: history)
             try await processes.first.closeTurn(turn, with: opened.closing("a"))
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_keys": 1])
@@ -72,7 +72,7 @@ import Testing
             let store = processes.first
             let old = try await store.open("p")
             _ = try await store.journal([old.entry("old")])
-            // Between the removal of the rows and the sweep the conversation begins again.
+            // A new turn begins between the removal of the rows and the sweep.
             try await processes.sql("DELETE FROM chatts")
             let new = try await store.open("q")
             _ = try await store.journal([new.entry("new")])

@@ -132,7 +132,7 @@ import Testing
             let again = try #require(adopted.first)
             #expect(adopted.count == 1 && again.id == opened.id && again.turn == opened.turn && again.attempt == 2)
             #expect(again.model == "m" && String(decoding: again.options, as: UTF8.self) == "\"seed\":1")
-            // Read when it is begun: many may be adopted at once.
+            // The history is read when the reply starts, as a process may adopt many replies at once.
             #expect(again.history.isUnread)
             #expect(
                 try await heir.history(of: again.turn, for: again.id).said == ["user a", "assistant 1", "user b"])

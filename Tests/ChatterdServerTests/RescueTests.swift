@@ -179,7 +179,7 @@ import Testing
 
     @Test(arguments: [
         ModelLine.thinking("Let me see. Let me see. Let me see."),
-        // The line behind the call shows that the call is whole.
+        // The line after the call shows that the call is complete.
         ModelLine.token("Once upon a time there was a king. ")
             + ModelLine.toolCalls([("now", "{}")], .v0_11)[0] + ModelLine.token("So "),
         ModelLine.token("Once"),

@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// The one model server of two processes: it says nothing to the first prompt before the gate opens, and answers others.
+    /// The single model server of two processes: it does not answer the first prompt before the gate opens, and answers all others.
     private func silentFirst(_ gate: Gate) throws -> ScriptedUpstream {
         try ScriptedUpstream { request in
             request.number == 0 ? [.wait(for: gate)] : .answer(["made elsewhere"])

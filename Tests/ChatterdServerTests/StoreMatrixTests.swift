@@ -71,7 +71,7 @@ import Testing
             try cluster.stop(.immediate)
             gate.open()
             let end = try client.nextDataEvent()
-            // No end of the reply: whether it is stored is not known.
+            // The error is no end of the reply: the outcome of its close is unknown.
             #expect(end.name == "error" && end.id == nil)
             let error = object(end.data ?? "")
             #expect(error["code"] as? String == "store_unavailable" && error["retryable"] as? Bool == true)
@@ -80,7 +80,7 @@ import Testing
 
             try cluster.start()
             try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
-            // It is stored as it was, and whoever reads on hears its end.
+            // The answer is stored unchanged, and a reader that comes back gets its end.
             let rest = try eventually("the reply can be read") { () -> HTTPExchange? in
                 let answer = try stage.read(String(location), after: seen.id)
                 return answer.status == 200 && answer.events.last?.id != nil ? answer : nil
@@ -110,7 +110,7 @@ import Testing
             let end = try client.nextDataEvent()
             #expect(end.name == "error" && end.id == nil)
             #expect(object(end.data ?? "")["code"] as? String == "store_unavailable")
-            // The close that was sent may come through now, or the one that repeats it: the answer is the same.
+            // The first close may commit now, or the repeated one: the answer is the same.
             try cluster.resume()
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])
             try chatUntilAnswered(stage, "app", "two")
@@ -171,7 +171,7 @@ import Testing
             let transcript = Transcript(try stage.chat("app", "one"))
             transcript.check()
             #expect(transcript.text == "Hello world")
-            // Not even the mark can be stored: the reply has no end that could be told.
+            // Not even the state can be stored: the reply has no end to announce.
             #expect(transcript.outcome == .error("store_unavailable"))
             #expect(transcript.exchange.events.last?.id == nil)
             #expect(!transcript.exchange.text.contains("secret"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ChatterdServer
 
-/// How much memory there is, by what the system's files say.
+/// The available memory according to the system's files.
 @Suite(.timeLimit(.minutes(30))) struct SystemMemoryTests {
     private func available(_ files: [String: String]) -> Int {
         SystemMemory(read: { files[$0] }, machine: 1 << 34).available

@@ -2,7 +2,7 @@ import ChatterdServer
 import TestSupport
 import Testing
 
-/// A process whose reply another one has closed or taken over, which SQL stands in for: it tells what is stored, and nothing else.
+/// A process announces only the stored end of a reply that another process has closed or taken over. SQL stands in for the other.
 @Suite(.timeLimit(.minutes(30))) struct TakeoverTests {
     private static let closedElsewhere = """
         UPDATE chatts SET state = 'interrupted', message = 'Hel', holder = NULL, finished = now()
@@ -24,7 +24,7 @@ import Testing
             #expect(events[reset + 1].text == "Hel")
             #expect(object(events.last?.data ?? "")["code"] as? String == "interrupted")
 
-            // Only the very end is the end: who was told another one is given what is stored.
+            // Only the stored end counts: a client with another end gets the stored one.
             #expect(try stage.read(location, after: "3-end").status == 204)
             #expect(try stage.send("HEAD", location, fields: [("Last-Event-ID", "3-end")]).status == 204)
             for (id, ids) in [
@@ -66,7 +66,7 @@ import Testing
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "x", adding: ",\"on_interrupt\":\"regenerate\"")
             #expect(try client.nextDataEvent().text == "Hello")
-            // Given up: whichever process looks first makes it again, but not the one that still makes it.
+            // The reply is released: the first process that looks makes it again, but not the process that still makes it.
             try stage.cluster.psql(
                 "UPDATE chatts SET holder = '00000000-0000-0000-0000-000000000000' WHERE state = 'streaming'",
                 database: stage.database)
@@ -78,7 +78,7 @@ import Testing
             #expect(events.last?.id == "2~5-end" && events.last?.name == nil)
             #expect(try stage.read(location, after: "2~5-end").status == 204)
             #expect(try stage.storedReply("app").summary == ["assistant", "again", "complete"])
-            // What the first process had before is no end of it.
+            // The text of the first process is no end of the reply.
             #expect(try stage.read(location, after: "5-end").status == 200)
         }
     }

@@ -2,7 +2,7 @@ import ChatterdServer
 import TestSupport
 import Testing
 
-/// A prompt that is stored after its client was told that the database is away.
+/// A prompt that is stored after its client got `store_unavailable`.
 @Suite(.timeLimit(.minutes(30))) struct UnconfirmedPromptTests {
     /// Commits of prompts wait, at the very end, until the gate is empty.
     private static let slowCommit = """
@@ -30,7 +30,7 @@ import Testing
             #expect(refusal.status == 503 && refusal.json["code"] as? String == "store_unavailable")
             try stage.cluster.psql("DELETE FROM gate", database: stage.database)
             if hasKey {
-                // On a busy machine the retry may be refused as well.
+                // On a busy machine the retry may be refused, too.
                 let answer = try eventually("the retry succeeds") {
                     let answer = try stage.ask("app", "one", fields: fields)
                     return answer.status == 200 ? answer : nil

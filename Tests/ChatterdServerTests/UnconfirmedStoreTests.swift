@@ -30,7 +30,7 @@ import Testing
             let next = try await processes.second.open("c")
             #expect(try await store.withdraw(lost.id, appID: "app"))
             #expect(try await store.record(lost).state == .interrupted)
-            // It still follows the start, and not the turn above.
+            // The prompt still follows the start, and not the turn above.
             #expect(try await processes.second.history(of: next.turn, for: next.id).said == ["user c"])
         }
     }

@@ -109,7 +109,7 @@ import Testing
                     let answer = try RawClient.post(port: stage.port, path, json: body)
                     let text = try #require(answer.json["error"] as? String)
                     #expect(answer.status == 422 && text.hasPrefix("The body is empty. Send JSON such as {"))
-                    // The example is a right body.
+                    // The example is a valid body.
                     let example = text.drop { $0 != "{" }.dropLast()
                     let retried = try RawClient.post(port: stage.port, path, json: String(example))
                     // The stage has no model server that could answer an /llmprompt.

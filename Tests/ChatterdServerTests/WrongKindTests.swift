@@ -49,7 +49,7 @@ import Testing
             chats: ["/api/chat", "/v1/chat/completions"], notFound: "404 page not found")
     }
 
-    /// What the doctor says of a model server.
+    /// The doctor's line about a model server.
     private func lines(_ kind: String, _ server: ScriptedUpstream, path: String = "") async -> [String] {
         let list = #"[{"name":"a","kind":"\#(kind)","url":"\#(server.url)\#(path)","key":"sesame"}]"#
         let doctor = Doctor(environment: ["CHATTERD_UPSTREAMS": list]) { _ in [] }

@@ -37,7 +37,7 @@ source.addEventListener("error", event => {
 </script>"""
 
 
-# It tries all that a page can do to a server, and tells what it could see of the answers.
+# The page tries every kind of request to a server, and reports the visible parts of the answers.
 ATTEMPTS = """<!doctype html><meta charset="utf-8"><iframe name="sink"></iframe><script>
 const query = new URLSearchParams(location.search);
 const [target, app, reply] = [query.get("target"), query.get("app"), query.get("reply")];
@@ -208,9 +208,9 @@ def browser(directory, url):
         "--disable-sync --metrics-recording-only --password-store=basic",
     ]
     command = [PROGRAM, *" ".join(options).split()]
-    # A name of this machine that is not known here: what a page of an attacker has after DNS rebinding.
+    # A name of this machine that chatterd does not know: an attacker's page has such a name after DNS rebinding.
     command += ["--host-resolver-rules=MAP rebound.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
-    # What the browser itself does against such pages is not what the tests are about.
+    # The tests are not about the browser's own protection against such pages.
     command += ["--disable-features=HttpsUpgrades,LocalNetworkAccessChecks"]
     home = os.path.join(directory, "browser")
     os.makedirs(home, exist_ok=True)
@@ -237,7 +237,7 @@ def found(network, directory, path):
 
 
 def visited(network, directory, url):
-    """What a page has to tell when a browser has opened it."""
+    """The report of a page that a browser has opened."""
     with browser(directory, url):
         try:
             return network.found.get(timeout=PATIENCE)

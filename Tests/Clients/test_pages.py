@@ -1,4 +1,4 @@
-"""What web pages can do to chatterd, in a real browser. Run by script/test-browser."""
+"""Requests of web pages to chatterd, in a real browser. Run by script/test-browser."""
 
 import json
 import unittest
@@ -22,7 +22,7 @@ class APage(unittest.TestCase):
         return server
 
     def attempts(self, server, page, target, writes=False):
-        """What a page at an address saw of its attempts, and whether the conversation and the board are as before."""
+        """The report of a page at an address, and whether the conversation and the board are unchanged."""
         with stream(server.url, prompt("Remember me.", "page")) as response:
             reply = response.headers["Location"]
             response.read()
@@ -58,7 +58,7 @@ class APage(unittest.TestCase):
 
     def test_a_page_whose_name_was_rebound_to_this_machine_neither_writes_nor_reads(self):
         server = self.start()
-        # The page's own server is chatterd itself, as far as the browser knows: only the name tells.
+        # For the browser, chatterd is the page's own server: only the name differs.
         page = self.network_for(server).url.replace("127.0.0.1", "rebound.example")
         seen, is_unchanged = self.attempts(server, page, "")
         self.assertTrue(is_unchanged, seen)
@@ -68,13 +68,13 @@ class APage(unittest.TestCase):
         self.assertNotIn("secret", json.dumps(seen))
 
     def test_a_page_of_a_listed_origin_writes_and_reads(self):
-        # The origin has to be known before the server, which the page then speaks to.
+        # The settings of chatterd need the page's origin, so the page's server starts first.
         network = Network(self, "http://127.0.0.1:9")
         self.network = network
         for page in (network.url, network.url.replace("127.0.0.1", "localhost")):
             server = self.start(CHATTERD_ORIGINS=page)
             seen, is_unchanged = self.attempts(server, page, server.url, writes=True)
-            # A form is refused even so: its sender cannot be told from others by what it sends.
+            # A form is refused all the same: its body does not identify its sender.
             self.assertTrue(seen["plain"].startswith("415 "), seen)
             self.assertEqual(seen["delete"], "200 {}")
             self.assertIn("secret", seen["read"])

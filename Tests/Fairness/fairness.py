@@ -40,7 +40,7 @@ async def run(options: argparse.Namespace, scratch: str) -> Findings:
             await house.stop()
         findings.faults += [f"{fault.kind}: {fault.text}" for fault in house.record.violations]
     finally:
-        # From here on connections break because of us.
+        # From here on the trial itself breaks connections.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         house.abandon()
     return findings

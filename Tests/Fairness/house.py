@@ -76,7 +76,7 @@ class House:
         await asyncio.gather(*(process.stop() for process in self.processes))
 
     def abandon(self) -> None:
-        """Makes sure that all are gone."""
+        """Kills all processes that are left."""
         for process in self.processes:
             process.abandon()
         self.cluster.stop()

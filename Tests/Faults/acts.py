@@ -34,7 +34,7 @@ class Act:
     thoughts: int = 0  # words that are thought aloud before the first word
     is_tool: bool = False  # a tool call in place of words
     is_limited: bool = False  # the token limit cuts that call; `then` is "closed" where it looks whole all the same
-    is_mute: bool = False  # asked to go on from a text, it ends without a word
+    is_mute: bool = False  # asked to continue a text, it ends without a word
     forgets: bool = False  # a text to go on from is passed over: the answer begins from the start
 
 

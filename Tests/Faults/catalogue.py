@@ -51,8 +51,8 @@ class Fault:
     is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
     has_tool: bool = False  # the answer is a tool call
     score: str = "pass"  # the score with two servers
-    other_continuation: str | None = None  # how the second server goes on, where that differs
-    restarts: bool = False  # the first server is away when it is asked first, or restarts, and chatterd waits for it
+    other_continuation: str | None = None  # how the second server continues, if that differs
+    restarts: bool = False  # the first server is away at the first request, or restarts, and chatterd waits for it
     is_healthy: bool = False  # the first server is not blamed
 
     def is_tried(self, form: str) -> bool:
@@ -138,7 +138,7 @@ CATALOGUE = (
           alone_plan=NO_MORE, has_tool=True, is_healthy=True),
     Fault("cut tool call that looks whole", Act(is_tool=True, is_limited=True, then="closed"), plan=NO_MORE, again_plan=NO_MORE,
           alone="pass", alone_plan=NO_MORE, has_tool=True, is_healthy=True),
-    # Restarts: with another server that is asked first, without one it is waited for.
+    # Restarts: chatterd asks another server first; without another server it waits.
     Fault("away when it is asked", GOOD, plan="s1", again="", alone="pass", alone_plan=NO_MORE, restarts=True),
     middle("restart midway, gone on", "restart", "", "prefill", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
            restarts=True),

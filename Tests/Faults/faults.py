@@ -35,7 +35,7 @@ AT_ONCE = 16
 """Trials under way."""
 SETTINGS = LONG | {"CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS), "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES)}
 NO_WAIT, WAIT = "0", "10m"
-"""How long servers that restart are waited for: not at all where they never come back."""
+"""How long chatterd waits for servers that restart: not at all if they never come back."""
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
     (SELECT count(*) FROM chatterd_queue) AS "places in queues left",
@@ -90,11 +90,11 @@ class Bench:
             closed.bind(("127.0.0.1", 0))
             relays = self._make_relays(closed.getsockname()[1])
             try:
-                # One behind the other: a process that stands still beside another one would lose its replies to it.
+                # One after the other: a frozen process would lose its replies to a process beside it.
                 for waits, relay in relays.items():
                     await self._run(relay, [trial for trial in self.trials if trial.fault.restarts == waits])
             finally:
-                # From here on connections break because of us.
+                # From here on the trial itself breaks connections.
                 asyncio.get_running_loop().set_exception_handler(lambda *_: None)
                 for relay in relays.values():
                     relay.abandon()
@@ -121,7 +121,7 @@ class Bench:
                 run.trial.text = f"a fault of this program: {traceback.format_exc()}"
 
     def _make_relays(self, closed_port: int) -> dict[bool, Relay]:
-        """By whether they wait for servers that restart; both have all servers, as the list is in the database."""
+        """Processes by whether they wait for servers that restart. Both have all servers, as the list is in the database."""
         entries = [entry for trial in self.trials for entry in trial.entries(self._provider, closed_port)]
         self._steady = {}
         for kind in self._options.kinds:

@@ -190,14 +190,14 @@ class Run:
         return score, text
 
     async def _open(self, entrance: Entrance) -> None:
-        """Has the first server listen: at once, or a while after it is asked, where it restarts before the answer."""
+        """Makes the first server listen: at once, or some time after the request if it restarts before the answer."""
         if self._fault.act.then == "restart":
             await entrance.open()
         else:
             self._opening = asyncio.create_task(entrance.restart())
 
     async def _check_health(self) -> None:
-        """The first server is not blamed for what the request was to blame for."""
+        """Checks that a bad request does not count against the first server."""
         told = await (await self._ask("GET", "/models")).json()
         servers = [one for one in told["upstreams"] if one["name"] == f"p.{self.trial.name}"]
         if [one["health"] for one in servers] not in (["healthy"], ["unknown"]):
@@ -332,7 +332,7 @@ class Run:
             raise Broken(f"the model is said to be {model!r}, and not {said or self.trial.name!r}")
 
     def _check_reason(self, last: dict[str, Any]) -> None:
-        """The last line says that the token limit cut the answer where it did."""
+        """Checks that the last line reports an answer that the token limit cut."""
         if (last.get("done_reason") == "length") != self._fault.act.is_limited:
             raise Broken(f"the last line is {last}")
 

@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// Requests that are refused at their head: who asks, and what for. No handler sees them, and no body is awaited.
+/// Requests that are refused because of their head. No handler sees them, and the server does not wait for their body.
 @Suite(.timeLimit(.minutes(30))) struct HeadRefusalTests {
     private func makeServer(_ calls: Gate = Gate()) throws -> TestServer {
         var policy = BrowserPolicy(hosts: [], openRoutes: ["/healthz"])

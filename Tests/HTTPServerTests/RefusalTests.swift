@@ -175,7 +175,7 @@ import Testing
                 #expect(exchange.json["code"] as? String == "overloaded")
                 #expect((exchange.json["error"] as? String)?.contains("CHATTERD_MEMORY, 4 MiB") == true)
                 #expect(exchange["retry-after"] == "1")
-                // What was held is given back with its request.
+                // The reservation is released with its request.
                 let served = try RawClient(port: test.port)
                 for _ in 0..<3 {
                     served.request("POST", "/echo", body: [UInt8](repeating: 120, count: 1 << 20))
@@ -183,7 +183,7 @@ import Testing
                 }
             }
         }
-        try eventually("everything is given back", isTrue: { memory.reservedBytes == 0 })
+        try eventually("all memory is released", isTrue: { memory.reservedBytes == 0 })
     }
 
     /// Many responses may grow within one turn of a shard, before any of them is sent.
@@ -206,10 +206,10 @@ import Testing
             #expect(try client.readResponse().body.count == 8 * 16_384)
         }
         #expect(reserved.withLock { $0 } >= 4 * 16_384)
-        try eventually("the room is given back", isTrue: { memory.reservedBytes == 0 })
+        try eventually("the memory is released", isTrue: { memory.reservedBytes == 0 })
     }
 
-    /// A handler that has taken what it needs does not keep the room of its body until its response ends.
+    /// A handler can release the memory of its body before its response ends.
     @Test func handlerReleasesTheMemoryOfItsBody() async throws {
         let memory = MemoryBudget(limit: 4 << 20)
         let gate = Gate()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LanguageModels
 
-/// What servers answer to bad requests, whatever the status: the request is at fault, and not the server.
+/// Answers of servers to bad requests, with any status: the request is at fault, and not the server.
 @Suite struct BadRequestTests {
     private func error(_ status: Int, _ body: String) throws -> ModelError {
         ModelError(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LanguageModels
 
-/// What of a model server's words is kept from clients.
+/// Words of a model server that clients do not see.
 @Suite struct ServerInternalsTests {
     @Test(arguments: [
         (#"File "/opt/venv/lib/llama_cpp/server/app.py", line 376, in create_chat_completion"#, "…"),

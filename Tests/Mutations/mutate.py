@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes one line of the durable core at a time and checks that a Swift test fails.
 
-Started by script/mutate, which says what it prints. The lists are the TOML files beside this file.
+Started by script/mutate, which describes the output. The lists are the TOML files beside this file.
 
 A build takes minutes and a mutant changes a line, so many mutants are built at once: each fragment is replaced by a choice
 between itself and its mutant, and a file says which one mutant is active (mutant schemata: Untch, Offutt, Harrold, 1993)."""
@@ -34,7 +34,7 @@ FILTER_LIMIT, SUITE_LIMIT, BUILD_LIMIT = 420, 1500, 1800
 """Seconds for the filtered tests, for all tests, and for a build. Tests that take longer hang: that counts as killed."""
 ACTIVE = ".build/active-mutant"
 NOT_COPIED = ("release", "release-scratch", "thread", "address", "python", "artifacts", "checkouts")
-"""What the copy of the build directory does without."""
+"""The parts that the copy of the build directory leaves out."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Mutant:
     after: str
     breaks: str
     filter: str
-    survives: str = ""  # why no test can notice it; empty if one has to
+    survives: str = ""  # why no test can notice it; empty if a test must
 
     def place(self, text: str) -> tuple[int, int]:
-        """Where the changed part stands in the text of the file; throws `ValueError` if that is not one place."""
+        """The place of the changed part in the text of the file; raises `ValueError` if it is not exactly one place."""
         fragment = self.before.replace("⟦", "").replace("⟧", "")
         if (count := text.count(fragment)) != 1:
             raise ValueError(f"{self.id}: {self.file} holds {fragment!r} {count} times, not once")
@@ -147,7 +147,7 @@ def read_lists() -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a command."""
+    """The result of a command."""
 
     status: int  # negative: it was ended by this signal
     output: str
@@ -217,13 +217,13 @@ class Scratch:
         return (self._sources / name).read_text(encoding="utf-8").split("\n")
 
     def activate(self, id: str) -> None:
-        """Makes a mutant the active one; none for an empty name."""
+        """Activates a mutant; deactivates all for an empty name."""
         (self._sources / ACTIVE).write_text(id, encoding="utf-8")
 
     def run(self, *command: str, limit: float) -> Outcome:
-        """Runs a command in the copy, and ends all that it has started when it takes too long."""
+        """Runs a command in the copy, and ends all its processes after the timeout."""
         if self._is_mounted:
-            # The shell stays, to bury what the tests leave behind; the process namespace ends with it.
+            # The shell stays, to reap the processes that the tests leave; the process namespace ends with it.
             mounting = f'mount --bind "{self._sources}" "{CHECKOUT}" && cd "{CHECKOUT}" && "$@"; exit $?'
             unshare = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
             command = (*unshare, "bash", "-c", mounting, "_", *command)
@@ -257,7 +257,7 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: killed, killed by timeout, survived, or invalid; and how that was seen."""
+    """The verdict on a mutant: killed, killed by timeout, survived, or invalid; and the evidence."""
 
     name: str
     reason: str
@@ -268,14 +268,14 @@ class Verdict:
 
 
 def failures(output: str) -> list[str]:
-    """The tests that failed, as a run tells them."""
+    """The failed tests in the output of a run."""
     named = re.findall(r"✘ Test (.+?) (?:recorded an issue|failed|with \d+ test cases failed)", output)
     plain = [re.sub(r" with \d+ argument.*", "", name) for name in named if not name.startswith("run with")]
     return list(dict.fromkeys(plain))
 
 
 def judge(outcome: Outcome) -> Verdict | None:
-    """The verdict of a run of tests; none if all of them passed."""
+    """The verdict of a run of tests; `None` if all of them passed."""
     failed = failures(outcome.output)
     if outcome.is_late:
         return Verdict("killed by timeout", ", ".join(failed[:3]) or "no test had failed before")
@@ -323,7 +323,7 @@ def build(scratch: Scratch, mutants: list[Mutant], texts: dict[str, str]) -> dic
 
 
 class Results:
-    """The verdicts so far, in a file, so that a run can go on where an earlier one was ended."""
+    """The verdicts so far, in a file, so that a run can continue after an earlier one was ended."""
 
     def __init__(self, path: Path, is_fresh: bool) -> None:
         self._path, self._lock = path, threading.Lock()
@@ -358,7 +358,7 @@ class Results:
 
 
 def check_tests(scratch: Scratch, mutants: list[Mutant], results: Results, tree: str) -> None:
-    """Sees to it that the tests of all filters are there, and pass while no mutant is active."""
+    """Checks that every filter has tests, and that they pass while no mutant is active."""
     pattern = "|".join(sorted({mutant.filter for mutant in mutants}))
     if results.is_sound(tree, pattern):
         return
@@ -412,7 +412,7 @@ def main() -> int:
             began = time.monotonic()
             try:
                 verdict = try_mutant(mutant, scratch)
-            except Exception as error:  # told at the end
+            except Exception as error:  # reported at the end
                 faults.append(f"{mutant.id}: {error}")
                 return
             verdicts[mutant.id] = verdict
@@ -420,7 +420,7 @@ def main() -> int:
             print(f"{verdict.name:17} {mutant.id}, {time.monotonic() - began:.0f} s: {verdict.reason}", flush=True)
 
     copies = [Scratch(root / str(number)) for number in range(options.jobs)] if waiting else []
-    # Once: the checkout may change while this runs.
+    # The checkout is read once: it may change during the run.
     tree = "".join(copy.update(keeping=set(texts)) for copy in copies)
     for group in passes(waiting, texts):
         if faults:

@@ -1,7 +1,7 @@
 import Postgres
 import Testing
 
-/// libpq keeps the room that a large statement or row took.
+/// libpq keeps the buffer of a large statement or row.
 @Suite(.timeLimit(.minutes(30))) struct LargeBufferTests {
     private static let backend = Statement("backend", sql: "SELECT pg_backend_pid()")
     private static let length = Statement("length", .text, sql: "SELECT length($1), pg_backend_pid()")

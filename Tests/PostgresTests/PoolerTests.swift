@@ -85,7 +85,7 @@ import Testing
             #expect(error?.code == .connectionLost)
             #expect(error?.isSafeToRetry == false)
         }
-        // It was done, and only the pooler does not know.
+        // The transaction was committed, but the pooler does not know.
         #expect(try cluster.psql("SELECT count(*) FROM notes", database: database) == [["1"]])
     }
 

@@ -8,7 +8,7 @@ import TestSupport
 final class TransactionPooler: Sendable {
     private let listener: BoundPort
     private let stopped = Gate()
-    /// Once open, each client is told at its next transaction that its server is lost, though the transaction is done.
+    /// Once it is open, each client learns at its next transaction that its server is lost, although the transaction is done.
     let losesServer = Gate()
 
     /// Listens for clients of the server whose socket is in `directory`.

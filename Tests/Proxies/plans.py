@@ -86,7 +86,7 @@ class Plans:
             self.faults.append(fault)
 
     async def _pooled(self, *statements: str) -> list[str]:
-        """What another client of the pooler sees."""
+        """The view of another client of the pooler."""
         command = [self.cluster.primary.psql("chaos")[0], "-XqAt", "-d", self.cluster.conninfo]
         for statement in statements:
             command += ["-c", statement]
@@ -94,7 +94,7 @@ class Plans:
         return (await process.communicate())[0].decode().split()
 
     async def _ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None, status: int = 200) -> Exchange:
-        """A request to the next process; its body is read by whoever asked."""
+        """A request to the next process; the caller reads its body."""
         self._count += 1
         door = Door(self._processes[self._count % 3].port)
         exchange = await Exchange.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ class Plans:
             await self._done("DELETE", f"/conversations/{appid}")
 
     def _read(self, shape: str) -> None:
-        """Takes the plans that were logged since the last time."""
+        """Takes the plans that were logged since the last call."""
         log = self._log()[self._is_read:]
         for text in re.findall(r"plan:\n((?:\t.*\n)+)", log):
             document = json.loads(text.replace("\n\t", "\n"))
@@ -168,7 +168,7 @@ class Plans:
         return query.startswith(("INSERT INTO chatts (appid, seq, turn, name, message, state, id, model, attempt", "TRUNCATE"))
 
     def abandon(self) -> None:
-        """Makes sure that all are gone."""
+        """Kills all processes that are left."""
         for process in self._processes:
             process.abandon()
         self.cluster.stop()

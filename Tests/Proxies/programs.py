@@ -54,7 +54,7 @@ class Program:
         raise RuntimeError(f"{self.name} does not start: see {self.log_path}")
 
     def log(self) -> str:
-        """What it has logged so far."""
+        """The log so far."""
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 

@@ -19,7 +19,7 @@ from street import Street
 from trials import Trials
 
 LIMIT = 1500
-"""Seconds that all of it may take."""
+"""The timeout of the whole run, in seconds."""
 PROXIES = {"nginx": Nginx, "haproxy": HAProxy}
 
 
@@ -35,14 +35,14 @@ async def run(options: argparse.Namespace, scratch: str) -> Trials:
             await street.stop()
             trials.faults += await repeats(make(options.path, f"{scratch}/repeats"))
     finally:
-        # From here on connections break because of us.
+        # From here on the trial itself breaks connections.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         street.abandon()
     return trials
 
 
 def main() -> int:
-    """Reads the options, tries, and prints what was found."""
+    """Reads the options, runs the trials, and prints the faults."""
     parser = argparse.ArgumentParser(prog="script/proxies")
     parser.add_argument("--program", required=True)
     parser.add_argument("--proxy", choices=PROXIES, required=True)

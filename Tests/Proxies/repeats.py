@@ -1,4 +1,4 @@
-"""What a proxy repeats when a server closes the connection in place of an answer: never a POST without an Idempotency-Key."""
+"""A proxy never repeats a POST without an Idempotency-Key when a server closes the connection instead of an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wire import Exchange
 
 
 class Deaf:
-    """Three servers that are ready, and close each other request without an answer."""
+    """Three servers that are ready, and close the connection of every other request without an answer."""
 
     def __init__(self) -> None:
         self.ports: list[int] = []
@@ -37,7 +37,7 @@ class Deaf:
 
 
 async def repeats(proxy: Nginx | HAProxy) -> list[str]:
-    """Sends requests that no server answers, and counts how often each was sent; returns what is wrong."""
+    """Sends requests that no server answers, and counts how often each was sent; returns the faults."""
     deaf, record, faults = Deaf(), Record(), []
     await deaf.start()
     await proxy.start(deaf.ports)

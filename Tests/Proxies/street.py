@@ -1,4 +1,4 @@
-"""Three chatterd processes behind a proxy, a model server that waits to be told, and clients that recover as the API says."""
+"""Three chatterd processes behind a proxy, a model server that waits for the trial, and clients that recover as the API says."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from upstream import Upstream
 from wire import Exchange, Lost
 
 RETRIED = (502, 503, 504)
-"""Statuses after which a client sends the same request again."""
+"""Statuses after which a client retries the same request."""
 DELAY = 3
 """Seconds of CHATTERD_SHUTDOWN_DELAY: longer than HAProxy takes to notice that /readyz says 503."""
 
 
 class Door:
-    """What `Exchange` takes for its way to a server: the proxy, which cuts what it likes."""
+    """The door that `Exchange` uses for its way to a server: the proxy, which may cut connections."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
     def link(self, _: int) -> Door:
-        """Here every cut is the proxy's, and the client's to recover from."""
+        """Every cut is the proxy's; the client recovers from it."""
         return self
 
     def is_excused(self) -> bool:
@@ -56,7 +56,7 @@ class HandModel:
         self.go_on = asyncio.Event()
         self.has_left = asyncio.Event()
         self.answer = ["second"]
-        """What it says behind its first word, line by line."""
+        """The lines after its first word."""
 
     async def start(self) -> None:
         """Listens on a free port."""
@@ -133,7 +133,7 @@ class Street:
         await self.eventually("the proxy reaches chatterd", lambda: self.status("GET", "/readyz", 200))
 
     async def eventually(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Waits for what has to happen."""
+        """Waits for a condition."""
         until = asyncio.get_running_loop().time() + PATIENCE
         while not await holds():
             if asyncio.get_running_loop().time() > until:
@@ -155,12 +155,12 @@ class Street:
         return await Stream.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type,return-value]
 
     async def stop(self) -> None:
-        """Stops the processes in order, and then what they need."""
+        """Stops the processes in order, and then the servers that they need."""
         await asyncio.gather(*(process.stop() for process in self.processes))
         self.abandon()
 
     def abandon(self) -> None:
-        """Makes sure that all are gone."""
+        """Kills all processes that are left."""
         for process in self.processes:
             process.abandon()
         self.processes = []
@@ -169,7 +169,7 @@ class Street:
 
 
 class Caller:
-    """A client that posts prompts with a key, repeats what was refused, and reads on what was cut."""
+    """A client that posts prompts with a key, retries refused requests, and reads on after cuts."""
 
     def __init__(self, street: Street, number: int) -> None:
         self._street, self._number = street, number
@@ -190,12 +190,12 @@ class Caller:
             count["prompts"] += 1
             reading = [self._follow(path, script, exchange)]
             if self._chance.random() < 0.5:
-                # Most likely at another process than the one that makes the reply.
+                # Most likely another process answers than the one that makes the reply.
                 reading.append(self._follow(path, script, await self._insist("GET", path, None, {})))
             await asyncio.gather(*reading)
 
     async def _follow(self, path: str, script: Script, exchange: Stream) -> None:
-        """Reads a reply to its end over as many connections as it takes."""
+        """Reads a reply to its end, over several connections if needed."""
         ledger = Ledger(script.token)
         self.replies.append((script, ledger))
         while not await self._read(exchange, ledger):
@@ -203,7 +203,7 @@ class Caller:
             exchange = await self._insist("GET", path, None, {"Last-Event-ID": ledger.last_id} if ledger.last_id else {})
 
     async def _insist(self, method: str, path: str, body: Any, fields: dict[str, str]) -> Stream:
-        """Sends a request until it is answered."""
+        """Sends a request until it gets an answer."""
         street, until = self._street, self._street.record.now() + PATIENCE
         while street.record.now() < until:
             try:

@@ -1,4 +1,4 @@
-"""What is tried behind a proxy."""
+"""The trials behind a proxy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def prompt(appid: str, **more: object) -> dict[str, object]:
 
 
 class Trials:
-    """The trials of one proxy, and what was wrong."""
+    """The trials of one proxy, and the faults."""
 
     def __init__(self, street: Street, is_short: bool) -> None:
         self.street, self.is_short = street, is_short
@@ -35,17 +35,17 @@ class Trials:
         """Tries all, one after the other."""
         for trial in (self.events_come_as_they_are_made, self.leaving_is_noticed, self.silence_is_kept, self.large_bodies_pass,
                       self.operators_paths_are_hidden, self.rolling_restarts):
-            # A new Event each time: nothing is left of the trial before.
+            # A new Event each time keeps the trials apart.
             self.street.hand.go_on, self.street.hand.has_left = asyncio.Event(), asyncio.Event()
             self.street.hand.answer = ["second"]
             try:
                 async with asyncio.timeout(PATIENCE + (120 if trial == self.rolling_restarts else 0)):
                     await trial()
-            except Exception as error:  # the other trials are made all the same
+            except Exception as error:  # the other trials run all the same
                 self.faults.append(f"{trial.__name__}: {type(error).__name__} {error}")
 
     async def events_come_as_they_are_made(self) -> None:
-        """The first event is here before the model server says its second word: it waits for that."""
+        """The first event arrives before the model server says its second word: the server waits for that."""
         exchange = await self.street.ask("POST", "/llmchat", prompt("unbuffered"))
         said = []
         async for event in exchange.events():
@@ -54,7 +54,7 @@ class Trials:
         self.require(said[0] == "first " and "".join(said) == "first second", f"the events said {said}")
 
     async def leaving_is_noticed(self) -> None:
-        """A client that leaves ends the request at the model server, where it asked for that."""
+        """A client that leaves ends the request at the model server, if it asked for that."""
         exchange = await self.street.ask("POST", "/llmchat", prompt("leaving", on_disconnect="cancel"))
         async for _ in exchange.events():
             break
@@ -101,12 +101,12 @@ class Trials:
         self.require(exchange.status == 413, f"more than 8 MiB: {exchange.status}")
 
     async def operators_paths_are_hidden(self) -> None:
-        """Nobody outside sees or changes the list of model servers."""
+        """Clients of the proxy can neither see nor change the list of model servers."""
         for path in ("/upstreams", "/upstreams/hand", "/%75pstreams"):
             self.require(await self.street.status("GET", path, 404), f"GET {path} is not 404")
 
     async def rolling_restarts(self) -> None:
-        """Process after process is stopped and started again while clients talk: none of them loses or doubles anything."""
+        """Processes are restarted one after the other while clients talk: no client loses or doubles text."""
         street, count = self.street, self.street.record.count
         callers = [Caller(street, number) for number in range(10 if self.is_short else 40)]
         talking = [asyncio.create_task(caller.run()) for caller in callers]
@@ -117,7 +117,7 @@ class Trials:
                 await process.stop()
                 process.start()
                 await process.wait_until_ready()
-                # The clients have had something of each state.
+                # The clients have met each state.
                 await street.eventually("prompts are answered", lambda: self._more(before + len(callers)))
         for caller in callers:
             caller.is_over = True
@@ -134,7 +134,7 @@ class Trials:
         return self.street.record.count["prompts"] >= wanted
 
     async def _check(self, caller: Caller) -> None:
-        """Holds what a client read against the table and against what the model server says to its prompts."""
+        """Compares the text of a client with the table and with the model server's answers to its prompts."""
         for script, ledger in caller.replies:
             rows = await self.street.cluster.rows(
                 "SELECT r.state, r.message FROM chatts p LEFT JOIN chatts r ON r.appid = p.appid AND r.turn = p.turn AND r.seq = r.turn "

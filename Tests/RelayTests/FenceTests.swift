@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-/// What a process tells of a reply that is another one's by now: only what is stored.
+/// A process announces only the stored end of a reply that it no longer owns.
 @Suite(.timeLimit(.minutes(30))) struct FenceTests {
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
@@ -30,7 +30,7 @@ import Testing
         #expect(post.ending == "complete" && post.reader.text == "two" && post.reader.isDone)
         #expect(post.reader.positions.last == ReplyPosition(attempt: 2, text: 3, isEnd: true))
         #expect(relay.database.transcript() == ["user: Hi", "assistant: two [complete]"])
-        // Who could take nothing meanwhile gets the same.
+        // A reader that was full meanwhile gets the same.
         lagging.isFull = false
         relay.subscription(of: lagging)?.readerCanTakeMore()
         relay.clock.advance(by: .seconds(1))
@@ -65,7 +65,7 @@ import Testing
         let post = relay.post("Hi")
         try relay.answer().say("Hel")
         relay.clock.advance(by: Self.round)
-        // Nothing hears of the process: it is stopped, then closed in its place.
+        // The signal to stop waits for the process while another one takes it for dead and closes the reply.
         relay.database.signals[1] = post.id.map { [ReplySignal(id: $0, kind: .stop)] }
         relay.database.dead = [1]
         stranger.post("again")
@@ -113,7 +113,7 @@ import Testing
         let id = try #require(post.id)
         relay.database.dead = [1]
         stranger.adopt()
-        // The heir dies as well; the first process lives on, and does not know yet.
+        // The heir dies as well; the first process is alive, and does not know yet.
         relay.database.dead = [2]
         relay.adopt()
         #expect(relay.database.replies[id]?.holder == 2 && relay.board.count == 1)

@@ -18,7 +18,7 @@ import Testing
         relay.service.stopAccepting()
         relay.service.endReplies()
         relay.clock.settle()
-        // The one that has text is stored, as its client has not asked for more.
+        // The reply with text is stored, as its client has not asked for `regenerate`.
         #expect(first.code == .shuttingDown && first.reader.endings.count == 1)
         #expect(Self.isSentAway(second) && second.isOver)
         #expect(relay.database.transcript() == ["user: one", "assistant: half [interrupted]", "user: two"])
@@ -114,7 +114,7 @@ import Testing
         hall.clock.advance(by: .seconds(3))
         #expect(waiting.outcome == .cancelled)
         hall.slots.dead = [1]
-        // Whoever makes the reply has its place: before the one that came later.
+        // The reply keeps its place in any process: before the later reply.
         let adopted = other.take("b", reply: waiting.ticket.reply)
         hall.clock.advance(by: .seconds(3))
         #expect(adopted.hasSlot && !later.hasSlot)

@@ -101,7 +101,7 @@ import Testing
         relay.clock.advance(by: Self.round)
         try relay.answer().say("de")
         relay.clock.advance(by: .seconds(1))
-        // What came since is not mixed with it, and does not wait for another token.
+        // Later text is not mixed with the batch, and does not wait for another token.
         #expect(relay.store.journalSizes.filter { $0 > 0 } == [3, 3, 2])
         #expect(relay.journalled(post) == "abcde")
     }

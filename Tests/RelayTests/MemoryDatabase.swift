@@ -28,7 +28,7 @@ final class MemoryDatabase: @unchecked Sendable {
         var ending: ReplyEnding?
     }
 
-    /// The holder of replies that were left to whichever process looks first.
+    /// The holder of replies that were left to the first process that looks.
     static let handedOver = -1
 
     /// The replies by their names.

@@ -17,7 +17,7 @@ enum StoreFault {
     case hang
     /// The store does not take what it was given.
     case refused
-    /// There is no memory for what was asked for.
+    /// There is no memory for the requested history.
     case overloaded
 }
 

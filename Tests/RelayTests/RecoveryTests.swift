@@ -3,7 +3,7 @@ import Testing
 
 @testable import Relay
 
-/// Replies whose model servers stall, restart, cannot go on or refuse what they are asked.
+/// Replies whose model servers stall, restart, cannot continue or refuse the request.
 @Suite(.timeLimit(.minutes(30))) struct RecoveryTests {
     /// A process whose model servers have these names; the first ones are asked first.
     private func relay(
@@ -33,7 +33,7 @@ import Testing
         relay.service.upstreams.upstreams.map { $0.health.state(at: relay.clock.now) }
     }
 
-    /// Text that is long enough to be gone on with.
+    /// Text that is long enough for another server to continue it.
     private let half = "It was a bright cold day in April, and "
     private let down = ModelError.Hint.restart(wasRead: false)
 
@@ -47,7 +47,7 @@ import Testing
         try models[0].last.fail(.silenceTimeout)
         relay.clock.settle()
         #expect(models.map(\.generations.count) == [1, 1])
-        // The reader waits: it must begin soon.
+        // The reader waits, so the server must begin soon.
         #expect(try models[1].last.request.isRecovery)
         try models[1].last.complete("Whole.")
         relay.clock.settle()
@@ -82,7 +82,7 @@ import Testing
         #expect(post.code == .model(.incomplete) && post.reader.text == "Another ")
     }
 
-    // MARK: - Servers that cannot go on
+    // MARK: - Servers that cannot continue
 
     @Test(arguments: [[], [" "], ["\n", "  "], ["It was"]])
     func serverThatAddsNoTextHasNotCompletedTheAnswer(pieces: [String]) throws {
@@ -96,7 +96,7 @@ import Testing
         try models[1].last.finish()
         relay.clock.settle()
         #expect(!post.isComplete && post.reader.text == half && post.reader.resets == 0)
-        // It is asked for all of it, at once: it has not failed.
+        // The server is asked at once for the whole answer: it has not failed.
         #expect(try models[1].last.request.beginning.isEmpty && health(relay)[1] == .unknown)
         try models[1].last.complete("Whole.")
         relay.clock.settle()
@@ -174,13 +174,13 @@ import Testing
                 try models[0].last.end(error(.incomplete, .context))
                 relay.clock.settle()
                 #expect(try models[0].last.prompts.count < whole)
-                // Once only.
+                // The request is shortened only once.
                 let asked = models[0].generations.count
                 try models[0].last.complete("Yes.")
                 relay.clock.settle()
                 #expect(post.isComplete && models[0].generations.count == asked)
             } else {
-                // By now it is known how much the model takes.
+                // The context of the model is known by now.
                 #expect(whole < 11)
                 try models[0].last.complete("Yes.")
                 relay.clock.settle()
@@ -253,7 +253,7 @@ import Testing
 }
 
 extension ScriptedModel {
-    /// The answer that it was asked for last.
+    /// The answer that the model was asked for last.
     fileprivate var last: ScriptedGeneration {
         get throws { try #require(generations.last) }
     }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Relay
 
-/// Which server is asked after which failure, as transcripts.
+/// The server that is asked after each failure, as transcripts.
 @Suite(.timeLimit(.minutes(30))) struct RescuePlanTests {
-    /// A course of events: failures go in, and what is asked next comes out.
+    /// A course of events: failures go in, and the next steps come out.
     private struct Course {
         private var plan: RescuePlan
         var servers: [RescuePlan.Candidate]
@@ -23,14 +23,14 @@ import Testing
             _ = tell(plan.begin(servers))
         }
 
-        /// The server that is asked fails; gives the next step, whose pause passes.
+        /// The asked server fails; returns the next step, whose pause passes.
         mutating func fail(_ code: ModelError.Code, _ hint: ModelError.Hint? = nil, _ words: String = "") -> String {
             var error = ModelError(code, words)
             error.hint = hint
             return tell(plan.failed(error, by: asked ?? 0, after: progress, at: now, servers))
         }
 
-        /// The server that was asked to go on cannot.
+        /// The server that was asked to continue cannot.
         mutating func cannotContinue() -> String {
             tell(plan.couldNotContinue(asked ?? 0, after: progress, at: now, servers))
         }
@@ -44,11 +44,11 @@ import Testing
             switch step {
             case .fail: return "fail"
             case .reject: return "reject"
-            case .ask(let number, let pause, let continues):
+            case .ask(let number, let pause, let canContinue):
                 asked = number
                 pass(pause)
                 let after = pause > .zero ? " after \(pause / .milliseconds(1)) ms" : ""
-                return "\(number)\(continues ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
+                return "\(number)\(canContinue ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
             }
         }
     }
@@ -65,7 +65,7 @@ import Testing
         var course = Course(prefill, plain)
         course.progress = .text
         #expect(course.fail(code) == "1")
-        // It stays behind the other one, even where that has failed more often.
+        // The server stays behind the other one, even if that one has failed more often.
         #expect(course.fail(.failed) == "1 after 250.0 ms")
         #expect(course.fail(.failed) == "fail")
     }
@@ -84,7 +84,7 @@ import Testing
         #expect(course.fail(.failed) == "2 goes on after 250.0 ms")
     }
 
-    // MARK: - Servers that cannot go on
+    // MARK: - Servers that cannot continue
 
     @Test func serverThatCannotContinueBeginsFromTheStart() {
         var course = Course(prefill, prefill)
@@ -175,7 +175,7 @@ import Testing
         for pause in [250, 500, 1000] {
             #expect(course.fail(.unavailable, refused) == "0 goes on after \(Double(pause)) ms, waiting")
         }
-        // It broke off again, and that costs the second attempt; what it waits for then is a wait of its own.
+        // The answer broke off again, which costs the second attempt; the next wait is a new one.
         #expect(course.fail(.incomplete) == "0 goes on after 500.0 ms")
         #expect(course.fail(.unavailable, refused) == "0 goes on after 250.0 ms, waiting")
         #expect(course.fail(.incomplete) == "fail")

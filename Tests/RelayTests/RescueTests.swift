@@ -21,7 +21,7 @@ import Testing
         return (relay, models)
     }
 
-    /// Text that is long enough to be gone on with.
+    /// Text that is long enough for another server to continue it.
     private let half = "It was a bright cold day in April, and "
 
     @Test func anotherServerIsAskedBeforeTheReplyHasBegun() throws {
@@ -184,7 +184,7 @@ import Testing
         relay.clock.settle()
         try models[1].last.fail(.busy)
         relay.clock.settle()
-        // The reader is told what became of the text.
+        // The reader learns the fate of the text.
         #expect(post.code == .model(.incomplete) && post.reader.text == half && post.reader.resets == 0)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
     }
@@ -300,7 +300,7 @@ import Testing
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        // It is done, and the store is away before it can say so.
+        // The restart is committed, but the store is away before it confirms.
         relay.store.faults[.restart] = [.lost, .away, .away]
         try models[1].last.say("Another ")
         relay.clock.advance(by: .seconds(5))
@@ -317,7 +317,7 @@ import Testing
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        // The next attempt begins in the store, which is away before it can say so.
+        // The next attempt begins in the store, but the store is away before it confirms.
         relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: 1_000)
         try models[1].last.say("Another ")
         relay.clock.advance(by: .seconds(12))
@@ -430,7 +430,7 @@ import Testing
 }
 
 extension ScriptedModel {
-    /// The answer that it was asked for last.
+    /// The answer that the model was asked for last.
     fileprivate var last: ScriptedGeneration {
         get throws { try #require(generations.last) }
     }

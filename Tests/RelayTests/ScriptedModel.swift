@@ -140,7 +140,7 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
         return text.string
     }
 
-    /// The state of the one end that was told, with the code of its last event.
+    /// The state of the single announced end, with the code of its last event.
     var ending: String? {
         guard endings.count == 1, ends.count == 1 else { return nil }
         let event = String(decoding: endings[0].lastEvent, as: UTF8.self)

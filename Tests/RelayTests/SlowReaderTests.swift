@@ -3,7 +3,7 @@ import Testing
 
 @testable import Relay
 
-/// An only reader that takes nothing, at a model server with one slot.
+/// A single reader that takes no text, at a model server with one slot.
 @Suite(.timeLimit(.minutes(30))) struct SlowReaderTests {
     private let hall = Hall()
     private let relay: TestRelay
@@ -27,7 +27,7 @@ import Testing
         #expect(answer.isPaused && other.isWaiting)
         relay.clock.advance(by: .seconds(1))
         #expect(!answer.isPaused)
-        // Nor is it a second time.
+        // The slot is not kept a second time either.
         answer.say("b")
         post.subscription?.readerCanTakeMore()
         relay.clock.settle()

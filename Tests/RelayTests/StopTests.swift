@@ -37,7 +37,7 @@ import Testing
         #expect(waiting.code == .shuttingDown && waiting.isOver)
         #expect(
             relay.database.transcript() == [
-                // What has no text yet is left to the others.
+                // The reply without text is left to other processes.
                 "user: one", "assistant: par [interrupted]", "user: two",
             ])
         #expect(relay.board.count == 0)
@@ -116,7 +116,7 @@ import Testing
         relay.clock.settle()
         #expect(post.trouble == .shuttingDown && post.isOver)
         #expect(relay.board.count == 0)
-        // The row is left to others.
+        // The row is left to other processes.
         relay.database.dead = [relay.store.process]
         stranger.post("two")
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])

@@ -72,7 +72,7 @@ import Testing
         relay.clock.advance(by: .seconds(11))
         #expect(elsewhere.text == "Hello" && elsewhere.endings.isEmpty)
         #expect(elsewhere.ends.map(\.?.code) == [.storeUnavailable])
-        // Finding it fails while the store is away; that its row can be read is enough.
+        // The look-up fails while the store is away; a readable row is enough.
         relay.store.isAway = false
         relay.store.faults[.closeTurn] = [.away]
         let late = try relay.read(post)
@@ -107,7 +107,7 @@ import Testing
         try relay.answer().end(nil)
         relay.clock.settle()
         #expect(post.ending == "failed reply_not_stored" && post.isOver)
-        // What the last line said is read even so.
+        // The reader still gets the text of the last line.
         #expect(post.reader.text == "Hello")
         #expect(post.reader.positions.last == ReplyPosition(text: 5, isEnd: true))
         #expect(relay.database.transcript() == ["user: one", "assistant: Hello [failed]"])

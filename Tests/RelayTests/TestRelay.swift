@@ -239,9 +239,9 @@ final class Post: @unchecked Sendable {
 
     /// The code of the error that the reader was told, once.
     var code: RelayError.Code? { reader.ends.count == 1 ? reader.ends[0]?.code : nil }
-    /// The same, where that was no end: a stream would have sent it without an id.
+    /// The code of an error that was no end: a stream would have sent it without an id.
     var trouble: RelayError.Code? { reader.endings.isEmpty ? code : nil }
-    /// The state and the code of the one end that the reader was told.
+    /// The state and the code of the single end that the reader got.
     var ending: String? { reader.ending }
     /// Whether the reader was told, once, that all is well.
     var isComplete: Bool { reader.ends.count == 1 && reader.ends[0] == nil && reader.isDone }

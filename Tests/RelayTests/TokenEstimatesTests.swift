@@ -226,7 +226,7 @@ import Testing
         let choice: UpstreamChoice
         var messages = EncodedMessages()
         var turn: Int64 = 0
-        /// The bytes of text so far, and what the server counts besides for each answer.
+        /// The bytes of text so far, and the tokens that the server counts in addition for each answer.
         var text = 0
         var hidden = 0
 
@@ -264,7 +264,7 @@ import Testing
             let (estimate, count) = try conversation.ask(estimates)
             #expect(estimate >= count * 95 / 100 && estimate <= count * 105 / 100, "\(estimate) for \(count)")
         }
-        // What another conversation has is estimated by the model's rate alone.
+        // The text of another conversation is estimated by the model's rate alone.
         let usual = estimates.window(for: conversation.choice, passThrough: []).bytesPerToken
         var other = Conversation(choice: conversation.choice)
         #expect(try other.ask(estimates, prompt: 7_000, named: "other").estimate == Int(7_000 / usual) + 8)

@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-/// Prompts whose opening the store did, and did not confirm.
+/// Prompts whose opening the store committed, but did not confirm.
 @Suite(.timeLimit(.minutes(30))) struct UnconfirmedTests {
     private func resolve(_ relay: TestRelay) {
         Task(executorPreference: relay.shard) { [service = relay.service] in await service.resolveUnconfirmed() }

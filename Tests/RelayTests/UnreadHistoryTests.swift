@@ -2,7 +2,7 @@ import LanguageModels
 import Relay
 import Testing
 
-/// A prompt that is stored, and whose conversation there was no memory for.
+/// A prompt that is stored although there was no memory for its conversation.
 @Suite(.timeLimit(.minutes(30))) struct UnreadHistoryTests {
     @Test func theHistoryIsReadBeforeTheModelIsAsked() throws {
         let relay = TestRelay()

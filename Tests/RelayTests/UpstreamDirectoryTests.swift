@@ -72,7 +72,7 @@ import Testing
         #expect(names(directory.choices(for: "gpu/vendor/model")) == ["gpu:vendor/model"])
         #expect(names(directory.choices(for: "vendor/model")) == ["gpu:vendor/model"])
         #expect(names(directory.choices(for: "other/model")) == ["1:other/model", "any:other/model"])
-        // The name says which server is meant: no other one gets the prompt.
+        // The name selects the server: no other server gets the prompt.
         #expect(directory.choices(for: "gpu/x").isEmpty)
         #expect(directory.refusal(of: "gpu/x").code == .modelNotFound)
     }

@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-/// Keeps the timer of a test, which may be made and ended on its shard only.
+/// Keeps the timer of a test, which may be created and ended on its shard only.
 private let kept = Lock<DeadlineTimer?>(nil)
 
 @Suite(.timeLimit(.minutes(30))) struct ShardTests {
@@ -41,7 +41,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
                 await Task.yield()
             }
         }
-        // A block from another thread, and after it a timer, get their turn all the same.
+        // A block from another thread, and after it a timer, still get their turn.
         await withCheckedContinuation { continuation in
             shard.run {
                 let timer = DeadlineTimer(on: shard) { continuation.resume() }

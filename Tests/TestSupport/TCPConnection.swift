@@ -93,7 +93,7 @@ public final class TCPConnection: Sendable {
     ///
     /// The peer takes no more when its system still takes nothing after the peer has had `rounds` turns.
     ///
-    /// - Parameter turn: returns when the peer has had its turn: when it has answered another peer, for example.
+    /// - Parameter turn: returns when the peer has had its turn, for example when it has answered another peer.
     /// - Returns: the number of bytes sent; the last unit may be incomplete.
     public func flood(
         with unit: [UInt8], upTo limit: Int, rounds: Int = 5, betweenRounds turn: () throws -> Void

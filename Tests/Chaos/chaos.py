@@ -34,8 +34,8 @@ SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
     (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left",
     (SELECT count(*) FROM chatterd_processes WHERE expires_at < now() - interval '{age} s') AS "leases left"
 """
-"""What has to be gone when it has become quiet. What dead processes leave is cleared away after a minute: a run that does not wait
-for that looks for what is older."""
+"""Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
+for older rows."""
 TABLE = [
     "prompts", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "retries", "resets", "readings refused", "stops", "conversations deleted",

@@ -187,8 +187,8 @@ class Checks:
         return False
 
     def _check_damaged(self, conversation: Conversation, lost: Conversation, prompt: Prompt) -> None:
-        """What is promised of a conversation of which an asynchronous standby missed something: what is stored has no hole, and
-        whoever was told an end was told one that was stored, here or on the primary that died."""
+        """Checks a conversation that lost rows with a primary: the stored text has no hole, and every end that a reader got was
+        stored, here or on the dead primary."""
         wrong = lambda kind, text: self._record.violation(kind, prompt.token, text)  # noqa: E731
         rows, before = conversation.prompts.get(prompt.token, []), lost.prompts.get(prompt.token, [])
         if prompt.is_acknowledged and not rows:

@@ -187,8 +187,8 @@ class Cluster:
     async def fail_over(self, lag: float, gap: float) -> None:
         """Kills the server for good and promotes its standby `gap` seconds later; then makes another standby.
 
-        Before that the standby stands still for `lag` seconds: a synchronous one holds up all commits by that, one that is not
-        misses them.
+        Before that the standby is frozen for `lag` seconds: a synchronous standby blocks all commits meanwhile, an asynchronous
+        one misses them.
         """
         assert self.standby is not None
         self.standby.signal(signal.SIGSTOP)

@@ -77,7 +77,7 @@ class Server:
     def settings(self) -> dict[str, str]:
         """The settings of the model servers: the same for all, for the list is that of the database.
 
-        The context is given, so that chatterd does not take an empty answer for a conversation that is too long.
+        They state the context, so that chatterd does not take an empty answer for a conversation that is too long.
         """
         server = {"name": "scripted", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "context": 1_000_000}
         return {"CHATTERD_UPSTREAMS": json.dumps([server])}

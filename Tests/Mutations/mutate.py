@@ -41,8 +41,8 @@ NOT_COPIED = ("release", "release-scratch", "thread", "address", "python", "arti
 class Mutant:
     """One change, and the promise that it breaks.
 
-    `before` is a fragment that stands in the file once. Where a part of it is in ⟦⟧ that part is changed, and the rest only says
-    where it stands. It is a piece of SQL in a string literal (`sql`), an expression (`value`) or statements (`step`).
+    `before` is a fragment that occurs in the file once. If a part of it is in ⟦⟧, only that part is changed, and the rest gives
+    its place. The fragment is a piece of SQL in a string literal (`sql`), an expression (`value`) or statements (`step`).
     """
 
     id: str
@@ -169,7 +169,7 @@ class Scratch:
     def update(self, keeping: set[str]) -> str:
         """Gives the copy the sources of the checkout; files that are the same keep their times. Returns a digest of all.
 
-        Those in `keeping` are written by `instrument`.
+        `instrument` writes the files in `keeping`.
         """
         listed = subprocess.run(
             ["git", "ls-files", "-coz", "--exclude-standard"], check=True, capture_output=True, cwd=CHECKOUT)

@@ -37,7 +37,7 @@ import Testing
         #expect(held.count == share * Self.mebi)
     }
 
-    @Test func smallReservationMayUseTheWholeBudget() throws {
+    @Test func smallReservationMayExceedTheShare() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let held = try #require(budget.reserve(32 * Self.mebi, for: .body))
         #expect(budget.reserve(64 * 1024, for: .body) == nil)

@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func theEventOfALossReadsLikeAnyError() async throws {
+    @Test func eventOfALossHasTheShapeOfAnyError() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")

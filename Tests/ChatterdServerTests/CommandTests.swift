@@ -184,7 +184,7 @@ private final class TinyServer: Sendable {
         }
     }
 
-    @Test func serverIsReadyWhenReadyzSaysSo() async throws {
+    @Test func readyOptionOfHealthAsksReadyz() async throws {
         let server = try TinyServer { line in
             line == "GET /readyz HTTP/1.0" ? TinyServer.ok("{}") : "HTTP/1.1 404 Not Found\r\n\r\n"
         }

@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func anyNameIsServedIfTheOperatorSaysSo() async throws {
+    @Test func anyNameIsServedWithAWildcard() async throws {
         try await onStage(environment: [.hosts: "*"]) { stage in
             let named = try ask(stage, "GET", "/", host: "anything.example", [])
             #expect(named.status == 200)

@@ -8,7 +8,6 @@ import Testing
     /// The highest allowed memory: 1.2 budgets.
     private static let most = 256 * mebi / 5 * 6
 
-    /// A started program.
     private struct Relay: Sendable {
         let program: TestProgram
         let port: Int

@@ -14,7 +14,7 @@ import Testing
         #expect(available(["/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"]) == 1 << 34)
     }
 
-    @Test func theLimitOfAContainerCounts() {
+    @Test func limitOfAContainerCounts() {
         #expect(available(["/sys/fs/cgroup/memory.max": "536870912\n"]) == 1 << 29)
         #expect(available(["/sys/fs/cgroup/memory/memory.limit_in_bytes": "536870912\n"]) == 1 << 29)
     }
@@ -29,7 +29,7 @@ import Testing
         #expect(available(files.merging(["/sys/fs/cgroup/system.slice/memory.max": "268435456"]) { $1 }) == 1 << 28)
     }
 
-    @Test func theLimitOfAGroupOfVersionOneCounts() {
+    @Test func limitOfAControlGroupOfVersionOneCounts() {
         let files = [
             "/proc/self/cgroup": "9:cpu:/x\n7:memory:/docker/abc\n",
             "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": "1073741824\n",

@@ -9,7 +9,7 @@ import Testing
         WHERE turn = seq AND state = 'streaming'
         """
 
-    @Test func aReplyThatWasClosedElsewhereEndsAsItIsStored() async throws {
+    @Test func replyThatWasClosedElsewhereEndsWithItsStoredEnd() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func answerThatWasClosedElsewhereIsInterruptedWithoutAStream() async throws {
+    @Test func answerInOnePieceFailsWhenItsReplyWasClosedElsewhere() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in

@@ -81,7 +81,7 @@ struct BrowserPolicyTests {
     }
 
     @Test(arguments: [("same-origin", true), ("none", true), ("same-site", false), ("cross-site", false), ("", false)])
-    func fetchMetadataDecides(site: String, isServed: Bool) throws {
+    func fetchMetadataDecidesWithoutAnOrigin(site: String, isServed: Bool) throws {
         let site = try #require(FieldValue(validating: site))
         #expect(
             try verdict(host: "localhost", [.secFetchSite: site]) == (isServed ? .served : .refused(.foreignOrigin)))

@@ -56,7 +56,7 @@ import Testing
                 .modelNotFound, nil
             ),
         ] as [(Int, String, ModelError.Code, ModelError.Hint?)])
-    func otherErrorsKeepTheirCodes(status: Int, body: String, code: ModelError.Code, hint: ModelError.Hint?) throws {
+    func otherErrorsGetTheirCode(status: Int, body: String, code: ModelError.Code, hint: ModelError.Hint?) throws {
         let failed = try error(status, body)
         #expect(failed.code == code && failed.hint == hint)
     }

@@ -131,7 +131,7 @@ import Testing
         #expect(try ChatRequest(json: .request(model: "\"\(name)\"")).model == name)
     }
 
-    @Test func memberNamesThatDifferInMoreThanCaseAreKept() throws {
+    @Test func unknownMemberNamesAreKept() throws {
         let members =
             #","seed":1,"modèle":1,"models":1,"nn":1,"\#(String(repeating: "é", count: 64))":1,"options":{"Temperature":1}"#
         #expect(try ChatRequest(json: .request(adding: members)).passThrough.count == 6)

@@ -91,7 +91,7 @@ import Testing
         #expect(post.isOver && relay.board.count == 0)
     }
 
-    @Test func aReplyWhoseJournalHasAGapEndsWithWhatIsStored() throws {
+    @Test func replyWhoseJournalHasAGapEndsWithItsStoredText() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")

@@ -85,7 +85,7 @@ import Testing
     // MARK: - Servers that cannot continue
 
     @Test(arguments: [[], [" "], ["\n", "  "], ["It was"]])
-    func serverThatAddsNoTextHasNotCompletedTheAnswer(pieces: [String]) throws {
+    func serverThatDoesNotContinueHasNotCompletedTheAnswer(pieces: [String]) throws {
         let (relay, models) = relay("a", "b") { $0.continuation = $0.name == "b" ? .prefill : .none }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -103,7 +103,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Whole." && post.reader.resets == 1)
     }
 
-    @Test func halfAnAnswerThatNoServerCompletesFails() throws {
+    @Test func incompleteAnswerThatNoServerContinuesFails() throws {
         let (relay, models) = relay("a", rescues: 1) { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -147,7 +147,7 @@ import Testing
         #expect(health(relay) == [.unknown, .unknown])
     }
 
-    @Test func aServerThatAnotherContradictsIsBlamed() throws {
+    @Test func complaintThatAnotherServerContradictsCountsAgainstTheServer() throws {
         let (relay, models) = relay("a", "b")
         for round in 0..<3 {
             relay.post("Hi", appID: "app\(round)")

@@ -35,7 +35,6 @@ import Testing
             tell(plan.couldNotContinue(asked ?? 0, after: progress, at: now, servers))
         }
 
-        /// Time passes.
         mutating func pass(_ duration: Duration) {
             now += UInt64(duration / .nanoseconds(1))
         }

@@ -43,11 +43,11 @@ import Testing
             switch step {
             case .fail: return "fail"
             case .reject: return "reject"
-            case .ask(let number, let pause, let canContinue):
+            case .ask(let number, let pause, let continues):
                 asked = number
                 pass(pause)
                 let after = pause > .zero ? " after \(pause / .milliseconds(1)) ms" : ""
-                return "\(number)\(canContinue ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
+                return "\(number)\(continues ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
             }
         }
     }

@@ -28,7 +28,8 @@ struct BoardRoute: Sendable {
             return
         }
         do throws(RelayError) {
-            responder.respond(json: try await services[request].board.list())
+            let list = try await services[request].board.list()
+            responder.respond(json: list.json, memory: list.memory)
         } catch {
             responder.refuse(error)
         }

@@ -55,27 +55,25 @@ final class ChatBoard: @unchecked Sendable {
         _ = try await pool.runForRelay([Query(Self.post, .text(name), .text(message))], attempts: 100)
     }
 
-    /// The newest postings, oldest first, as an array of `[name, message, id, time]`.
-    func list() async throws(RelayError) -> ByteBuffer {
+    /// The newest postings, oldest first, as an array of `[name, message, id, time]`, with its reservation.
+    func list() async throws(RelayError) -> (json: ByteBuffer, memory: MemoryReservation) {
         let rows = try await readers.runForRelay([Query(Self.list, .int8(limit), .int8(Self.listLimit))], attempts: 1)[
             0]
         // The reservation covers the rows and two copies of the JSON: one here and one in the connection's output.
         guard let held = memory.reserve(3 * rows.memorySize, for: .result) else {
             throw RelayError(overloading: memory)
         }
-        return withExtendedLifetime(held) {
-            var body = ByteBuffer(capacity: rows.memorySize)
-            body.append("[")
-            for row in 0..<rows.rowCount {
-                for column in 0..<4 {
-                    body.append(column > 0 ? "," : row > 0 ? ",[" : "[")
-                    body.append(jsonString: rows.bytes(row, column))
-                }
-                body.append("]")
+        var body = ByteBuffer(capacity: rows.memorySize)
+        body.append("[")
+        for row in 0..<rows.rowCount {
+            for column in 0..<4 {
+                body.append(column > 0 ? "," : row > 0 ? ",[" : "[")
+                body.append(jsonString: rows.bytes(row, column))
             }
             body.append("]")
-            return body
         }
+        body.append("]")
+        return (body, held)
     }
 
     /// Throws `storeUnavailable` unless the store takes writes.

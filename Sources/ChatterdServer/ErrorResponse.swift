@@ -46,12 +46,14 @@ extension Responder {
         }
     }
 
-    /// Sends a JSON text and a line end.
-    func respond(_ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:]) {
+    /// Sends a JSON text and a line end; `memory` is the reservation of a large one.
+    func respond(
+        _ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:], memory: MemoryReservation? = nil
+    ) {
         var fields = fields
         fields.set(.contentType, "application/json")
         json.append("\n")
-        respond(status, fields: fields, body: json)
+        respond(status, fields: fields, body: json, memory: memory)
     }
 
     /// Answers 200 with `{}`.

@@ -20,8 +20,7 @@ struct ReplyRoute: Sendable {
             guard !request.wantsJSON else {
                 let held = memory.charge(0)
                 let page = try await service.readWhole(reply, in: held)
-                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary)
-                held.shrink(to: 0)
+                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary, memory: held)
                 return
             }
             if let position, try await hasAll(reply, upTo: position, service) {

@@ -116,13 +116,3 @@ enum HistoryColumn {
     static let state = 4
     static let after = 5
 }
-
-extension Span<UInt8> {
-    fileprivate func isEqual(to text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
-        for index in 0..<count where self[index] != text.utf8Start[index] {
-            return false
-        }
-        return true
-    }
-}

@@ -82,7 +82,7 @@ final class WholeAnswerReader: ReplyReader {
                 RelayError(.overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."),
                 fields: location)
         } else if let body = object(endingWith: event.data.span) {
-            responder.respond(json: body, fields: location)
+            responder.respond(json: body, fields: location, memory: memory)
         } else {
             responder.refuse(
                 RelayError(.internal, "The answer is stored, but could not be put together."), fields: location)
@@ -131,6 +131,7 @@ final class WholeAnswerReader: ReplyReader {
         body.append(last.extracting(first: message.lowerBound))
         body.append(assistantSaying: text.bytes, thinking: thinking.bytes, toolCalls: toolCalls.bytes)
         body.append(last.extracting(message.upperBound..<last.count))
+        (self.text, self.thinking, self.toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
         return body
     }
 }

@@ -94,6 +94,15 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         return false
     }
 
+    /// Keeps the reservation of a response until the output is sent.
+    func keep(_ memory: MemoryReservation) {
+        guard let tcp, tcp.unsentCount > reservedOutput else { return }
+        memory.charge(to: tcp.unsentCount)
+        memory.shrink(to: tcp.unsentCount)
+        outputMemory = memory
+        tcp.reportDrained()
+    }
+
     /// The step of the reservation for output, in bytes.
     private static let outputStep = 16 * 1024
 

@@ -80,9 +80,17 @@ public final class Responder: @unchecked Sendable {
         respond(status, fields: fields, body: body.span)
     }
 
-    /// Answers with a body that is complete. A second response is left out.
-    public func respond(_ status: Status, fields: Fields = [:], body: ByteBuffer) {
+    /// Answers with a complete body. A second response is left out.
+    ///
+    /// - Parameter memory: the reservation of a large body. It passes to the connection, which shrinks it to its unsent output
+    ///   and releases it when that is sent. Without one, the connection reserves memory for output that the client does not take,
+    ///   and closes if the budget is exhausted.
+    public func respond(
+        _ status: Status, fields: Fields = [:], body: ByteBuffer, memory: MemoryReservation? = nil
+    ) {
+        let connection = connection
         respond(status, fields: fields, body: body.bytes)
+        if let memory { connection?.keep(memory) }
     }
 
     /// Answers with an error as JSON.

@@ -86,13 +86,18 @@ import Testing
                 return answer.status == 200 && answer.events.last?.id != nil ? answer : nil
             }
             #expect(rest.events.last?.id == "5-end" && rest.events.last?.name == nil)
-            #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])
-            try chatUntilAnswered(stage, "app", "two")
-            #expect(
-                upstream.requests.last?.messages.suffix(3) == [
-                    ["user", "one"], ["assistant", "Hello"], ["user", "two"],
-                ])
+            try expectStoredAndReplayed(stage, upstream)
         }
+    }
+
+    /// The answer to "one" is stored, and the next prompt takes it to the model server.
+    private func expectStoredAndReplayed(_ stage: Stage, _ upstream: ScriptedUpstream) throws {
+        #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])
+        try chatUntilAnswered(stage, "app", "two")
+        #expect(
+            upstream.requests.last?.messages.suffix(3) == [
+                ["user", "one"], ["assistant", "Hello"], ["user", "two"],
+            ])
     }
 
     @Test func databaseFreezesWhenTheAnswerIsToBeStored() async throws {
@@ -112,12 +117,7 @@ import Testing
             #expect(object(end.data ?? "")["code"] as? String == "store_unavailable")
             // The first close may commit now, or the repeated one: the answer is the same.
             try cluster.resume()
-            #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "complete"])
-            try chatUntilAnswered(stage, "app", "two")
-            #expect(
-                upstream.requests.last?.messages.suffix(3) == [
-                    ["user", "one"], ["assistant", "Hello"], ["user", "two"],
-                ])
+            try expectStoredAndReplayed(stage, upstream)
         }
     }
 

@@ -110,7 +110,7 @@ import Testing
             { _ in [] })
         let lines = await lines("openai", server)
         #expect(lines.count == 1 && lines[0].contains("its key must be corrected"), "\(lines)")
-        #expect(lines.first?.contains("key that is missing or wrong") == true)
+        #expect(lines.first?.contains("missing or wrong key") == true)
     }
 
     @Test func trialNamesTheRightKindAndClientsGetThePathOnly() async throws {

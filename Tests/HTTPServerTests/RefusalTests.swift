@@ -209,6 +209,29 @@ import Testing
         try eventually("the memory is released", isTrue: { memory.reservedBytes == 0 })
     }
 
+    /// A response with a reservation is not cut off while other clients get no memory.
+    @Test func reservedResponseIsSentWithAnExhaustedBudget() async throws {
+        let memory = MemoryBudget(limit: 8 << 20)
+        let size = 6 << 20
+        let others = Lock(MemoryReservation?.none)
+        let test = try TestServer(memory: memory) { router in
+            router.on(.get, "/large") { _, responder in
+                guard let held = memory.reserve(8 << 20, for: .output) else { return }
+                var body = ByteBuffer(capacity: size)
+                body.append([UInt8](repeating: 120, count: size))
+                others.withLock { $0 = memory.charge(memory.limit) }
+                responder.respond(.ok, body: body, memory: held)
+            }
+        }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            client.request("GET", "/large")
+            #expect(try client.readResponse().body.count == size)
+        }
+        others.withLock { $0 = nil }
+        try eventually("the memory is released", isTrue: { memory.reservedBytes == 0 })
+    }
+
     /// A handler can release the memory of its body before its response ends.
     @Test func handlerReleasesTheMemoryOfItsBody() async throws {
         let memory = MemoryBudget(limit: 4 << 20)

@@ -5,22 +5,6 @@ import Testing
 
 /// Replies whose model servers stall, restart, cannot continue or refuse the request.
 @Suite(.timeLimit(.minutes(30))) struct RecoveryTests {
-    /// A process whose model servers have these names; the first ones are asked first.
-    private func relay(
-        _ names: String..., failovers: Int = 4, rescues: Int = 2, restartWait: Duration = .zero,
-        _ describe: (inout UpstreamDescription) -> Void = { _ in }
-    ) -> (relay: TestRelay, models: [ScriptedModel]) {
-        let relay = TestRelay(failovers: failovers, rescues: rescues, restartWait: restartWait)
-        let models = names.map { _ in ScriptedModel() }
-        relay.service.upstreams.update(
-            zip(names, models).map { name, model in
-                var description = UpstreamDescription(name: name, kind: .openai)
-                describe(&description)
-                return Upstream(description, model: model, health: UpstreamHealth())
-            })
-        return (relay, models)
-    }
-
     private func error(
         _ code: ModelError.Code, _ hint: ModelError.Hint? = nil, _ words: String = "the model failed"
     ) -> ModelError {
@@ -33,14 +17,13 @@ import Testing
         relay.service.upstreams.upstreams.map { $0.health.state(at: relay.clock.now) }
     }
 
-    /// Text that is long enough for another server to continue it.
-    private let half = "It was a bright cold day in April, and "
+    private let half = TestRelay.half
     private let down = ModelError.Hint.restart(wasRead: false)
 
     // MARK: - Stalls
 
     @Test func serverThatStallsIsAskedAfterOneThatBeginsFromTheStart() throws {
-        let (relay, models) = relay("a", "b") { $0.continuation = $0.name == "a" ? .prefill : .none }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = $0.name == "a" ? .prefill : .none }
         let post = relay.post("Hi")
         #expect(try models[0].last.request.isRecovery == false)
         try models[0].last.say(half)
@@ -55,7 +38,7 @@ import Testing
     }
 
     @Test func readerLearnsWhyTheTextBrokeOff() throws {
-        let (relay, models) = relay("a", rescues: 1) { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", rescues: 1) { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.end(error(.silenceTimeout, nil, "It fell silent."))
@@ -70,7 +53,7 @@ import Testing
     }
 
     @Test func readerLearnsWhyTheRescuedTextBrokeOff() throws {
-        let (relay, models) = relay("a", "b", rescues: 1)
+        let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.silenceTimeout)
@@ -86,7 +69,7 @@ import Testing
 
     @Test(arguments: [[], [" "], ["\n", "  "], ["It was"]])
     func serverThatDoesNotContinueHasNotCompletedTheAnswer(pieces: [String]) throws {
-        let (relay, models) = relay("a", "b") { $0.continuation = $0.name == "b" ? .prefill : .none }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = $0.name == "b" ? .prefill : .none }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -104,7 +87,7 @@ import Testing
     }
 
     @Test func incompleteAnswerThatNoServerContinuesFails() throws {
-        let (relay, models) = relay("a", rescues: 1) { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", rescues: 1) { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -118,7 +101,7 @@ import Testing
     }
 
     @Test func aToolCallBehindTheTextIsItsContinuation() throws {
-        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -134,7 +117,7 @@ import Testing
     // MARK: - Bad requests
 
     @Test func complaintOfTwoServersIsTheFaultOfTheRequest() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         for round in 0..<4 {
             let post = relay.post("Hi", appID: "app\(round)")
             for model in models {
@@ -148,7 +131,7 @@ import Testing
     }
 
     @Test func complaintThatAnotherServerContradictsCountsAgainstTheServer() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         for round in 0..<3 {
             relay.post("Hi", appID: "app\(round)")
             try models[0].last.end(error(.failed, .request("500 odd picture")))
@@ -160,7 +143,7 @@ import Testing
     }
 
     @Test func longConversationWithAnEmptyAnswerIsSentWithLess() throws {
-        let (relay, models) = relay("a")
+        let (relay, models) = TestRelay.asking("a")
         let long = String(repeating: "word ", count: 300)
         for _ in 0..<3 {
             relay.post(long)
@@ -192,7 +175,7 @@ import Testing
     // MARK: - Restarts
 
     @Test func replyWaitsForALoneServerThatIsAway() throws {
-        let (relay, models) = relay("a", failovers: 0, rescues: 0, restartWait: .seconds(30))
+        let (relay, models) = TestRelay.asking("a", failovers: 0, rescues: 0, restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<8 {
             try models[0].last.end(error(.unavailable, down))
@@ -205,7 +188,7 @@ import Testing
     }
 
     @Test func waitForAServerIsLimited() throws {
-        let (relay, models) = relay("a", restartWait: .seconds(30))
+        let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<20 where !post.isOver {
             try models[0].last.end(error(.unavailable, down))
@@ -215,7 +198,9 @@ import Testing
     }
 
     @Test func serverThatRestartsInTheMiddleContinues() throws {
-        let (relay, models) = relay("a", rescues: 1, restartWait: .seconds(30)) { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", rescues: 1, restartWait: .seconds(30)) {
+            $0.continuation = .prefill
+        }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -230,7 +215,7 @@ import Testing
     }
 
     @Test func stopEndsTheWaitForAServerAtOnce() throws {
-        let (relay, models) = relay("a", restartWait: .seconds(30))
+        let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         try models[0].last.end(error(.unavailable, down))
         relay.clock.settle()
@@ -240,7 +225,7 @@ import Testing
     }
 
     @Test(arguments: [true, false]) func aProcessThatIsStoppedDoesNotWaitForAServer(isWaiting: Bool) throws {
-        let (relay, models) = relay("a", restartWait: .seconds(30))
+        let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         let answer = try models[0].last
         if isWaiting { answer.end(error(.unavailable, down)) }

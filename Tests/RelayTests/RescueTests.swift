@@ -5,27 +5,10 @@ import Testing
 
 /// Replies whose model servers fail.
 @Suite(.timeLimit(.minutes(30))) struct RescueTests {
-    /// A process whose model servers have these names; the first ones are asked first.
-    private func relay(
-        _ names: String..., failovers: Int = 4, rescues: Int = 2, slots: MemorySlots? = nil,
-        _ describe: (inout UpstreamDescription) -> Void = { _ in }
-    ) -> (relay: TestRelay, models: [ScriptedModel]) {
-        let relay = TestRelay(failovers: failovers, rescues: rescues, slots: slots)
-        let models = names.map { _ in ScriptedModel() }
-        relay.service.upstreams.update(
-            zip(names, models).map { name, model in
-                var description = UpstreamDescription(name: name, kind: .ollama)
-                describe(&description)
-                return Upstream(description, model: model, health: UpstreamHealth())
-            })
-        return (relay, models)
-    }
-
-    /// Text that is long enough for another server to continue it.
-    private let half = "It was a bright cold day in April, and "
+    private let half = TestRelay.half
 
     @Test func anotherServerIsAskedBeforeTheReplyHasBegun() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(.failed)
         relay.clock.settle()
@@ -37,7 +20,7 @@ import Testing
     }
 
     @Test func aLoneServerIsAskedAgainAfterAPause() throws {
-        let (relay, models) = relay("a")
+        let (relay, models) = TestRelay.asking("a")
         let post = relay.post("Hi")
         for pause in [250, 500, 1000, 2000] {
             try models[0].last.fail(.failed)
@@ -53,7 +36,7 @@ import Testing
     }
 
     @Test func aServerThatAsksToBeLeftAloneIs() throws {
-        let (relay, models) = relay("a")
+        let (relay, models) = TestRelay.asking("a")
         relay.post("Hi")
         var error = ModelError(.busy, "busy")
         error.retryAfter = .seconds(7)
@@ -65,7 +48,7 @@ import Testing
     }
 
     @Test func whoAsksForTooLongIsNotWaitedFor() throws {
-        let (relay, models) = relay("a")
+        let (relay, models) = TestRelay.asking("a")
         let post = relay.post("Hi")
         var error = ModelError(.busy, "busy")
         error.retryAfter = .seconds(21)
@@ -76,7 +59,7 @@ import Testing
 
     @Test(arguments: [ModelError.Code.rejected, .contextTooLong, .answerTooLarge, .totalTimeout])
     func whatNobodyCouldAnswerIsNotTriedElsewhere(code: ModelError.Code) throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(code)
         relay.clock.settle()
@@ -85,7 +68,7 @@ import Testing
 
     @Test(arguments: [ModelError.Code.modelNotFound, .unauthorized, .unsupported, .firstByteTimeout])
     func whatTheSameServerWouldSayAgainIsTriedElsewhereOnly(code: ModelError.Code) throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(code)
         relay.clock.settle()
@@ -96,7 +79,7 @@ import Testing
     }
 
     @Test func anotherServerGoesOnBehindTheText() throws {
-        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -114,7 +97,7 @@ import Testing
     }
 
     @Test func aServerThatBeginsFromTheStartIsNotBelievedToGoOn() throws {
-        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -132,7 +115,7 @@ import Testing
     }
 
     @Test func whenAllThatGoOnBeginFromTheStartTheReplyBeginsAnew() throws {
-        let (relay, models) = relay("a") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -146,7 +129,7 @@ import Testing
     }
 
     @Test func whereNobodyGoesOnTheReplyBeginsAnew() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.silenceTimeout)
@@ -166,7 +149,7 @@ import Testing
     }
 
     @Test func anAnswerThatComesAllAtOnceTakesThePlaceOfABrokenOne() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -177,7 +160,7 @@ import Testing
     }
 
     @Test func whatCannotBeRescuedKeepsItsText() throws {
-        let (relay, models) = relay("a", "b", rescues: 1)
+        let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -190,7 +173,7 @@ import Testing
     }
 
     @Test func thoughtsAloneAreNotGoneOnWith() throws {
-        let (relay, models) = relay("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.send(
             #"{"model":"m","created_at":"x","message":{"role":"assistant","content":"","thinking":"Let me see what there is to say."},"done":false}"#
@@ -204,7 +187,7 @@ import Testing
     }
 
     @Test func whoStopsAReplyBetweenTwoRequestsIsHeard() throws {
-        let (relay, models) = relay("a")
+        let (relay, models) = TestRelay.asking("a")
         let post = relay.post("Hi")
         try models[0].last.fail(.failed)
         relay.clock.settle()
@@ -219,7 +202,7 @@ import Testing
         // The slot is another process's.
         let hall = Hall()
         hall.process.take("other")
-        let (relay, models) = relay("a", "u", slots: hall.slots) {
+        let (relay, models) = TestRelay.asking("a", "u", slots: hall.slots) {
             $0.continuation = .prefill
             $0.slots = $0.name == "u" ? 1 : nil
         }
@@ -239,7 +222,7 @@ import Testing
     }
 
     @Test func aServerThatTakesLessIsPassedOver() throws {
-        let (relay, models) = relay("a", "b") { $0.contextLength = $0.name == "b" ? 16 : nil }
+        let (relay, models) = TestRelay.asking("a", "b") { $0.contextLength = $0.name == "b" ? 16 : nil }
         let post = relay.post(String(repeating: "word ", count: 100))
         try models[0].last.fail(.failed)
         relay.clock.advance(by: .seconds(1))
@@ -250,7 +233,7 @@ import Testing
     }
 
     @Test func thatOthersTakeLessIsNotWhyAReplyFailed() throws {
-        let (relay, models) = relay("a", "b", rescues: 1)
+        let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -265,7 +248,7 @@ import Testing
     }
 
     @Test func whoStopsAReplyThatWaitsForTheStoreToBeginAnewIsHeard() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -280,7 +263,7 @@ import Testing
     }
 
     @Test func aStoreThatIsAwayKeepsAReplyFromBeginningAnew() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
@@ -294,7 +277,7 @@ import Testing
     }
 
     @Test func oldTextIsNotJournalledWhileTheReplyRestarts() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         relay.startJournal()
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -310,16 +293,21 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Another one. [complete]"])
     }
 
-    @Test func replyThatFailsBehindAnUnconfirmedRestartIsClosedWithItsOwnEnd() throws {
-        let (relay, models) = relay("a", "b")
+    /// A reply whose next attempt begins in the store, which is away before it can confirm that.
+    private func relayWithUnconfirmedRestart() throws -> (relay: TestRelay, post: Post) {
+        let (relay, models) = TestRelay.asking("a", "b")
         relay.startJournal()
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        // The next attempt begins in the store, but the store is away before it confirms.
         relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: 1_000)
         try models[1].last.say("Another ")
+        return (relay, post)
+    }
+
+    @Test func replyThatFailsBehindAnUnconfirmedRestartIsClosedWithItsOwnEnd() throws {
+        let (relay, post) = try relayWithUnconfirmedRestart()
         relay.clock.advance(by: .seconds(12))
         #expect(!post.isOver)
         relay.store.faults[.restart] = []
@@ -330,15 +318,8 @@ import Testing
     }
 
     @Test func replyThatAnotherProcessTookBehindAnUnconfirmedRestartIsHandedOver() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, post) = try relayWithUnconfirmedRestart()
         let stranger = relay.stranger()
-        relay.startJournal()
-        let post = relay.post("Hi")
-        try models[0].last.say(half)
-        try models[0].last.fail(.incomplete)
-        relay.clock.settle()
-        relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: 1_000)
-        try models[1].last.say("Another ")
         relay.clock.advance(by: .seconds(5))
         relay.database.dead = [1]
         stranger.post("two")
@@ -348,7 +329,7 @@ import Testing
     }
 
     @Test func textOnItsWayToTheJournalArrivesBeforeTheRestart() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         relay.startJournal()
         relay.store.faults[.journal] = [.hang]
         let post = relay.post("Hi")
@@ -368,7 +349,7 @@ import Testing
     }
 
     @Test func aReaderWhoComesLaterHearsOfTheResetToo() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
         let sibling = relay.sibling()
@@ -384,7 +365,7 @@ import Testing
     }
 
     @Test func aServerThatFailsAgainAndAgainIsAskedLast() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         for round in 0..<3 {
             relay.post("Hi", appID: "app\(round)")
             try models[0].last.fail(.failed)
@@ -406,7 +387,7 @@ import Testing
     }
 
     @Test func whoAsksToBeLeftAloneForADayIsTriedBefore() throws {
-        let (relay, models) = relay("a", "b")
+        let (relay, models) = TestRelay.asking("a", "b")
         relay.post("Hi")
         var error = ModelError(.busy, "busy")
         error.retryAfter = .seconds(86_400)

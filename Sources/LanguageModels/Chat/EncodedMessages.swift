@@ -143,13 +143,3 @@ public enum MessageRole: Sendable {
         }
     }
 }
-
-extension Span<UInt8> {
-    fileprivate func isEqual(to text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
-        for index in 0..<count where self[index] != text.utf8Start[index] {
-            return false
-        }
-        return true
-    }
-}

@@ -1,0 +1,24 @@
+import LanguageModels
+import Relay
+
+extension TestRelay {
+    /// Text that is long enough for another server to continue it.
+    static let half = "It was a bright cold day in April, and "
+
+    /// A process whose model servers have these names; it asks the first ones first.
+    static func asking(
+        _ names: String..., kind: UpstreamDescription.Kind = .ollama, failovers: Int = 4, rescues: Int = 2,
+        restartWait: Duration = .zero, slots: MemorySlots? = nil,
+        _ describe: (inout UpstreamDescription) -> Void = { _ in }
+    ) -> (relay: TestRelay, models: [ScriptedModel]) {
+        let relay = TestRelay(failovers: failovers, rescues: rescues, restartWait: restartWait, slots: slots)
+        let models = names.map { _ in ScriptedModel() }
+        relay.service.upstreams.update(
+            zip(names, models).map { name, model in
+                var description = UpstreamDescription(name: name, kind: kind)
+                describe(&description)
+                return Upstream(description, model: model, health: UpstreamHealth())
+            })
+        return (relay, models)
+    }
+}

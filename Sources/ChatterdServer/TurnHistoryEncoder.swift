@@ -16,7 +16,7 @@ struct TurnHistoryEncoder {
     private(set) var omitted: [ReplyReceipt.Omitted] = []
     /// The messages without text: their indexes among the messages, and their places.
     private(set) var missing: [(index: Int, place: Int64)] = []
-    /// Whether the encoder has reached the reply of the turn. Rows behind it do not count.
+    /// Whether the encoder has reached the reply of the turn. Without it, the conversation was replaced.
     private(set) var isComplete = false
     private var hasRoom = false
     /// The start of the prompts whose reply has not come yet.
@@ -42,6 +42,8 @@ struct TurnHistoryEncoder {
     /// - Returns: `false` if no further row counts.
     mutating func take(_ row: Int, in rows: QueryResult) -> Bool {
         let place = Int64(rows.int(row, HistoryColumn.seq) ?? 0)
+        // A row behind the turn's place comes from a conversation that has replaced this one.
+        guard place <= turn.number else { return false }
         let state = rows.bytes(row, HistoryColumn.state)
         if state.isEqual(to: "prompt") {
             open = open ?? messages.end

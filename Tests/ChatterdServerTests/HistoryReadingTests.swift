@@ -55,6 +55,23 @@ import Testing
         }
     }
 
+    /// The rest of the pages has another conversation, whose rows have higher places.
+    @Test func rowsOfTheNextConversationAreNotReplayed() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let seed = (0..<600).map { ModelMessage(role: "system", content: "\($0)") }
+            try await store.replaceConversation(appID: "app", with: seed)
+            let opened = try await store.open("q")
+            var reader = HistoryReader(
+                from: try await processes.pool.run(HistoryReader.first(of: "app")), of: opened.turn, limit: 1 << 20,
+                pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
+            try await store.replaceConversation(appID: "app", with: seed)
+            _ = try await store.open("another")
+            let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
+            #expect(code == .conversationReplaced)
+        }
+    }
+
     @Test func longMessagesKeepTheirPlaces() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

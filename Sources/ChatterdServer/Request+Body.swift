@@ -18,13 +18,11 @@ extension Request {
         }
     }
 
-    /// Whether the body is a form. curl labels any body as URL-encoded, so the first byte decides there.
+    /// Whether the body is a form. curl labels any body as URL-encoded, so the first byte decides before the type.
     private func isForm(beginningWith first: UInt8) -> Bool {
-        switch fields.mediaType?.text {
-        case "multipart/form-data": true
-        case "application/x-www-form-urlencoded":
-            ![UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
-        default: false
+        switch first {
+        case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): return false
+        default: return ["multipart/form-data", "application/x-www-form-urlencoded"].contains(fields.mediaType?.text)
         }
     }
 

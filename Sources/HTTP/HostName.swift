@@ -28,9 +28,9 @@ public struct HostName: Sendable, Hashable {
     ///
     /// The text must have passed the request parser.
     public static func isFixed(_ authority: String) -> Bool {
-        let host = authority.utf8.prefix(end(of: authority.utf8))
-        return host.first == UInt8(ascii: "[") || isIPv4(host)
-            || Grammar.equals(Substring(host), lowercase: "localhost")
+        guard authority.utf8.first != UInt8(ascii: "[") else { return true }
+        let host = authority.utf8.prefix { $0 != UInt8(ascii: ":") }
+        return isIPv4(host) || Grammar.equals(Substring(host), lowercase: "localhost")
     }
 
     /// The index of the end of the host, in bytes.

@@ -25,7 +25,8 @@ struct UpstreamChoices {
             choices[number] = same.map { found.remove(at: $0) }
         }
         names += found.map(\.upstream.description.name)
-        choices += found
+        // Without `lazy.map` the optional elements are cast one by one at run time.
+        choices.append(contentsOf: found.lazy.map(Optional.some))
         return choices
     }
 }

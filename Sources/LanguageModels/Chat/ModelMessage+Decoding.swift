@@ -110,5 +110,9 @@ private struct MessageMembers {
 
 extension String {
     /// Whether the text is empty or has white space only.
-    fileprivate var isBlank: Bool { unicodeScalars.allSatisfy(\.properties.isWhitespace) }
+    fileprivate var isBlank: Bool {
+        // Most texts begin with a visible ASCII character.
+        if let first = utf8.first, 0x21...0x7E ~= first { return false }
+        return unicodeScalars.allSatisfy { $0.properties.isWhitespace }
+    }
 }

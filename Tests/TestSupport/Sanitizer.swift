@@ -1,5 +1,5 @@
 import Glibc
 
-/// Whether the tests, and so the programs that they start, run under the address sanitizer. Its shadow and the memory around each
-/// allocation multiply the memory of a program, so a test that measures memory measures the sanitizer.
-public let isAddressSanitized = dlsym(nil, "__asan_init") != nil
+/// Whether the tests, and so the programs that they start, run under the address or the thread sanitizer. A sanitizer multiplies
+/// the memory of a program, so a test that measures memory measures the sanitizer.
+public let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil

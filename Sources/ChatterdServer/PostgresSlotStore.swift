@@ -17,7 +17,8 @@ final class PostgresSlotStore: SlotStore {
 
     func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry {
         // A request outside of conversations opens no turn, so nothing else has renewed the lease.
-        let now = pool.shard.now
+        // The caller may be on another shard than the pool.
+        let now = Shard.readClock()
         let renewal = lease.isLate(at: now) ? [lease.renewal] : []
         var results = try await run(
             renewal + [

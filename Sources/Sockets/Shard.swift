@@ -47,6 +47,10 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
 
     /// The monotonic clock at the last look, in nanoseconds.
     public private(set) var now: UInt64
+
+    /// Reads the monotonic clock, in nanoseconds. Safe on any thread, unlike `now`.
+    public static func readClock() -> UInt64 { csystem_monotonic_ns() }
+
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
     private var jobs: [UnownedJob] = []

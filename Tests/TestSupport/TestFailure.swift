@@ -12,4 +12,4 @@ public struct TestFailure: Error, CustomStringConvertible, Sendable {
 /// Guards against a test that would hang for ever; no test passes or fails by how long something took.
 ///
 /// On one core, beside others and under a sanitizer, a test may wait for minutes until it is its turn.
-public let patience: Double = 240
+public let patience: Double = 480

@@ -168,7 +168,7 @@ public final class Application: Sendable {
     }
 
     /// Time after `stop`'s limit to store and send the ends of replies.
-    private var closingTimeout: Duration { max(.seconds(5), configuration.store.patience) }
+    private var closingTimeout: Duration { max(.seconds(5), configuration.store.unavailableTimeout) }
 
     /// Stops accepting prompts and waits up to `limit` for running replies. Then it hands the other replies over to other
     /// processes, or ends them. Returns when all replies are stored and all connections are closed.

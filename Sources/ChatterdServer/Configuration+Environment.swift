@@ -110,7 +110,7 @@ extension Configuration.Store {
     fileprivate init(_ reader: inout SettingReader, need: Configuration.DatabaseNeed) {
         connections = reader.number(.storeConnections) ?? 0
         timeout = reader.duration(.storeTimeout)
-        patience = reader.duration(.storePatience)
+        unavailableTimeout = reader.duration(.storePatience)
         waiting = reader.number(.storeWaiting) ?? 0
         startTimeout = reader.duration(.storeStartTimeout)
         if let conninfo = reader.text(.database) {

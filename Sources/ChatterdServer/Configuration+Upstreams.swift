@@ -21,7 +21,7 @@ extension Configuration.Upstreams {
         keys = UpstreamKeys(environment: environment, own: list, directory: directory, readFile: readFile)
     }
 
-    /// Adds the built-in model. Does nothing if `CHATTERD_ECHO` refuses it or the list has a model of its kind.
+    /// Adds the built-in model. Leaves the list unchanged if `CHATTERD_ECHO` refuses it or the list has a model of its kind.
     public mutating func offerEcho() {
         guard !refusesEcho, !list.contains(where: { $0.kind == .echo }) else { return }
         list.append(Self.echo)

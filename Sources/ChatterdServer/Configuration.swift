@@ -111,7 +111,7 @@ public struct Configuration: Sendable {
         /// The time for one batch of statements.
         public var timeout: Duration
         /// How long a finished answer waits for a store that is away.
-        public var patience: Duration
+        public var unavailableTimeout: Duration
         /// Batches that wait for a connection.
         public var waiting: Int
         /// How long the start waits for PostgreSQL.

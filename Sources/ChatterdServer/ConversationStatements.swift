@@ -5,7 +5,7 @@ enum ConversationStatements {
     /// Appends the prompts of a new turn, and the row of its reply: the last element of the arrays.
     ///
     /// Two concurrent statements on one conversation compute the same places; the primary key accepts one of them. The statement
-    /// appends nothing if the conversation would exceed $11 bytes with the $10 bytes of the prompts.
+    /// inserts no row if the conversation would exceed $11 bytes with the $10 bytes of the prompts.
     static let openTurn = Statement(
         "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8,
         sql: """
@@ -17,8 +17,8 @@ enum ConversationStatements {
             RETURNING turn
             """)
 
-    /// The statement for a turn that follows another turn than the last one, or whose request has a name. It changes nothing if the
-    /// parent does not exist or the name is taken.
+    /// The statement for a turn that follows another turn than the last one, or whose request has a name. It inserts no row if
+    /// the parent does not exist or the name is taken.
     ///
     /// A name whose reply is gone is free. One that another request has just taken looks so, too; but then that one has our place
     /// as well.

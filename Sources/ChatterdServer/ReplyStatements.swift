@@ -18,7 +18,7 @@ enum ReplyStatements {
 
     /// Stores the end of a reply behind the first $12 bytes of its journal: $13 of text, $14 of thoughts, $15 of tool calls.
     ///
-    /// The statement changes nothing if the journal holds less: the complete output is stored, or none of it.
+    /// The statement updates no row if the journal holds less: the complete output is stored, or none of it.
     static let closeJournalled = Statement(
         "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
         .int8, .int8, .int8,

@@ -30,7 +30,7 @@ final class ShardServices: Sendable {
         store.connections = configuration.store.connections
         store.maximumWaiting = configuration.store.waiting
         store.timeLimit = configuration.store.timeout
-        store.patience = configuration.store.timeout
+        store.connectionTimeout = configuration.store.timeout
         store.log = { log.event(.warning, "database", .error($0)) }
         // One connection is reserved for large results, so that no prompt waits behind them.
         var large = store
@@ -80,7 +80,7 @@ extension RelayLimits {
         replies = configuration.relay.maximumReplies
         waitingTurns = configuration.relay.maximumWaitingTurns
         disconnectGrace = configuration.relay.disconnectGrace
-        storePatience = configuration.store.patience
+        storePatience = configuration.store.unavailableTimeout
         journalTick = configuration.relay.journalTick
         stopPatience = configuration.patience.stop
         longestRetryAfter = configuration.patience.retryAfter

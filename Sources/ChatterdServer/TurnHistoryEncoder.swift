@@ -48,7 +48,7 @@ struct TurnHistoryEncoder {
         if state.isEqual(to: "prompt") {
             open = open ?? messages.end
         } else if !state.isEmpty {
-            guard place < turn.number else {
+            guard place != turn.number else {
                 isComplete = true
                 return false
             }

@@ -13,7 +13,7 @@ public struct PostgresConfiguration: Sendable {
     /// The server stops a statement a little earlier by itself (`statement_timeout`).
     public var timeLimit: Duration = .seconds(10)
     /// How long a batch waits for a connection, and how long an outage may last until batches fail at once.
-    public var patience: Duration = .seconds(2)
+    public var connectionTimeout: Duration = .seconds(2)
     /// Told of failures and notices that no caller hears of: one line each, without secrets or stored data.
     public var log: @Sendable (String) -> Void = { _ in }
 

@@ -24,7 +24,7 @@ public final class PostgresPool: @unchecked Sendable {
     private var isShuttingDown = false
     private var shutdownContinuations: [UnsafeContinuation<Void, Never>] = []
     private lazy var retryTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in connectAsNeeded() }
-    private lazy var patienceTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in patienceEnded() }
+    private lazy var timeoutTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in endTimedOutBatches() }
 
     /// Makes a pool without connections.
     public init(_ configuration: PostgresConfiguration, on shard: Shard) {
@@ -129,7 +129,7 @@ public final class PostgresPool: @unchecked Sendable {
             }
             return
         }
-        let timeout = configuration.patience.nanoseconds
+        let timeout = configuration.connectionTimeout.nanoseconds
         batch.deadline = max(
             shard.now, connections.isEmpty ? (outageBegan ?? shard.now) &+ timeout : shard.now &+ timeout)
         if batch.deadline <= shard.now {
@@ -139,7 +139,7 @@ public final class PostgresPool: @unchecked Sendable {
         }
         waiting.append(batch)
         if waitingCount == 1 {
-            patienceTimer?.set(at: batch.deadline)
+            timeoutTimer?.set(at: batch.deadline)
         }
         connectAsNeeded()
     }
@@ -200,24 +200,24 @@ public final class PostgresPool: @unchecked Sendable {
         return batch
     }
 
-    private func patienceEnded() {
+    private func endTimedOutBatches() {
         while waitingCount > 0, waiting[firstWaiting].deadline <= shard.now {
             let error =
                 connections.isEmpty
                 ? outageError
                 : PostgresError(
-                    .overloaded, "no connection was free within \(configuration.patience)", isSafeToRetry: true)
+                    .overloaded, "no connection was free within \(configuration.connectionTimeout)", isSafeToRetry: true)
             takeWaiting().fail(error)
         }
         if waitingCount > 0 {
-            patienceTimer?.set(at: waiting[firstWaiting].deadline)
+            timeoutTimer?.set(at: waiting[firstWaiting].deadline)
         }
         finishShutdown()
     }
 
     private var outageError: PostgresError {
         PostgresError(
-            .connectionFailed, lastError?.message ?? "no connection within \(configuration.patience)",
+            .connectionFailed, lastError?.message ?? "no connection within \(configuration.connectionTimeout)",
             isSafeToRetry: true)
     }
 
@@ -307,7 +307,7 @@ public final class PostgresPool: @unchecked Sendable {
         connections = []
         // Timers end on their shard, whoever lets go of the pool.
         retryTimer = nil
-        patienceTimer = nil
+        timeoutTimer = nil
         for continuation in shutdownContinuations {
             continuation.resume()
         }

@@ -21,7 +21,7 @@ struct SlotStoreStage: Sendable {
             for index in 0..<count {
                 var configuration = PostgresConfiguration(target: try ConnectionTarget(processes.conninfo))
                 configuration.timeLimit = .seconds(600)
-                configuration.patience = .seconds(600)
+                configuration.connectionTimeout = .seconds(600)
                 pools.append(PostgresPool(configuration, on: try Shard(index: index + 1)))
             }
             let stage = SlotStoreStage(

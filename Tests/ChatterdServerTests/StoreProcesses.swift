@@ -33,7 +33,7 @@ struct StoreProcesses: Sendable {
         var configuration = PostgresConfiguration(target: target)
         // The tests of many suites run at once on two cores.
         configuration.timeLimit = .seconds(600)
-        configuration.patience = .seconds(600)
+        configuration.connectionTimeout = .seconds(600)
         let pool = PostgresPool(configuration, on: shard)
         let stores = (0..<count).map { _ in
             PostgresConversationStore(

@@ -51,7 +51,7 @@ import Testing
         let cluster = try await blocking { try PrivateCluster.make() }
         let database = cluster.conninfo(database: "postgres")
         try await withPool(database) {
-            $0.patience = .milliseconds(200)
+            $0.connectionTimeout = .milliseconds(200)
             // One, so that its loss is that of all.
             $0.connections = 1
         } _: { pool in
@@ -141,7 +141,7 @@ import Testing
         let cluster = try await blocking { try PrivateCluster.make() }
         try await withPool(cluster.conninfo(database: "postgres") + " connect_timeout=2") {
             $0.timeLimit = .seconds(2)
-            $0.patience = .milliseconds(200)
+            $0.connectionTimeout = .milliseconds(200)
             $0.connections = 1
         } _: { pool in
             _ = try await failuresUntilItAnswers(pool, Query(Self.one))
@@ -177,7 +177,7 @@ import Testing
     @Test func nobodyThereIsToldAfterSomePatience() async throws {
         let lines = LogLines()
         try await withPool("host=/nowhere password=secret") {
-            $0.patience = .milliseconds(50)
+            $0.connectionTimeout = .milliseconds(50)
             $0.log = { lines.append($0) }
         } _: { pool in
             for _ in 0..<3 {

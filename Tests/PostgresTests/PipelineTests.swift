@@ -136,7 +136,7 @@ import Testing
         try await withPool(database) {
             $0.connections = 1
             $0.pipelineDepth = 1
-            $0.patience = .milliseconds(50)
+            $0.connectionTimeout = .milliseconds(50)
         } _: { pool in
             while await failure(of: pool, Query(Self.series, .int8(1))) != nil {
                 try await blocking { _ = usleep(10_000) }

@@ -11,7 +11,7 @@ func withPool<Value: Sendable>(
     let shard = try Shard(index: 0)
     var configuration = PostgresConfiguration(target: try ConnectionTarget(database))
     // Longer than any test, so that a busy machine fails none.
-    configuration.patience = .seconds(600)
+    configuration.connectionTimeout = .seconds(600)
     configuration.timeLimit = .seconds(600)
     configure(&configuration)
     let pool = PostgresPool(configuration, on: shard)

@@ -47,7 +47,7 @@ import Testing
                 asked = number
                 pass(pause)
                 let after = pause > .zero ? " after \(pause / .milliseconds(1)) ms" : ""
-                return "\(number)\(continues ? " goes on" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
+                return "\(number)\(continues ? " continues" : "")\(after)\(plan.isWaiting ? ", waiting" : "")"
             }
         }
     }
@@ -72,15 +72,15 @@ import Testing
     @Test func loneServerThatStallsContinues() {
         var course = Course(prefill)
         course.progress = .text
-        #expect(course.fail(.silenceTimeout) == "0 goes on after 250.0 ms")
+        #expect(course.fail(.silenceTimeout) == "0 continues after 250.0 ms")
         #expect(course.fail(.firstByteTimeout) == "fail")
     }
 
     @Test func serverThatContinuesComesBeforeOneThatBeginsFromTheStart() {
         var course = Course(prefill, plain, prefill)
         course.progress = .text
-        #expect(course.fail(.silenceTimeout) == "2 goes on")
-        #expect(course.fail(.failed) == "2 goes on after 250.0 ms")
+        #expect(course.fail(.silenceTimeout) == "2 continues")
+        #expect(course.fail(.failed) == "2 continues after 250.0 ms")
     }
 
     // MARK: - Servers that cannot continue
@@ -88,7 +88,7 @@ import Testing
     @Test func serverThatCannotContinueBeginsFromTheStart() {
         var course = Course(prefill, prefill)
         course.progress = .text
-        #expect(course.fail(.silenceTimeout) == "1 goes on")
+        #expect(course.fail(.silenceTimeout) == "1 continues")
         #expect(course.cannotContinue() == "1")
     }
 
@@ -96,7 +96,7 @@ import Testing
         var course = Course(prefill, prefill, rescues: 1)
         course.progress = .text
         course.servers[0].isUnwilling = true
-        #expect(course.fail(.incomplete) == "1 goes on")
+        #expect(course.fail(.incomplete) == "1 continues")
         #expect(course.cannotContinue() == "1")
         #expect(course.fail(.failed) == "fail")
     }
@@ -104,8 +104,8 @@ import Testing
     @Test func answerBeginsFromTheStartWhenNoServerCanContinue() {
         var course = Course(prefill, prefill)
         course.progress = .text
-        #expect(course.fail(.incomplete) == "1 goes on")
-        #expect(course.cannotContinue() == "0 goes on after 250.0 ms")
+        #expect(course.fail(.incomplete) == "1 continues")
+        #expect(course.cannotContinue() == "0 continues after 250.0 ms")
         #expect(course.cannotContinue() == "1")
     }
 
@@ -169,21 +169,21 @@ import Testing
     @Test func serverThatIsBackContinuesBehindTheText() {
         var course = Course(prefill, wait: .seconds(30))
         course.progress = .text
-        #expect(course.fail(.incomplete) == "0 goes on after 250.0 ms")
+        #expect(course.fail(.incomplete) == "0 continues after 250.0 ms")
         course.servers[0].isUnwilling = true
         for pause in [250, 500, 1000] {
-            #expect(course.fail(.unavailable, refused) == "0 goes on after \(Double(pause)) ms, waiting")
+            #expect(course.fail(.unavailable, refused) == "0 continues after \(Double(pause)) ms, waiting")
         }
         // The answer broke off again, which costs the second attempt; the next wait is a new one.
-        #expect(course.fail(.incomplete) == "0 goes on after 500.0 ms")
-        #expect(course.fail(.unavailable, refused) == "0 goes on after 250.0 ms, waiting")
+        #expect(course.fail(.incomplete) == "0 continues after 500.0 ms")
+        #expect(course.fail(.unavailable, refused) == "0 continues after 250.0 ms, waiting")
         #expect(course.fail(.incomplete) == "fail")
     }
 
     @Test func serverThatBeginsFromTheStartComesBeforeOneThatRestarts() {
         var course = Course(prefill, plain, wait: .seconds(30))
         course.progress = .text
-        #expect(course.fail(.incomplete) == "0 goes on after 250.0 ms")
+        #expect(course.fail(.incomplete) == "0 continues after 250.0 ms")
         #expect(course.fail(.unavailable, refused) == "1")
     }
 

@@ -277,15 +277,7 @@ import Testing
     }
 
     @Test func oldTextIsNotJournalledWhileTheReplyRestarts() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
-        relay.startJournal()
-        let post = relay.post("Hi")
-        try models[0].last.say(half)
-        try models[0].last.fail(.incomplete)
-        relay.clock.settle()
-        // The restart is committed, but the store is away before it confirms.
-        relay.store.faults[.restart] = [.lost, .away, .away]
-        try models[1].last.say("Another ")
+        let (relay, models, post) = try relayWithUnconfirmedRestart(failures: 2)
         relay.clock.advance(by: .seconds(5))
         try models[1].last.complete("one.")
         relay.clock.settle()
@@ -293,21 +285,23 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Another one. [complete]"])
     }
 
-    /// A reply whose next attempt begins in the store, which is away before it can confirm that.
-    private func relayWithUnconfirmedRestart() throws -> (relay: TestRelay, post: Post) {
+    /// A reply whose restart is committed, while the store is away before it can confirm that, and for some more calls.
+    private func relayWithUnconfirmedRestart(
+        failures: Int = 1_000
+    ) throws -> (relay: TestRelay, models: [ScriptedModel], post: Post) {
         let (relay, models) = TestRelay.asking("a", "b")
         relay.startJournal()
         let post = relay.post("Hi")
         try models[0].last.say(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: 1_000)
+        relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: failures)
         try models[1].last.say("Another ")
-        return (relay, post)
+        return (relay, models, post)
     }
 
     @Test func replyThatFailsBehindAnUnconfirmedRestartIsClosedWithItsOwnEnd() throws {
-        let (relay, post) = try relayWithUnconfirmedRestart()
+        let (relay, _, post) = try relayWithUnconfirmedRestart()
         relay.clock.advance(by: .seconds(12))
         #expect(!post.isOver)
         relay.store.faults[.restart] = []
@@ -318,7 +312,7 @@ import Testing
     }
 
     @Test func replyThatAnotherProcessTookBehindAnUnconfirmedRestartIsHandedOver() throws {
-        let (relay, post) = try relayWithUnconfirmedRestart()
+        let (relay, _, post) = try relayWithUnconfirmedRestart()
         let stranger = relay.stranger()
         relay.clock.advance(by: .seconds(5))
         relay.database.dead = [1]

@@ -1,7 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// A target imports only what stands before it in this file: see docs/architecture.md.
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
@@ -12,6 +11,27 @@ let settings: [SwiftSetting] = [
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
 ]
 
+/// A target of Swift code. Its folder has the short name; its module has the prefix `Chatterd`, because SwiftPM refuses a package
+/// graph in which two packages declare targets of one name.
+func target(_ name: String, _ dependencies: [String] = [], resources: [Resource] = []) -> Target {
+    .target(
+        name: "Chatterd\(name)", dependencies: dependencies.map(module), path: "Sources/\(name)", resources: resources,
+        swiftSettings: settings)
+}
+
+/// The tests of a target.
+func tests(of name: String, _ dependencies: [String] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: ([name, "TestSupport"] + dependencies).map(module), swiftSettings: settings)
+}
+
+/// The module of a folder: `CSystem` is `CChatterdSystem`, and `HTTP` is `ChatterdHTTP`.
+func module(_ folder: String) -> Target.Dependency {
+    let cModules = ["CSystem": "CChatterdSystem", "COpenSSL": "CChatterdOpenSSL", "CPostgres": "CChatterdPostgres"]
+    return .target(name: cModules[folder] ?? "Chatterd\(folder)")
+}
+
+/// Layers, the lowest first: a target depends only on targets above it in this list. docs/architecture.md shows the graph.
 let package = Package(
     name: "chatterd",
     products: [
@@ -19,61 +39,69 @@ let package = Package(
     ],
     targets: [
         // C: module maps and the thinnest shims.
-        .target(name: "CSystem"),
-        .target(name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-
-        // Bytes and JSON text: pure, no I/O.
-        .target(name: "Bytes", swiftSettings: settings),
-        // Descriptors, the shard, streams, TLS: nothing of HTTP.
-        .target(name: "Sockets", dependencies: ["Bytes", "CSystem", "COpenSSL"], swiftSettings: settings),
-        // RFC 9110, RFC 9112, SSE and NDJSON: pure, no I/O.
-        .target(name: "HTTP", dependencies: ["Bytes"], swiftSettings: settings),
-        .target(name: "HTTPServer", dependencies: ["Bytes", "Sockets", "HTTP"], swiftSettings: settings),
-        .target(name: "HTTPClient", dependencies: ["Bytes", "Sockets", "HTTP"], swiftSettings: settings),
-        .target(name: "Postgres", dependencies: ["Bytes", "Sockets", "CPostgres"], swiftSettings: settings),
+        .target(name: "CChatterdSystem", path: "Sources/CSystem"),
         .target(
-            name: "LanguageModels", dependencies: ["Bytes", "Sockets", "HTTP", "HTTPClient"], swiftSettings: settings),
-        .target(name: "Relay", dependencies: ["Bytes", "LanguageModels"], swiftSettings: settings),
-        .target(
-            name: "ChatterdServer",
-            dependencies: [
-                "Bytes", "CSystem", "COpenSSL", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
-                "LanguageModels",
-                "Relay",
-            ],
-            resources: [.embedInCode("Migrations")],
-            swiftSettings: settings),
-        .executableTarget(name: "chatterd", dependencies: ["ChatterdServer"], swiftSettings: settings),
+            name: "CChatterdOpenSSL", path: "Sources/COpenSSL",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .systemLibrary(
+            name: "CChatterdPostgres", path: "Sources/CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
-        // Tests: one target a layer; TestSupport holds the private cluster, the scripted upstream and the raw client.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
-        .testTarget(name: "BytesTests", dependencies: ["Bytes", "TestSupport"], swiftSettings: settings),
-        .testTarget(name: "SocketsTests", dependencies: ["Sockets", "Bytes", "TestSupport"], swiftSettings: settings),
-        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "Bytes"], swiftSettings: settings),
+        // Pure: no I/O.
+        target("Basics"),
+        target("HTTP", ["Basics"]),
+        target("LanguageModels", ["Basics"]),
+        target("Relay", ["Basics", "LanguageModels"]),
+        target("JSONLog", ["Basics"]),
+
+        // Sockets, and what speaks a protocol over them.
+        target("Sockets", ["Basics", "CSystem", "COpenSSL"]),
+        target("HTTPServer", ["Basics", "Sockets", "HTTP"]),
+        target("HTTPClient", ["Basics", "Sockets", "HTTP"]),
+        target("Postgres", ["Basics", "Sockets", "CPostgres"]),
+
+        // The relay's two sides: model servers and the database.
+        target("ModelServers", ["Basics", "Sockets", "HTTP", "HTTPClient", "LanguageModels"]),
+        target(
+            "PostgresStore", ["Basics", "Sockets", "LanguageModels", "Relay", "Postgres"],
+            resources: [.embedInCode("Migrations")]),
+
+        // The program.
+        target(
+            "Configuration",
+            ["Basics", "Sockets", "HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "JSONLog"]),
+        target("DevelopmentCluster", ["CSystem"]),
+        target(
+            "Server",
+            [
+                "Basics", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
+                "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration", "COpenSSL",
+            ]),
+        target(
+            "Command",
+            [
+                "Basics", "CSystem", "Sockets", "HTTP", "HTTPClient", "Postgres", "LanguageModels", "ModelServers",
+                "Relay", "PostgresStore", "JSONLog", "Configuration", "DevelopmentCluster", "Server",
+            ]),
+        .executableTarget(name: "chatterd", dependencies: [module("Command")], swiftSettings: settings),
+
+        // Tests. TestSupport has the private cluster, the scripted upstream and the raw client.
+        .target(name: "ChatterdTestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
-            name: "HTTPServerTests", dependencies: ["HTTPServer", "HTTP", "Sockets", "Bytes", "TestSupport"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTP", "Sockets", "Bytes", "TestSupport"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostgresTests", dependencies: ["Postgres", "Sockets", "Bytes", "TestSupport"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "LanguageModelsTests",
-            dependencies: ["LanguageModels", "HTTPClient", "HTTP", "Sockets", "Bytes", "TestSupport"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "RelayTests", dependencies: ["Relay", "LanguageModels", "Bytes", "TestSupport"],
-            swiftSettings: settings),
+            name: "TestSupportTests", dependencies: [module("TestSupport")], swiftSettings: settings),
+        tests(of: "Basics"),
+        tests(of: "HTTP", ["Basics"]),
+        tests(of: "Sockets", ["Basics"]),
+        tests(of: "HTTPServer", ["HTTP", "Sockets", "Basics"]),
+        tests(of: "HTTPClient", ["HTTP", "Sockets", "Basics"]),
+        tests(of: "Postgres", ["Sockets", "Basics"]),
+        tests(of: "LanguageModels", ["ModelServers", "HTTPClient", "HTTP", "Sockets", "Basics"]),
+        tests(of: "Relay", ["LanguageModels", "Basics"]),
         .testTarget(
             name: "ChatterdServerTests",
             dependencies: [
-                "ChatterdServer", "Relay", "LanguageModels", "Postgres", "HTTP", "Sockets", "Bytes", "TestSupport",
-            ],
-            swiftSettings: settings),
+                "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
+                "LanguageModels", "ModelServers", "Postgres", "HTTP", "Sockets", "Basics", "TestSupport",
+            ].map(module), swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

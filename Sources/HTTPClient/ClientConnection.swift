@@ -1,6 +1,6 @@
-import Bytes
-import HTTP
-import Sockets
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdSockets
 
 /// A connection to an origin and the response that comes in on it. Confined to its shard.
 final class ClientConnection: TCPStreamDelegate {

@@ -1,4 +1,5 @@
-import Sockets
+import ChatterdBasics
+import ChatterdSockets
 
 /// One attempt to get a connection: the name, then every address in turn. Confined to its shard.
 final class Dial: TCPStreamDelegate, @unchecked Sendable {

@@ -1,6 +1,6 @@
-import Bytes
-import HTTP
-import Sockets
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdSockets
 
 /// One request and its response. Confined to its shard.
 ///

@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 
 /// Whoever takes a response; all calls come on the exchange's shard, none from within `start`.
 ///

@@ -1,6 +1,6 @@
-import Bytes
-import HTTP
-import Sockets
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdSockets
 
 /// Sends requests and hands responses on as they come in: HTTP/1.1 on one shard. Confined to its shard.
 ///

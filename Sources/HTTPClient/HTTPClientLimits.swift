@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 
 /// What a client spends on its servers.
 public struct HTTPClientLimits: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 
 /// A server that requests go to: scheme, host, port and the path that all its paths begin with.
 public struct Origin: Sendable, Hashable {

@@ -1,4 +1,5 @@
-import Sockets
+import ChatterdBasics
+import ChatterdSockets
 
 /// What a client knows of one origin: idle connections and addresses. Confined to its shard.
 final class OriginPool: @unchecked Sendable {

@@ -1,5 +1,5 @@
-import Bytes
-import HTTP
+import ChatterdBasics
+import ChatterdHTTP
 
 /// A request that is complete before it is sent.
 public struct OutgoingRequest: Sendable {

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 import Glibc
 
 /// What a server takes from outside, so that tests can give it something else.

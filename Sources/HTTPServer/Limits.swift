@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 
 /// Every size, count and wait that a client controls; for each there is one answer when it is hit.
 public struct Limits: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import Sockets
+import ChatterdSockets
 
 /// A listener, and what the connections that it accepts have in common.
 ///

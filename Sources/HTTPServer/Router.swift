@@ -1,5 +1,5 @@
-import Bytes
-import HTTP
+import ChatterdBasics
+import ChatterdHTTP
 
 /// Answers a request; runs on the shard of its connection, and stays there over every `await`.
 ///

@@ -1,6 +1,6 @@
-import Bytes
+import ChatterdBasics
+import ChatterdSockets
 import Glibc
-import Sockets
 
 /// An HTTP/1.1 server, RFC 9110 and 9112, whose connections are spread over shards.
 public final class Server: Sendable {

@@ -1,4 +1,4 @@
-import CPostgres
+import CChatterdPostgres
 
 /// What went wrong between here and PostgreSQL.
 ///

@@ -1,5 +1,6 @@
+import ChatterdBasics
+import ChatterdSockets
 import Dispatch
-import Sockets
 
 /// The connections of one shard to PostgreSQL. Confined to its shard, apart from `run`, `start` and `shutDown`.
 ///
@@ -206,7 +207,8 @@ public final class PostgresPool: @unchecked Sendable {
                 connections.isEmpty
                 ? outageError
                 : PostgresError(
-                    .overloaded, "no connection was free within \(configuration.connectionTimeout)", isSafeToRetry: true)
+                    .overloaded, "no connection was free within \(configuration.connectionTimeout)", isSafeToRetry: true
+                )
             takeWaiting().fail(error)
         }
         if waitingCount > 0 {

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 /// Reading and ending replies, wherever they are made.
 extension ChatService {

@@ -1,4 +1,4 @@
-import LanguageModels
+import ChatterdLanguageModels
 
 /// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which promises that nothing is stored and that a
 /// retry under the same key succeeds. The service fulfils both promises as soon as the store answers: it removes a turn without a

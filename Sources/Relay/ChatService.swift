@@ -1,5 +1,5 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
 
 /// The use cases of the relay on one shard. Confined to its shard.
 public final class ChatService: @unchecked Sendable {
@@ -319,12 +319,4 @@ public final class ChatService: @unchecked Sendable {
             throw RelayError(.shuttingDown, "The server is being stopped. Try again in a moment.")
         }
     }
-}
-
-/// What came of a prompt.
-public enum AcceptedPrompt {
-    /// It is committed; the reply is to be run.
-    case started(Reply)
-    /// It was accepted before.
-    case known(ReplyRecord)
 }

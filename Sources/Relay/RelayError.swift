@@ -1,5 +1,5 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
 
 /// Why a request to the relay, or a reply, did not come to a good end.
 public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import LanguageModels
+import ChatterdLanguageModels
 
 /// The limits of the relay; `chatterd help limits` lists them.
 public struct RelayLimits: Sendable, Equatable {

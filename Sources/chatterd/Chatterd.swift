@@ -1,4 +1,4 @@
-import ChatterdServer
+import ChatterdCommand
 import Glibc
 
 /// The program `chatterd`: hands its arguments to `ChatterdServer`, and ends with the status it returns.

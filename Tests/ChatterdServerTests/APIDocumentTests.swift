@@ -1,7 +1,12 @@
-import HTTP
-import Relay
+import ChatterdHTTP
+import ChatterdRelay
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// docs/api.md against the code.
@@ -38,7 +43,7 @@ import Testing
         let foreign: [HTTPError.Code] = [.malformedStatusLine, .lineTooLong, .eventTooLarge]
         let faults = HTTPError.Code.allCases.filter { !foreign.contains($0) }
             .map { [snakeCase($0.rawValue), "\(HTTPError($0).status.code)"] }
-        let source = try ConfigurationFile.read(root + "/Sources/HTTPServer/Refusal.swift").get()
+        let source = try ConfigurationFile.read(root + "/Sources/HTTPServer/Responses/Refusal.swift").get()
         let own = source.matches(of: /code: "([a-z_]+)"/).map { String($0.1) }
         #expect(own.count > 3)
 

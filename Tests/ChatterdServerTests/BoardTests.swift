@@ -1,7 +1,13 @@
+import ChatterdRelay
+import ChatterdTestSupport
 import Foundation
-import TestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// The limits of a posting, and of one list of the board.

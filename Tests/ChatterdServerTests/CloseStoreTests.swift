@@ -1,9 +1,15 @@
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdRelay
+import ChatterdTestSupport
 import Foundation
-import LanguageModels
-import Relay
-import TestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// The process that may close a reply, and the text that it may store.

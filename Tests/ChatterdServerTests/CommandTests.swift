@@ -1,8 +1,13 @@
-import Bytes
+import ChatterdBasics
 import Dispatch
 import Glibc
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// A runner whose words come back.

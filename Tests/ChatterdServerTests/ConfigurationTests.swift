@@ -1,8 +1,14 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
 import ChatterdServer
-import HTTP
-import HTTPServer
-import LanguageModels
-import Sockets
+import ChatterdSockets
 import Testing
 
 private func configuration(

@@ -1,5 +1,10 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// A prompt goes only to servers that are configured for its model.

@@ -1,7 +1,12 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Dispatch
 import Glibc
-import TestSupport
 import Testing
 
 /// Conversations that are longer than what a model takes, from the client to the model server and back.

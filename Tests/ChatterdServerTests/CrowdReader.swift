@@ -1,5 +1,5 @@
+import ChatterdTestSupport
 import Glibc
-import TestSupport
 
 /// One of many readers of a reply: what it got over all its connections, with whole events only, as an EventSource would.
 struct CrowdReader {

@@ -1,8 +1,13 @@
+import ChatterdTestSupport
 import Foundation
 import Glibc
-import TestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 @Suite(.serialized, .timeLimit(.minutes(30))) struct DevelopmentClusterTests {

@@ -1,5 +1,5 @@
+import ChatterdTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The endpoints beside the conversation.

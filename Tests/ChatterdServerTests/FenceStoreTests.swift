@@ -1,6 +1,11 @@
-import Relay
+import ChatterdRelay
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Writes of an attempt that is over do not count.

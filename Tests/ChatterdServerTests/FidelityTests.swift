@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// What was streamed is what is stored, and what is replayed: for any text in any pieces.

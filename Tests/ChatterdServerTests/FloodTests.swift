@@ -1,13 +1,20 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Glibc
-import TestSupport
 import Testing
 
 /// Clients that cost as much as they can, against the program as a process of its own.
 @Suite struct FloodTests {
     private static let mebibyte = 1024 * 1024
 
-    @Test(.disabled(if: isSanitized, "the test measures the memory of the program, which a sanitizer multiplies"), .timeLimit(.minutes(30)))
+    @Test(
+        .disabled(if: isSanitized, "the test measures the memory of the program, which a sanitizer multiplies"),
+        .timeLimit(.minutes(30)))
     func unreadResponsesCostNoMemory() async throws {
         try await onThread {
             // With one shard, an answer to another peer shows that this peer has had its turn.
@@ -98,7 +105,9 @@ import Testing
         }
     }
 
-    @Test(.disabled(if: isSanitized, "the test measures the memory of the program, which a sanitizer multiplies"), .timeLimit(.minutes(30)))
+    @Test(
+        .disabled(if: isSanitized, "the test measures the memory of the program, which a sanitizer multiplies"),
+        .timeLimit(.minutes(30)))
     func wholeAnswersStayWithinTheBudget() async throws {
         let words = String(repeating: "x", count: 32_768)
         let (pieces, readers) = (128, 24)

@@ -1,8 +1,14 @@
-import LanguageModels
-import Postgres
-import Relay
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgres
+import ChatterdRelay
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Replies that a process that is stopped can leave to other processes.

@@ -1,9 +1,15 @@
-import Bytes
-import LanguageModels
-import Postgres
-import Relay
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgres
+import ChatterdRelay
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// The read parts of a conversation, and the memory for them. The limit of a history is 1 MiB here.

@@ -1,10 +1,16 @@
-import LanguageModels
-import Postgres
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgres
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
+@testable import ChatterdRelay
 @testable import ChatterdServer
-@testable import Relay
 
 /// What is cleared away without anybody asking for it.
 @Suite(.timeLimit(.minutes(30))) struct HousekeeperTests {

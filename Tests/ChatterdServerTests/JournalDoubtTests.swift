@@ -1,10 +1,16 @@
-import Bytes
-import LanguageModels
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
+@testable import ChatterdRelay
 @testable import ChatterdServer
-@testable import Relay
 
 /// A batch of the journal that is repeated after its confirmation was lost.
 @Suite(.timeLimit(.minutes(30))) struct JournalDoubtTests {

@@ -1,7 +1,12 @@
-import Relay
-import TestSupport
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Large reads delay neither prompts nor other readers.

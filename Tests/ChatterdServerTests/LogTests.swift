@@ -1,4 +1,9 @@
-import Bytes
+import ChatterdBasics
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
 import Dispatch
 import Glibc

@@ -1,7 +1,12 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Foundation
 import Glibc
-import TestSupport
 import Testing
 
 /// One reply and everybody who wants to read it.

@@ -1,5 +1,10 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// The memory of the real program, as the system counts it, with a budget of 256 MiB.

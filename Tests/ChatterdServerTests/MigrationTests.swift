@@ -1,7 +1,12 @@
-import Postgres
-import TestSupport
+import ChatterdPostgres
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Databases as they may be found.

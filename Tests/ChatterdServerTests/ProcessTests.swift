@@ -1,6 +1,11 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The program as a process: signals, crashes, several of them on one database, and its log.

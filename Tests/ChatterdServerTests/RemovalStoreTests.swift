@@ -1,8 +1,14 @@
-import LanguageModels
-import Relay
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Conversations that are removed, or replaced by others: nothing of them stays behind.

@@ -1,6 +1,6 @@
+import ChatterdRelay
+import ChatterdTestSupport
 import Foundation
-import Relay
-import TestSupport
 import Testing
 
 /// `GET /replies/:id`.

@@ -1,10 +1,16 @@
-import Bytes
-import LanguageModels
-import Postgres
-import Relay
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgres
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Reading replies, from anywhere to their end.

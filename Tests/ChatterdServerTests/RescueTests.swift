@@ -1,6 +1,11 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import ChatterdRelay
 import ChatterdServer
-import Relay
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// Model servers that break in the middle of an answer: another one goes on behind its text, or it is begun anew.

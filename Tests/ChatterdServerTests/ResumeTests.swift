@@ -1,6 +1,11 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import ChatterdRelay
 import ChatterdServer
-import Relay
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// Clients that lose their connection and come back, here or at another process.

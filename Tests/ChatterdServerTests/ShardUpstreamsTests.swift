@@ -1,9 +1,15 @@
-import LanguageModels
-import Relay
-import Sockets
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdRelay
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// The model servers as a shard has them.

@@ -1,8 +1,13 @@
-import Postgres
-import Sockets
+import ChatterdPostgres
+import ChatterdSockets
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
+@testable import ChatterdRelay
 @testable import ChatterdServer
-@testable import Relay
 
 /// The queues of several processes on a fresh database. Confined to its shard.
 struct SlotStoreStage: Sendable {

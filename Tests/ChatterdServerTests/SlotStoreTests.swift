@@ -1,9 +1,15 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
+@testable import ChatterdRelay
 @testable import ChatterdServer
-@testable import Relay
 
 /// The queues of model servers in PostgreSQL.
 @Suite(.timeLimit(.minutes(30))) struct SlotStoreTests {

@@ -1,5 +1,5 @@
-import Relay
-import TestSupport
+import ChatterdRelay
+import ChatterdTestSupport
 
 extension Stage {
     /// Sends a prompt with further members or fields, and reads the answer to its end.

@@ -1,5 +1,10 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
-import TestSupport
+import ChatterdTestSupport
 
 /// A model server of a list, and further members of its entry.
 struct UpstreamOfList {

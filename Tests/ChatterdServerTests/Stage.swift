@@ -1,6 +1,11 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Glibc
-import TestSupport
 import Testing
 
 /// The whole program on a port of its own, over a real database and a scripted model server.

@@ -1,7 +1,12 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Foundation
 import Glibc
-import TestSupport
 import Testing
 
 /// Stops at moments when there is more to it than clients that read.

@@ -1,12 +1,18 @@
-import Bytes
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgres
+import ChatterdRelay
+import ChatterdSockets
+import ChatterdTestSupport
 import Foundation
-import LanguageModels
-import Postgres
-import Relay
-import Sockets
-import TestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// A fresh database, and the stores of several processes on it. Confined to its shard.

@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 
 /// A row of `chatts` that holds what somebody said to the end: no reply in the making, and no choice of one.
 struct StoredRow: Equatable, Sendable {

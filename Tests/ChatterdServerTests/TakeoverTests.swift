@@ -1,5 +1,10 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// A process announces only the stored end of a reply that another process has closed or taken over. SQL stands in for the other.

@@ -1,6 +1,6 @@
+import ChatterdRelay
+import ChatterdTestSupport
 import Foundation
-import Relay
-import TestSupport
 import Testing
 
 /// What a client can tell from the bytes of one answer.

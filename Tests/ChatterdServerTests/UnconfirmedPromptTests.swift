@@ -1,5 +1,10 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// A prompt that is stored after its client got `store_unavailable`.

@@ -1,7 +1,13 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdRelay
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// Turns whose opening was not confirmed, in the database.

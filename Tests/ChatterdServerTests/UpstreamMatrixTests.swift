@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// Every way a model server can behave, seen from the client's bytes and from the rows.

@@ -1,7 +1,13 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// The one JSON form of a model server's description.

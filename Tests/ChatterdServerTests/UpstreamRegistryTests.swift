@@ -1,6 +1,11 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
 import ChatterdServer
+import ChatterdTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 private let token = "an-admin-token-of-the-tests"

@@ -1,7 +1,12 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdCommand
+@testable import ChatterdConfiguration
+@testable import ChatterdDevelopmentCluster
+@testable import ChatterdJSONLog
+@testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// A model server of another kind than its description says: `doctor` and `POST /upstreams/:name/test` name the right one.

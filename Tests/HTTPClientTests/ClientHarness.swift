@@ -1,9 +1,9 @@
-import Bytes
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdSockets
+import ChatterdTestSupport
 import Dispatch
-import HTTP
-import HTTPClient
-import Sockets
-import TestSupport
 
 /// A client on a shard that all tests share, called from test threads.
 final class ClientHarness: Sendable {

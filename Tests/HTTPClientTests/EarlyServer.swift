@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 
 /// Answers a connection after its first bytes and closes it, with the rest of the request unread. Takes one connection.
 final class EarlyServer: Sendable {

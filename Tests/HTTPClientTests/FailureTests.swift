@@ -1,6 +1,6 @@
-import HTTPClient
-import Sockets
-import TestSupport
+import ChatterdHTTPClient
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct FailureTests {

@@ -1,7 +1,7 @@
-import HTTP
-import HTTPClient
-import Sockets
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct FlowTests {

@@ -1,6 +1,6 @@
-import HTTPClient
-import Sockets
-import TestSupport
+import ChatterdHTTPClient
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// Addresses at which clouds hand out the keys of their machines.

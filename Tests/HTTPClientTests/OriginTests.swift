@@ -1,4 +1,4 @@
-import HTTPClient
+import ChatterdHTTPClient
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct OriginTests {

@@ -1,6 +1,6 @@
-import HTTP
-import HTTPClient
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdTestSupport
 import Testing
 
 /// One response as bytes, and what must come of it.

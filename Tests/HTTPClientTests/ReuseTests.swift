@@ -1,6 +1,6 @@
-import HTTP
-import HTTPClient
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReuseTests {

@@ -1,7 +1,7 @@
-import Bytes
-import HTTPClient
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTPClient
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// A server behind TLS that answers each request with the same bytes.

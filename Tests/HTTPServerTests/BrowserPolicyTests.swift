@@ -1,7 +1,7 @@
-import HTTP
+import ChatterdHTTP
 import Testing
 
-@testable import HTTPServer
+@testable import ChatterdHTTPServer
 
 struct BrowserPolicyTests {
     private static let policy = BrowserPolicy(

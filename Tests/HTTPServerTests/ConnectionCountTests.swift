@@ -1,6 +1,6 @@
-import HTTP
-import HTTPServer
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Testing
 
 /// Many connections, their slots, and the end of them all.

@@ -1,7 +1,7 @@
-import HTTP
+import ChatterdHTTP
 import Testing
 
-@testable import HTTPServer
+@testable import ChatterdHTTPServer
 
 /// Transcripts; time is moved by hand.
 @Suite(.timeLimit(.minutes(30))) struct ConnectionStateTests {

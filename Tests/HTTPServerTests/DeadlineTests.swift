@@ -1,6 +1,6 @@
-import HTTP
-import HTTPServer
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct DeadlineTests {

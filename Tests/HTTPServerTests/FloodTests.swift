@@ -1,6 +1,6 @@
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Foundation
-import HTTPServer
-import TestSupport
 import Testing
 
 /// Clients that send and send.

@@ -1,6 +1,6 @@
-import HTTP
-import HTTPServer
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Testing
 
 /// Requests that are refused because of their head. No handler sees them, and the server does not wait for their body.

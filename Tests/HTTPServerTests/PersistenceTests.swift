@@ -1,5 +1,5 @@
-import HTTPServer
-import TestSupport
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct PersistenceTests {

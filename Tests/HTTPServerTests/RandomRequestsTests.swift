@@ -1,5 +1,5 @@
-import HTTPServer
-import TestSupport
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Testing
 
 /// Random requests, pipelined and cut at random, get the responses that each of them would get alone.

@@ -1,8 +1,8 @@
-import Bytes
-import HTTP
-import HTTPServer
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// Broken requests get their status and the end of the connection, however their bytes arrive.

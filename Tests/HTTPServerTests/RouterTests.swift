@@ -1,7 +1,7 @@
-import HTTP
+import ChatterdHTTP
 import Testing
 
-@testable import HTTPServer
+@testable import ChatterdHTTPServer
 
 @Suite(.timeLimit(.minutes(30))) struct RouterTests {
     private let router: Router = {
@@ -18,7 +18,7 @@ import Testing
         return router
     }()
 
-    private func describe(_ method: HTTP.Method, _ target: String) throws -> String {
+    private func describe(_ method: ChatterdHTTP.Method, _ target: String) throws -> String {
         switch router.match(method, try Target(target, for: method)) {
         case .handler(_, _, let pattern, let parameter): "\(pattern) \(parameter ?? "-")"
         case .options(let allow, _): "options \(allow)"
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (HTTP.Method.get, "/", "/ -"),
+        (ChatterdHTTP.Method.get, "/", "/ -"),
         (.head, "/", "/ -"),
         (.get, "/?a=b", "/ -"),
         (.get, "http://other/", "/ -"),
@@ -72,7 +72,7 @@ import Testing
         (.options, "*", "options DELETE, GET, HEAD, OPTIONS, POST"),
         (.options, "/nowhere", "nothing"),
     ])
-    func aTargetFindsItsRoute(method: HTTP.Method, target: String, expected: String) throws {
+    func aTargetFindsItsRoute(method: ChatterdHTTP.Method, target: String, expected: String) throws {
         #expect(try describe(method, target) == expected)
     }
 

@@ -1,7 +1,7 @@
-import Bytes
-import HTTP
-import HTTPServer
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdTestSupport
 import Testing
 
 /// What RFC 9110 asks of every server, seen from the socket.

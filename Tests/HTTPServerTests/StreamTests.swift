@@ -1,8 +1,8 @@
-import Bytes
-import HTTP
-import HTTPServer
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// A stream that a test writes to from outside.

@@ -1,8 +1,8 @@
-import Bytes
-import HTTP
-import HTTPServer
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdSockets
+import ChatterdTestSupport
 
 /// A server on a port of its own, whose exchanges are recorded.
 final class TestServer: Sendable {

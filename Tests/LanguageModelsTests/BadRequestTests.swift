@@ -1,7 +1,8 @@
-import HTTP
+import ChatterdHTTP
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// Answers of servers to bad requests, with any status: the request is at fault, and not the server.
 @Suite struct BadRequestTests {

@@ -1,4 +1,5 @@
-import LanguageModels
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 /// A body that is not accepted, and what is said about it.

@@ -1,6 +1,7 @@
-import Bytes
-import LanguageModels
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ChatRequestTests {

@@ -1,8 +1,9 @@
-import Sockets
-import TestSupport
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 @Suite(.timeLimit(.minutes(30))) struct EchoModelTests {
     private static func message(_ content: String, role: String = "user") -> ModelMessage {

@@ -1,7 +1,8 @@
-import Bytes
-import HTTPClient
-import LanguageModels
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// Answers of Llama Stack 0.2, over real sockets.

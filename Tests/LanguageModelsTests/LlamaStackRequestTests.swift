@@ -1,8 +1,9 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// What Llama Stack 0.2 is asked.
 @Suite(.timeLimit(.minutes(30))) struct LlamaStackRequestTests {

@@ -1,10 +1,11 @@
-import HTTP
-import HTTPClient
-import Sockets
-import TestSupport
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// What model servers say of their models, over real sockets.
 @Suite(.timeLimit(.minutes(30))) struct ModelCatalogueTests {

@@ -1,8 +1,9 @@
-import Bytes
-import HTTPClient
-import LanguageModels
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdSockets
+import ChatterdTestSupport
 
 extension GenerationLimits {
     /// Limits on time that no busy machine comes to; a test shortens the one that it is about.

@@ -1,6 +1,7 @@
-import Bytes
-import LanguageModels
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// Answers that come to their end, over real sockets.

@@ -1,6 +1,7 @@
-import HTTPClient
-import LanguageModels
-import TestSupport
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// What model servers do wrong, over real sockets.

@@ -1,7 +1,8 @@
-import Bytes
+import ChatterdBasics
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 @Suite(.timeLimit(.minutes(30))) struct OllamaLineTemplateTests {
     private static let example =

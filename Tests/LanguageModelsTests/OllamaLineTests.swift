@@ -1,5 +1,6 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct OllamaLineTests {

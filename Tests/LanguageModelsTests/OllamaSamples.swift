@@ -1,5 +1,6 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 /// What a line says, in values that can be compared.

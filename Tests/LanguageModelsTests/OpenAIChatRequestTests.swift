@@ -1,8 +1,9 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// Conversations in OpenAI's words.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIChatRequestTests {

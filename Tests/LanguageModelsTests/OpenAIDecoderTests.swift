@@ -1,8 +1,9 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// What OpenAI streams say, in lines of Ollama's shape.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIDecoderTests {

@@ -1,8 +1,9 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// How OpenAI streams fail, and which ends are good ones.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIFailureTests {

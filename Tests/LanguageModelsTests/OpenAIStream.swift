@@ -1,7 +1,8 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// What a decoder has made of a stream.
 struct Decoded: Equatable {

@@ -1,7 +1,8 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// Tool calls, in the pieces that servers send them in.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIToolCallTests {

@@ -1,4 +1,5 @@
-import LanguageModels
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct RegenerationRequestTests {

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// Words of a model server that clients do not see.
 @Suite struct ServerInternalsTests {

@@ -1,6 +1,7 @@
-import HTTPClient
-import LanguageModels
-import TestSupport
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// What is said of model servers that are not connected to.

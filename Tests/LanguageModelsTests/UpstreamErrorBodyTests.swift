@@ -1,8 +1,9 @@
-import Bytes
-import HTTP
+import ChatterdBasics
+import ChatterdHTTP
 import Testing
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// What servers say of failures, in all the shapes that they say it in.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamErrorBodyTests {

@@ -1,5 +1,6 @@
-import HTTPClient
-import LanguageModels
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 /// Where a server is, by the URL in any of its usual forms.

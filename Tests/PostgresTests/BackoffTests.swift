@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Postgres
+@testable import ChatterdPostgres
 
 @Suite(.timeLimit(.minutes(30))) struct BackoffTests {
     @Test func waitsGrowToTwoSecondsAndAreShortenedByHalfAtMost() {

@@ -1,4 +1,4 @@
-import Postgres
+import ChatterdPostgres
 import Testing
 
 /// libpq keeps the buffer of a large statement or row.

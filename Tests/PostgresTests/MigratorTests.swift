@@ -1,7 +1,7 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
-@testable import Postgres
+@testable import ChatterdPostgres
 
 @Suite(.timeLimit(.minutes(30))) struct MigratorTests {
     private static let notes = Migration(

@@ -1,6 +1,6 @@
+import ChatterdPostgres
+import ChatterdTestSupport
 import Glibc
-import Postgres
-import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct OutageTests {

@@ -1,4 +1,4 @@
-import Postgres
+import ChatterdPostgres
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ParameterTests {

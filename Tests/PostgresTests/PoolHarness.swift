@@ -1,7 +1,7 @@
-import Bytes
-import Postgres
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdPostgres
+import ChatterdSockets
+import ChatterdTestSupport
 
 /// Runs `body` on a shard of its own with a pool for the database, and shuts the pool down.
 func withPool<Value: Sendable>(

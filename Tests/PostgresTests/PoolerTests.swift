@@ -1,5 +1,5 @@
-import Postgres
-import TestSupport
+import ChatterdPostgres
+import ChatterdTestSupport
 import Testing
 
 /// A pooler that lends the server's sessions for one transaction each.

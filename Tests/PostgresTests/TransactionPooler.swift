@@ -1,5 +1,5 @@
+import ChatterdTestSupport
 import Glibc
-import TestSupport
 
 /// A pooler as PgBouncer is one in transaction mode: between two transactions of a client it forgets all that belongs to the
 /// session, and it makes up the process numbers that clients are given.

@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Replies that wait while the list of model servers changes.
 @Suite(.timeLimit(.minutes(30))) struct ChangedUpstreamTests {

@@ -1,8 +1,8 @@
-import Bytes
-import LanguageModels
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdTestSupport
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// What a store or another shard has of a reply, and what it lets be read of it at a time.
 final class FakeReply {

@@ -1,6 +1,6 @@
-import Bytes
-import LanguageModels
-import Relay
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 /// What of a conversation a model is sent.

@@ -1,4 +1,4 @@
-import Relay
+import ChatterdRelay
 import Testing
 
 /// Time and threads that a test moves by hand: nothing runs, and no alarm rings, unless the test says so.

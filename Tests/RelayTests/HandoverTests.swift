@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 /// A process that is stopped leaves replies to the others.

@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Prompts that are too long for one model server and not for another.
 @Suite(.timeLimit(.minutes(30))) struct LongerContextTests {

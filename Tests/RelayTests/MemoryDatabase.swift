@@ -1,6 +1,6 @@
-import Bytes
-import LanguageModels
-import Relay
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
 
 /// What several processes share: the rows of the conversations.
 final class MemoryDatabase: @unchecked Sendable {

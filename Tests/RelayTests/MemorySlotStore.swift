@@ -1,4 +1,4 @@
-import Relay
+import ChatterdRelay
 
 /// The queues that several processes share, as the database has them.
 final class MemorySlots: @unchecked Sendable {

@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 
 /// What a store is asked for.
 enum StoreCall: Hashable {

@@ -1,8 +1,8 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Puts the parts of a reply together, and checks that each line brings just what its position says.
 final class PartsReader: ReplyReader {

@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Replies whose model servers stall, restart, cannot continue or refuse the request.
 @Suite(.timeLimit(.minutes(30))) struct RecoveryTests {

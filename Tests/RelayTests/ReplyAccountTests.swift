@@ -1,7 +1,7 @@
-import Bytes
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
 import Foundation
-import LanguageModels
-import Relay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyAccountTests {

@@ -1,5 +1,5 @@
-import Relay
-import TestSupport
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyIDTests {

@@ -1,9 +1,9 @@
-import Bytes
-import LanguageModels
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdTestSupport
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyLinesTests {
     private static let lines = ReplyLines(model: "m", createdAt: 1_000_000_000)

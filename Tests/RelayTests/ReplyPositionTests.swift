@@ -1,6 +1,6 @@
-import Bytes
-import Relay
-import TestSupport
+import ChatterdBasics
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyPositionTests {

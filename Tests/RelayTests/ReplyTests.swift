@@ -1,6 +1,6 @@
-import LanguageModels
-import Relay
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyTests {

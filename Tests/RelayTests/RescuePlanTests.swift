@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// The server that is asked after each failure, as transcripts.
 @Suite(.timeLimit(.minutes(30))) struct RescuePlanTests {

@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Replies whose model servers fail.
 @Suite(.timeLimit(.minutes(30))) struct RescueTests {

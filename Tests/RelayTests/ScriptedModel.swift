@@ -1,7 +1,7 @@
-import Bytes
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
 import Foundation
-import LanguageModels
-import Relay
 import Testing
 
 /// A model that says what the test says, when the test says it.

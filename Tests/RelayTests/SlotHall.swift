@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 /// Processes with queues of their own over one database of slots, and a clock that the test moves.

@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Queues whose store is away, or loses confirmations; and how many may wait.
 @Suite(.timeLimit(.minutes(30))) struct SlotOutageTests {

@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Whose turn it is at a model server with slots.
 @Suite(.timeLimit(.minutes(30))) struct SlotQueueTests {

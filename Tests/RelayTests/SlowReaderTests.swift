@@ -1,7 +1,7 @@
-import LanguageModels
+import ChatterdLanguageModels
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// A single reader that takes no text, at a model server with one slot.
 @Suite(.timeLimit(.minutes(30))) struct SlowReaderTests {

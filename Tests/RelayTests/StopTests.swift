@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct StopTests {

@@ -1,8 +1,8 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdTestSupport
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 /// Readers of a reply that is made on their shard.
 @Suite(.timeLimit(.minutes(30))) struct SubscriptionTests {

@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 
 extension TestRelay {
     /// Text that is long enough for another server to continue it.

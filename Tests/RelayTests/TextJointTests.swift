@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Relay
+@testable import ChatterdRelay
 
 @Suite(.timeLimit(.minutes(30))) struct TextJointTests {
     private func outcome(_ text: String, _ pieces: [String]) -> String? {

@@ -1,6 +1,6 @@
-import Bytes
-import LanguageModels
-import Relay
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct TokenEstimatesTests {

@@ -1,7 +1,7 @@
-import Bytes
-import LanguageModels
-import Relay
-import TestSupport
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 /// Conversations that grow beyond what their model takes, turn by turn.

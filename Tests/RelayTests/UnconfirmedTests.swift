@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 /// Prompts whose opening the store committed, but did not confirm.

@@ -1,5 +1,5 @@
-import LanguageModels
-import Relay
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 /// A prompt that is stored although there was no memory for its conversation.

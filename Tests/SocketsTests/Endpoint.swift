@@ -1,5 +1,5 @@
-import Sockets
-import TestSupport
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// What an endpoint has heard.

@@ -1,6 +1,6 @@
-import Bytes
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// Keeps the timer of a test, which may be created and ended on its shard only.

@@ -1,5 +1,5 @@
-import Sockets
-import TestSupport
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// Our TLS against that of others, where they are installed.

@@ -1,5 +1,5 @@
-import Sockets
-import TestSupport
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct TLSTests {

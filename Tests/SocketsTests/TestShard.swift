@@ -1,4 +1,4 @@
-import Sockets
+import ChatterdSockets
 import Synchronization
 
 /// A few shards for all tests: a shard lives as long as the process.

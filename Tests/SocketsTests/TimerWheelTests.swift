@@ -1,7 +1,7 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
-@testable import Sockets
+@testable import ChatterdSockets
 
 /// The wheel by itself, with a clock that the test turns.
 @Suite(.timeLimit(.minutes(30))) struct TimerWheelTests {

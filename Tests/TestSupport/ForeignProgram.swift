@@ -12,7 +12,7 @@ public final class ForeignProgram: Sendable {
 
     /// Runs a program to its end, and gives its exit code and all that it wrote.
     public static func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
-        let result = try TestSupport.run(arguments)
+        let result = try ChatterdTestSupport.run(arguments)
         return (result.status, String(decoding: result.output, as: UTF8.self) + result.errors)
     }
 

@@ -40,12 +40,12 @@ public final class TestProgram: Sendable {
             }
             for end in [program.errors, program.output, guardian.output, guardian.errors] { close(end) }
             kill(guardian.pid, SIGKILL)
-            _ = TestSupport.waitForExit(guardian.pid)
+            _ = ChatterdTestSupport.waitForExit(guardian.pid)
             close(guardian.input)
             // Not reaped by this: until its end is written down, its number must not become that of another process.
             var end = siginfo_t()
             while waitid(P_PID, id_t(program.pid), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR {}
-            state.withLock { $0.exit = TestSupport.waitForExit(program.pid) }
+            state.withLock { $0.exit = ChatterdTestSupport.waitForExit(program.pid) }
         }
     }
 

@@ -1,5 +1,5 @@
+import ChatterdTestSupport
 import Glibc
-import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct BlockingTests {

@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// The outcomes that were measured with the tutorial's parser.

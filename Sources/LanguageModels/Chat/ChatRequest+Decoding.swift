@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 extension ChatRequest {
     /// Decodes the body of a request to `/llmchat`, or to `/llmprep`, which needs no model.

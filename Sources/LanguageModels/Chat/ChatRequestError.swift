@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 /// Why the body of a chat request is not accepted.
 public struct ChatRequestError: Error, Equatable, Sendable {

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 extension ChatRequestField {
     /// The value as what becomes of a reply that nobody reads: `finish`, `cancel`, or a number of whole seconds.

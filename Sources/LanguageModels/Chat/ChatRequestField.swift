@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 /// A value in the body of a request, and what it is called in a sentence about it.
 struct ChatRequestField: ~Escapable {
@@ -111,27 +111,5 @@ struct ChatRequestField: ~Escapable {
             throw .notJSON(error)
         }
         if let found { throw .wrongType(name, wanted: "an array of \(noun)", found: found, isElement: true) }
-    }
-}
-
-/// What a value is called; put into words only when there is something to say about it.
-struct ChatRequestFieldName: ExpressibleByStringLiteral {
-    private let message: Int?
-    private let member: StaticString
-
-    init(stringLiteral member: StaticString) {
-        message = nil
-        self.member = member
-    }
-
-    /// Names an element of `messages`, or one of its members.
-    init(message: Int, _ member: StaticString = "") {
-        self.message = message
-        self.member = member
-    }
-
-    var words: String {
-        guard let message else { return "\(member)" }
-        return member.utf8CodeUnitCount == 0 ? "messages[\(message)]" : "messages[\(message)].\(member)"
     }
 }

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 /// The messages of a conversation, encoded for `/api/chat`: JSON objects with commas between them, without brackets.
 public struct EncodedMessages: Sendable {
@@ -105,41 +105,5 @@ public struct EncodedMessages: Sendable {
         rest.append(0..<messages.lowerBound, of: self)
         rest.append(messages.upperBound..<entries.count, of: self)
         return rest
-    }
-}
-
-/// What a message among `EncodedMessages` is, and where it stands.
-public struct EncodedMessage: Sendable, Equatable {
-    /// Its place in the conversation; 0 when it has none.
-    public var place: Int64
-    /// The turn it belongs to; 0 outside of any turn.
-    public var turn: Int64
-    /// The byte of the JSON text at which its object begins.
-    public var start: Int
-    /// Who speaks.
-    public var role: MessageRole
-    /// Whether it has more than role and content: pictures, tool calls.
-    public var hasExtras: Bool
-}
-
-/// Who speaks in a message, as far as it matters for what may be left out.
-public enum MessageRole: Sendable {
-    /// Who says how the model is to behave: `system`, or `developer`.
-    case system
-    /// Who asks.
-    case user
-    /// A tool that was called.
-    case tool
-    /// The model, or whatever else models know.
-    case other
-
-    /// Reads a role.
-    public init(_ text: Span<UInt8>) {
-        switch text.count {
-        case 4: self = text.isEqual(to: "user") ? .user : text.isEqual(to: "tool") ? .tool : .other
-        case 6: self = text.isEqual(to: "system") ? .system : .other
-        case 9: self = text.isEqual(to: "developer") ? .system : .other
-        default: self = .other
-        }
     }
 }

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 extension ModelMessage {
     /// Decodes one element of `messages`.

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 /// One message of a conversation, as models take it.
 public struct ModelMessage: Sendable, Equatable {

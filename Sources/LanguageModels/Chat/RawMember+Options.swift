@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 extension [RawMember] {
     /// A whole number among the members themselves, such as `max_tokens`; nothing if it is not there or no such number.

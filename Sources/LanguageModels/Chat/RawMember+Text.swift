@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 extension ByteBuffer {
     /// Appends members as JSON text, with commas between them and without braces.
@@ -34,7 +34,7 @@ extension [RawMember] {
 
 extension RawMember {
     /// The members of an object, as they were written; of two alike the last counts.
-    static func members(of object: [UInt8]) throws(JSONError) -> [RawMember] {
+    public static func members(of object: [UInt8]) throws(JSONError) -> [RawMember] {
         let span = object.span
         var members: [RawMember] = []
         // An object of a client may have very many members.

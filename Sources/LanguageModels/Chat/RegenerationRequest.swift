@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 /// What an app asks for that wants another answer to the same prompt.
 public struct RegenerationRequest: Sendable, Equatable {

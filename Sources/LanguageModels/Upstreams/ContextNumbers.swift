@@ -1,10 +1,10 @@
 /// The numbers that servers put into a sentence about a prompt that is too long.
-struct ContextNumbers {
-    private(set) var contextLength: Int?
-    private(set) var promptTokens: Int?
+public struct ContextNumbers {
+    public private(set) var contextLength: Int?
+    public private(set) var promptTokens: Int?
 
     /// Reads a sentence.
-    init(in message: String) {
+    public init(in message: String) {
         let words = Array(message.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 })
         contextLength = Self.contextPhrases.lazy.compactMap { Self.number(after: $0, in: words) }.first
         promptTokens =

@@ -1,4 +1,4 @@
-import Bytes
+import ChatterdBasics
 
 extension UpstreamDescription {
     /// The members of a request with this server's defaults where the request says nothing.

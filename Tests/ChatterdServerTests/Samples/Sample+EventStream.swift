@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 
 extension Sample {
     /// Events on a stream, each in a chunk of its own: lines that begin with a colon are comments, the others data.

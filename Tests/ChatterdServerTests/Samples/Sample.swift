@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// What a real model server once sent, and what must come of it: the client's bytes and the rows.

@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 import Testing
 
 @Suite struct RequestHeadParserTests {

@@ -1,5 +1,5 @@
-import Bytes
-import HTTP
+import ChatterdBasics
+import ChatterdHTTP
 import Testing
 
 @Suite struct BodyDecoderTests {

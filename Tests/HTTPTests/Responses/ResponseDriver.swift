@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 
 /// Bytes of one response and of the end of the connection, and what a client must read.
 struct ResponseCase: Sendable {

@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 import Testing
 
 /// Responses as real servers send them, and as they must not; RFC 9112 sections 4 and 6.3.

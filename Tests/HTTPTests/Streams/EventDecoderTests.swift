@@ -1,5 +1,5 @@
-import Bytes
-import HTTP
+import ChatterdBasics
+import ChatterdHTTP
 import Testing
 
 /// What a decoder finds in pieces of a stream: `name|data|id` for each event.

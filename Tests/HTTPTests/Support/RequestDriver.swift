@@ -1,4 +1,4 @@
-import HTTP
+import ChatterdHTTP
 
 /// Reads pipelined requests as a server does, and writes down what it read, one line a request.
 struct RequestDriver {

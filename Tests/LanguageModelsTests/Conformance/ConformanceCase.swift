@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// One thing that models say, said once; what must be heard follows from it and from who writes it.

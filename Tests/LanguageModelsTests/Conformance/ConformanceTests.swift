@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// Whatever the server and however it writes, the consumer hears the same; over real sockets.

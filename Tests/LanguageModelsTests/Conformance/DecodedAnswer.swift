@@ -1,8 +1,9 @@
-import Bytes
-import HTTP
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdTestSupport
 
-@testable import LanguageModels
+@testable import ChatterdLanguageModels
+@testable import ChatterdModelServers
 
 /// What a decoder makes of the body of an answer that arrives in pieces.
 struct DecodedAnswer: Equatable {

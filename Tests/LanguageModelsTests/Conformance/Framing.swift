@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 
 /// How the bytes of an answer are cut up and spelled on their way.
 enum Framing: CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// However an answer is cut up on its way, it is the same.

@@ -1,5 +1,6 @@
-import Bytes
-import LanguageModels
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 /// What the consumer of an answer has heard, put together from its lines.

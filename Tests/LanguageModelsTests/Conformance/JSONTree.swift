@@ -1,5 +1,5 @@
-import Bytes
-import TestSupport
+import ChatterdBasics
+import ChatterdTestSupport
 
 /// A JSON text with the order of its keys and the spelling of its numbers.
 indirect enum JSONTree: Equatable, Sendable, CustomStringConvertible {

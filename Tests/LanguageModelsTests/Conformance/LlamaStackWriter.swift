@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 
 /// The native API of Llama Stack 0.2.
 struct LlamaStackWriter: ServerWriter {

@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 
 /// Ollama's own API, as two generations of it write it.
 struct OllamaWriter: ServerWriter {

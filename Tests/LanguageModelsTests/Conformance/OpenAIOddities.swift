@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// What servers of OpenAI's chat completions write now and then.

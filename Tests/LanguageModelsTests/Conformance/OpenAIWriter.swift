@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 
 /// OpenAI's chat completions, as each server spells them.
 struct OpenAIWriter: ServerWriter {

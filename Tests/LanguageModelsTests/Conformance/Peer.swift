@@ -1,8 +1,9 @@
-import Bytes
-import HTTPClient
-import LanguageModels
-import Sockets
-import TestSupport
+import ChatterdBasics
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdSockets
+import ChatterdTestSupport
 import Testing
 
 /// A model server of some kind, and the adapter for it over real sockets.

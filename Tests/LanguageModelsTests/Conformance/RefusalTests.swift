@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 import Testing
 
 /// Errors in place of an answer: ten shapes, whatever the server is.

@@ -1,5 +1,6 @@
-import LanguageModels
-import TestSupport
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdTestSupport
 
 /// What a model says in one answer, whatever its server writes for it.
 struct Speech: Sendable {

@@ -1,0 +1,30 @@
+/// Eight bytes of text at a time, in the order of memory from the lowest byte on.
+///
+/// A mark is the highest bit of a byte. A borrow may mark bytes above a hit, never below: the lowest mark is right.
+enum JSONWord {
+    private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+
+    /// The same byte eight times.
+    @inline(__always)
+    static func repeating(_ byte: UInt8) -> UInt64 {
+        ones &* UInt64(byte)
+    }
+
+    /// Marks what a JSON string cannot hold as it is: quotes, backslashes, control characters (RFC 8259, section 7).
+    @inline(__always)
+    static func marksToEscape(_ word: UInt64) -> UInt64 {
+        let quotes = word ^ repeating(0x22)
+        let backslashes = word ^ repeating(0x5C)
+        let hits =
+            ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
+            | ((word &- repeating(0x20)) & ~word)
+        return hits & repeating(0x80)
+    }
+
+    /// Marks backslashes.
+    @inline(__always)
+    static func marksOfBackslashes(_ word: UInt64) -> UInt64 {
+        let backslashes = word ^ repeating(0x5C)
+        return (backslashes &- ones) & ~backslashes & repeating(0x80)
+    }
+}

@@ -1,0 +1,105 @@
+extension Span<UInt8> {
+    /// The place of the first byte from `start` on that a JSON string cannot hold as it is; `count` if there is none.
+    @inline(__always)
+    func firstToEscape(from start: Int) -> Int {
+        firstMarked(from: start, by: JSONWord.marksToEscape)
+    }
+
+    /// The place of the first backslash; `count` if there is none.
+    func firstBackslash() -> Int {
+        firstMarked(from: 0, by: JSONWord.marksOfBackslashes)
+    }
+
+    /// Eight bytes from `index` on.
+    @inline(__always)
+    func word(at index: Int) -> UInt64 {
+        UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+    }
+
+    @inline(__always)
+    private func firstMarked(from start: Int, by marks: (UInt64) -> UInt64) -> Int {
+        var index = start
+        while index &+ 8 <= count {
+            let found = marks(word(at: index))
+            if found != 0 {
+                return index &+ found.trailingZeroBitCount >> 3
+            }
+            index &+= 8
+        }
+        while index < count, marks(JSONWord.repeating(self[index])) == 0 { index &+= 1 }
+        return index
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Appends the inside of a JSON string; there must be room for 6 bytes a byte, and 8 more.
+    mutating func append(jsonEscaping text: Span<UInt8>) {
+        var index = 0
+        while true {
+            index = append(text, from: index, until: JSONWord.marksToEscape)
+            guard index < text.count else { return }
+            append(escaped: text[index])
+            index += 1
+        }
+    }
+
+    /// Appends what the inside of a JSON string stands for; there must be room for 3 bytes a pair, and 11 more.
+    mutating func append(decodingJSON text: Span<UInt8>) {
+        var index = 0
+        while true {
+            index = append(text, from: index, until: JSONWord.marksOfBackslashes)
+            guard index < text.count else { return }
+            let escape = JSONEscape(in: text, at: index)
+            for byte in UTF8.encode(escape.scalar) ?? UTF8.encodedReplacementCharacter {
+                append(byte)
+            }
+            index += escape.length
+        }
+    }
+
+    /// Copies up to the first byte that is marked, and returns its place.
+    @inline(__always)
+    private mutating func append(_ text: Span<UInt8>, from start: Int, until marks: (UInt64) -> UInt64) -> Int {
+        withUnsafeMutableBufferPointer { buffer, count in
+            let output = UnsafeMutableRawBufferPointer(buffer)
+            var index = start
+            while index &+ 8 <= text.count {
+                let word = text.word(at: index)
+                // All eight are written, and those from the mark on written over.
+                output.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
+                let found = marks(word)
+                if found != 0 {
+                    let plain = found.trailingZeroBitCount >> 3
+                    count &+= plain
+                    return index &+ plain
+                }
+                index &+= 8
+                count &+= 8
+            }
+            while index < text.count, marks(JSONWord.repeating(text[index])) == 0 {
+                output[count] = text[index]
+                index &+= 1
+                count &+= 1
+            }
+            return index
+        }
+    }
+
+    private mutating func append(escaped byte: UInt8) {
+        append(UInt8(ascii: "\\"))
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): append(byte)
+        case 0x08: append(UInt8(ascii: "b"))
+        case 0x09: append(UInt8(ascii: "t"))
+        case 0x0A: append(UInt8(ascii: "n"))
+        case 0x0C: append(UInt8(ascii: "f"))
+        case 0x0D: append(UInt8(ascii: "r"))
+        default:
+            append(UInt8(ascii: "u"))
+            append(repeating: UInt8(ascii: "0"), count: 2)
+            append(UInt8(ascii: "0") + byte >> 4)
+            let digit = byte & 0x0F
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import ChatterdServer
+
+/// What the program is asked to do.
+public enum Command: Sendable, Equatable {
+    /// Serve, with a private PostgreSQL where `isDevelopment`.
+    case serve(isDevelopment: Bool)
+    /// Bring the database's schema up to date.
+    case migrate
+    /// Check everything that serving needs, and explain what is wrong.
+    case doctor
+    /// Ask the local server whether it is alive, or, if `isReadiness`, whether it accepts prompts.
+    case health(isReadiness: Bool)
+    /// Print the version.
+    case version
+    /// Print what there is to know.
+    case help(Topic)
+
+    /// What help is about.
+    public enum Topic: Sendable, Equatable, CaseIterable {
+        /// The commands.
+        case commands
+        /// The limits.
+        case limits
+        /// All variables.
+        case variables
+    }
+
+    /// Reads the arguments that follow the program's name.
+    ///
+    /// - Throws: a sentence that says which one is wrong.
+    public init(arguments: [String]) throws(CommandUsageError) {
+        guard let name = arguments.first else { throw CommandUsageError("a command is missing") }
+        let rest = arguments.dropFirst()
+        switch name {
+        case "-h", "--help": self = .help(.commands)
+        case "-v", "--version": self = .version
+        case _ where rest.contains { $0 == "-h" || $0 == "--help" }: self = .help(.commands)
+        case "help": self = .help(try Self.topic(rest))
+        case "serve": self = .serve(isDevelopment: try Self.has("--dev", name, rest))
+        case "migrate": self = try Self.alone(.migrate, name, rest)
+        case "doctor": self = try Self.alone(.doctor, name, rest)
+        case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))
+        case "version": self = try Self.alone(.version, name, rest)
+        default: throw CommandUsageError("there is no command \"\(SettingReader.excerpt(name))\"")
+        }
+    }
+
+    private static func alone(
+        _ command: Command, _ name: String, _ rest: ArraySlice<String>
+    ) throws(CommandUsageError) -> Command {
+        if let extra = rest.first {
+            throw CommandUsageError("\(name) takes no \"\(SettingReader.excerpt(extra))\"")
+        }
+        return command
+    }
+
+    /// Whether the only option of a command is present.
+    private static func has(
+        _ option: String, _ command: String, _ rest: ArraySlice<String>
+    ) throws(CommandUsageError) -> Bool {
+        for argument in rest where argument != option {
+            throw CommandUsageError("\(command) takes \(option) only, not \"\(SettingReader.excerpt(argument))\"")
+        }
+        return !rest.isEmpty
+    }
+
+    private static func topic(_ rest: ArraySlice<String>) throws(CommandUsageError) -> Topic {
+        switch (rest.first, rest.count) {
+        case (nil, _): return .commands
+        case ("limits", 1): return .limits
+        case ("variables", 1): return .variables
+        default:
+            throw CommandUsageError(
+                "there is no help on \"\(SettingReader.excerpt(rest.joined(separator: " ")))\", only on limits and variables"
+            )
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgres
+import ChatterdPostgresStore
+import ChatterdServer
+import Glibc
+
+extension CommandActions {
+    /// What the program does.
+    public static var live: CommandActions {
+        CommandActions(
+            serve: { configuration, isDevelopment in
+                await ServeCommand(configuration, isDevelopment: isDevelopment).run()
+            },
+            migrate: { configuration in
+                do {
+                    let target = try ConnectionTarget(configuration.store.database)
+                    let applied = try await Migrator(Migration.embedded, target: target)
+                        .run(patience: configuration.store.startTimeout)
+                    CommandRunner.write(
+                        applied.isEmpty ? "nothing to migrate" : "applied \(applied.joined(separator: ", "))", to: 1)
+                    return 0
+                } catch {
+                    CommandRunner.write("chatterd: \(error)", to: 2)
+                    return 1
+                }
+            },
+            checkDatabase: { configuration in await DatabaseCheck(configuration).run() })
+    }
+}

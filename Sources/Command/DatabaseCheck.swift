@@ -1,0 +1,76 @@
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgres
+import ChatterdPostgresStore
+import ChatterdServer
+import ChatterdSockets
+
+/// The doctor's look at the database: reachable, new enough, writable, migrated.
+struct DatabaseCheck: Sendable {
+    private static let state = Statement(
+        "doctor",
+        sql: """
+            SELECT current_setting('server_version'), current_setting('server_version_num')::int8,
+                pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+                to_regclass('chatterd_migrations') IS NOT NULL
+            """)
+    private static let applied = Statement("doctor_migrations", sql: "SELECT name FROM chatterd_migrations")
+    private static let oldestVersion = 140_000
+
+    private let configuration: Configuration
+
+    init(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
+
+    func run() async -> [Doctor.Check] {
+        do {
+            let shard = try Shard(index: 0)
+            let store = PostgresConfiguration(target: try ConnectionTarget(configuration.store.database))
+            return await Task(executorPreference: shard) {
+                let pool = PostgresPool(store, on: shard)
+                let checks = await Self.look(pool)
+                await pool.shutDown()
+                return checks
+            }.value
+        } catch {
+            return [.wrong("PostgreSQL", "\(error)", advice: "correct DATABASE_URL")]
+        }
+    }
+
+    private static func look(_ pool: PostgresPool) async -> [Doctor.Check] {
+        do throws(PostgresError) {
+            let row = try await pool.run(Query(state))
+            var checks: [Doctor.Check] = []
+            let version = row.string(0, 0) ?? "unknown"
+            if row.int(0, 1) ?? 0 >= oldestVersion {
+                checks.append(.fine("PostgreSQL", "version \(version) answers"))
+            } else {
+                checks.append(.wrong("PostgreSQL", "version \(version)", advice: "version 14 or newer is needed"))
+            }
+            if row.bool(0, 2) == true {
+                checks.append(
+                    .wrong("writing", "the database takes no writes", advice: "connect to the primary"))
+            } else {
+                checks.append(.fine("writing", "the database takes writes"))
+            }
+            let known = Migration.embedded.map(\.name)
+            var present: [String] = []
+            if row.bool(0, 3) == true {
+                let names = try await pool.run(Query(applied))
+                present = (0..<names.rowCount).compactMap { names.string($0, 0) }
+            }
+            let missing = known.filter { !present.contains($0) }
+            checks.append(
+                missing.isEmpty
+                    ? .fine("migrations", "all \(known.count) are applied")
+                    : .wrong(
+                        "migrations", "\(missing.joined(separator: ", ")) not applied",
+                        advice: "run `chatterd migrate`; `chatterd serve` does it too"))
+            return checks
+        } catch {
+            return [.wrong("PostgreSQL", "\(error)", advice: "is it running, and is DATABASE_URL right?")]
+        }
+    }
+}

@@ -1,0 +1,227 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdHTTPClient
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+import ChatterdServer
+import ChatterdSockets
+
+extension Doctor {
+    /// Checks that a model server answers, and has the models that it is asked for.
+    static func upstream(_ upstream: UpstreamDescription, keys: UpstreamKeys) async -> [Check] {
+        let subject = "model server \(upstream.name)"
+        guard upstream.kind != .echo else {
+            return [.fine(subject, "built in")]
+        }
+        let prepared: PreparedUpstream
+        do throws(UpstreamKeys.Problem) {
+            prepared = try PreparedUpstream(upstream, keys: keys)
+        } catch {
+            return [.wrong(subject, error.message, advice: "set it right, or take it out of CHATTERD_UPSTREAMS")]
+        }
+        // One that is in the list has passed this.
+        guard let given = try? UpstreamURL(parsing: upstream.url), let origin = prepared.origin else { return [] }
+        let url = UpstreamURL(isSecure: given.isSecure, address: given.address, path: origin.basePath)
+        // Of a plain Ollama more can be told than that it lists its models.
+        if upstream.kind == .ollama, !url.isSecure {
+            switch ollama(subject, url, upstream, key: prepared.key) {
+            case .isOllama(let checks):
+                let endpoint = await endpoint(of: prepared)
+                return checks + (endpoint.isRight ? [] : [noChats(subject, url, endpoint)])
+            case .isNot(let finding):
+                let advice = await endpoint(of: prepared, isListed: false).correction ?? "check host, port and path"
+                return [.wrong(subject, finding, advice: advice)]
+            case .cannotTell(let check):
+                return [check]
+            }
+        }
+        return [await survey(subject, url, prepared)]
+    }
+
+    /// The result of the check of the chat endpoint that the description names.
+    private struct Endpoint: Sendable {
+        var models: Result<[ModelDescription], ModelError>?
+        var isRight = true
+        var correction: String?
+
+        /// Whether a server may answer at another path. `false` if no server answers there at all.
+        var mayBeElsewhere: Bool {
+            guard case .failure(let error)? = models else { return true }
+            return error.mayBeMisdescribed
+        }
+    }
+
+    /// Tests the server as `serve` uses it: name, address, TLS, key, paths.
+    ///
+    /// - Parameter isListed: whether the server has listed its models already; `nil` to ask it here.
+    private static func endpoint(of prepared: PreparedUpstream, isListed: Bool? = true) async -> Endpoint {
+        let shard: Shard
+        do throws(SocketError) {
+            shard = try Shard(index: 0)
+        } catch {
+            let error = ModelError(
+                .unavailable, "It cannot be asked: \(error). Raise the limit on open files.", detail: "\(error)")
+            return Endpoint(models: .failure(error))
+        }
+        let factory = UpstreamFactory(shard: shard, idleConnections: 0, listing: CommandProbe.limit)
+        // The task creates, uses and releases the model server on the shard.
+        return await Task(executorPreference: shard) {
+            let upstream = factory.make(prepared).upstream
+            var endpoint = Endpoint()
+            if isListed == nil {
+                endpoint.models = await ModelSurvey.ask(upstream).models
+            }
+            let lists = isListed ?? ((try? endpoint.models?.get()) != nil)
+            guard let model = upstream.model as? UpstreamModel else { return endpoint }
+            endpoint.isRight = lists ? await model.takesChats() != false : true
+            if !endpoint.isRight || !lists && endpoint.mayBeElsewhere {
+                endpoint.correction = await model.correction()
+            }
+            return endpoint
+        }.value
+    }
+
+    private static func noChats(_ subject: String, _ url: UpstreamURL, _ endpoint: Endpoint) -> Check {
+        .wrong(
+            subject, "\(url) lists its models, but accepts no chats at the path of its kind",
+            advice: endpoint.correction ?? "check its kind and its path")
+    }
+
+    private static func survey(_ subject: String, _ url: UpstreamURL, _ prepared: PreparedUpstream) async -> Check {
+        let endpoint = await endpoint(of: prepared, isListed: nil)
+        switch endpoint.models ?? .success([]) {
+        case .failure(let error):
+            return .wrong(
+                subject, "\(url) does not list its models: \(error.message) (\(error.description))",
+                advice: endpoint.correction ?? "check host, port, path and key")
+        case .success where !endpoint.isRight:
+            return noChats(subject, url, endpoint)
+        case .success(let models):
+            let missing = prepared.description.models.filter { name in !models.contains { $0.name == name } }
+            guard missing.isEmpty || models.isEmpty else {
+                return .wrong(
+                    subject, "it lacks \(missing.joined(separator: ", "))",
+                    advice: "correct its models in CHATTERD_UPSTREAMS, or have it serve them")
+            }
+            return .fine(subject, "\(url) has \(shown(models.map(\.name)))")
+        }
+    }
+
+    /// The first of some models.
+    private static func shown(_ models: [String]) -> String {
+        guard !models.isEmpty else { return "no models" }
+        let first = models.prefix(8).map(SettingReader.excerpt).joined(separator: ", ")
+        return "models: \(first)\(models.count > 8 ? " and \(models.count - 8) more" : "")"
+    }
+
+    /// The result of a probe for Ollama.
+    private enum OllamaFinding {
+        case isOllama([Check])
+        /// Another kind of server answers.
+        case isNot(String)
+        case cannotTell(Check)
+    }
+
+    private static func ollama(
+        _ subject: String, _ url: UpstreamURL, _ upstream: UpstreamDescription, key: ConfigurationSecret?
+    ) -> OllamaFinding {
+        switch CommandProbe.get(url.path + "/api/version", from: url.address, key: key) {
+        case .failure(let failure):
+            return .cannotTell(unreachable(subject, url, failure))
+        case .success(let answer) where answer.status == 401 || answer.status == 403:
+            return .cannotTell(
+                .wrong(
+                    subject, "\(url) refuses us with status \(answer.status)",
+                    advice: "give its key in CHATTERD_UPSTREAMS"))
+        case .success(let answer):
+            guard answer.status == 200, let version = JSONList.strings("version", in: answer.body)?.first else {
+                return .isNot("\(url) does not answer as an Ollama does (status \(answer.status))")
+            }
+            return .isOllama([
+                .fine(subject, "\(url) is Ollama \(SettingReader.excerpt(version))"),
+                models(subject, url, upstream, key: key),
+            ])
+        }
+    }
+
+    private static func models(
+        _ subject: String, _ url: UpstreamURL, _ upstream: UpstreamDescription, key: ConfigurationSecret?
+    ) -> Check {
+        guard
+            case .success(let answer) = CommandProbe.get(url.path + "/api/tags", from: url.address, key: key),
+            answer.status == 200, let present = JSONList.strings("name", inListOf: "models", in: answer.body)
+        else {
+            return .wrong(subject, "\(url) does not list its models", advice: "see its own log")
+        }
+        guard !present.isEmpty else {
+            return .wrong(subject, "it has no models", advice: "fetch one there, for example: ollama pull tinyllama")
+        }
+        // Ollama takes a name without a tag as the one tagged latest.
+        let missing = upstream.models.filter { !present.contains($0) && !present.contains("\($0):latest") }
+        guard missing.isEmpty else {
+            return .wrong(
+                subject, "it lacks \(missing.joined(separator: ", "))",
+                advice: "fetch there: ollama pull \(missing.joined(separator: ", "))")
+        }
+        return .fine(subject, shown(present))
+    }
+
+    private static func unreachable(_ subject: String, _ url: UpstreamURL, _ failure: CommandProbe.Failure) -> Check {
+        .wrong(
+            subject, "no server answers at \(url): \(failure.message)",
+            advice: "start it, or correct OLLAMA_URL or CHATTERD_UPSTREAMS")
+    }
+}
+
+/// Picks strings out of small answers.
+private enum JSONList {
+    /// The string member of an object; nil when the text is none, or has no such member.
+    static func strings(_ name: String, in text: [UInt8]) -> [String]? {
+        var reader = JSONReader(text.span)
+        return try? member(name, of: &reader).map { [$0] }
+    }
+
+    /// The string members of the objects of a list; nil when the text holds no such list.
+    static func strings(_ name: String, inListOf list: String, in text: [UInt8]) -> [String]? {
+        var reader = JSONReader(text.span)
+        return try? members(name, inListOf: list, of: &reader)
+    }
+
+    private static func members(
+        _ name: String, inListOf list: String, of reader: inout JSONReader
+    ) throws(JSONError) -> [String]? {
+        var found: [String]?
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            guard String(decodingJSON: reader.bytes.extracting(key.range)) == list, try reader.kind() == .array else {
+                try reader.skipValue()
+                continue
+            }
+            var names: [String] = []
+            try reader.beginArray()
+            while try reader.nextElement() {
+                if let text = try member(name, of: &reader) { names.append(text) }
+            }
+            found = names
+        }
+        return found
+    }
+
+    private static func member(_ name: String, of reader: inout JSONReader) throws(JSONError) -> String? {
+        var found: String?
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            guard String(decodingJSON: reader.bytes.extracting(key.range)) == name, try reader.kind() == .string else {
+                try reader.skipValue()
+                continue
+            }
+            let value = try reader.string()
+            found = String(decodingJSON: reader.bytes.extracting(value.range))
+        }
+        return found
+    }
+}

@@ -1,0 +1,46 @@
+import ChatterdJSONLog
+
+extension Configuration {
+    /// Whether a text looks like what libpq takes: the details are libpq's to judge, at the first connection.
+    static func isConninfo(_ text: String) -> Bool {
+        text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") || text.contains("=")
+    }
+
+    /// The passwords in a libpq URL or conninfo string, as written and as meant.
+    static func passwords(in conninfo: String) -> [String] {
+        var found: [String] = []
+        if let scheme = conninfo.firstRange(of: "://"), conninfo.hasPrefix("postgres") {
+            let rest = conninfo[scheme.upperBound...]
+            let authority = rest.prefix { $0 != "/" && $0 != "?" }
+            if let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") {
+                found.append(String(authority[authority.index(after: colon)..<at]))
+            }
+        }
+        // `password='a b'` in a conninfo string, `?password=…&` in a URL.
+        for name in ["password", "sslpassword"] {
+            var rest = conninfo[...]
+            while let range = rest.firstRange(of: "\(name)=") {
+                rest = rest[range.upperBound...]
+                let isQuoted = rest.first == "'"
+                let value = isQuoted ? rest.dropFirst().prefix { $0 != "'" } : rest.prefix { $0 != " " && $0 != "&" }
+                found.append(String(value))
+            }
+        }
+        found += found.map(decodingPercent).filter { !found.contains($0) }
+        return found.filter { !$0.isEmpty }
+    }
+
+    private static func decodingPercent(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = UInt8(Substring(rest.prefix(2)), radix: 16), rest.count >= 2 {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

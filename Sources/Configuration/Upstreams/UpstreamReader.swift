@@ -1,0 +1,247 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdRelay
+
+/// Reads the one JSON form of a model server's description, from wherever it comes, and finds all that is wrong with it.
+public struct UpstreamReader {
+    /// Where an object comes from: that decides how it may name its key.
+    public enum Source: Equatable {
+        /// `CHATTERD_UPSTREAMS`: the key itself may stand in it.
+        case environment
+        /// The table: of a key that stands in a configuration it only says that there is one.
+        case table
+        /// A request: keys by reference only, and not to just any variable or file.
+        case request(keyDirectory: String?)
+    }
+
+    /// What holds for an entry that does not say otherwise.
+    public struct Defaults: Sendable, Equatable {
+        /// The time to connect.
+        var connectTimeout: Duration
+        /// The limits of its answers.
+        var limits: GenerationLimits
+    }
+
+    /// The description; nothing when there are problems.
+    public private(set) var description: UpstreamDescription?
+    /// The models of the server. They are readable even if other members have mistakes.
+    public private(set) var names = UpstreamNames(server: "")
+    /// The name as it was given, for messages.
+    let name: String?
+    /// One sentence for each problem.
+    public var problems: [String] { fields.problems }
+
+    private var fields: UpstreamFields
+    private let source: Source
+
+    /// Names are 1 to 64 of these, and none that is a step in a path: clients take those out.
+    static func isName(_ text: String) -> Bool {
+        1...64 ~= text.utf8.count && text != "." && text != ".."
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Reads an object.
+    ///
+    /// - Parameter standardName: the name of one that does not say it.
+    /// - Throws: when it is not JSON.
+    init(
+        from reader: inout JSONReader, _ source: Source, defaults: Defaults, name standardName: String? = nil
+    ) throws(JSONError) {
+        // What is shown beside a description may come back with it.
+        let ignored: Set<String> = source == .environment ? [] : ["origin", "problem"]
+        fields = try UpstreamFields(from: &reader, ignoring: ignored)
+        self.source = source
+        let name = fields.text(.name, isRequired: standardName == nil) ?? standardName
+        self.name = name
+        if let name, !Self.isName(name) {
+            fields.report(.name, "must be 1 to 64 letters, digits, dots, underscores and hyphens")
+        }
+        let kind = readKind()
+        let url = kind == nil || kind == .echo ? nil : readURL()
+        let key = readKey()
+        if kind == .echo {
+            for field in [UpstreamFields.Name.url, .key, .keyEnvironment, .keyFile, .headers, .authorities]
+            where fields.has(field) {
+                fields.report("the kind echo takes no \(field.rawValue)")
+            }
+        }
+        var description = UpstreamDescription(name: name ?? "", kind: kind ?? .echo, url: url ?? "")
+        description.key = key
+        readConnection(&description, defaults)
+        readModels(&description)
+        names = UpstreamNames(description)
+        self.description = fields.problems.isEmpty ? description : nil
+    }
+
+    /// Reads a text that is one object.
+    ///
+    /// - Throws: when it is not JSON, or no object.
+    public init(_ text: [UInt8], _ source: Source, defaults: Defaults, name: String? = nil) throws(JSONError) {
+        try JSONReader.validate(text.span)
+        var reader = JSONReader(text.span)
+        try self.init(from: &reader, source, defaults: defaults, name: name)
+    }
+
+    /// Reads the description in a row of the table.
+    ///
+    /// - Throws: the problem if the row is not JSON.
+    public static func row(
+        _ text: [UInt8], _ source: Source, defaults: Defaults
+    ) throws(UpstreamKeys.Problem) -> UpstreamReader {
+        do throws(JSONError) {
+            return try UpstreamReader(text, source, defaults: defaults)
+        } catch {
+            throw UpstreamKeys.Problem(message: "its description is not JSON: \(error)", reason: .description)
+        }
+    }
+
+    private mutating func readConnection(_ description: inout UpstreamDescription, _ defaults: Defaults) {
+        description.fields = readHeaders()
+        description.authorities = readAuthorities()
+        description.allowsLinkLocal = fields.flag(.allowsLinkLocal) ?? false
+        description.connectTimeout =
+            fields.duration(.connectTimeout, .upstreamConnectTimeout) ?? defaults.connectTimeout
+        var limits = defaults.limits
+        limits.firstByte = fields.duration(.firstByteTimeout, .upstreamFirstByteTimeout) ?? limits.firstByte
+        limits.silence = fields.duration(.silenceTimeout, .upstreamSilenceTimeout) ?? limits.silence
+        limits.total = fields.duration(.totalTimeout, .upstreamTotalTimeout) ?? limits.total
+        description.limits = limits
+    }
+
+    private mutating func readModels(_ description: inout UpstreamDescription) {
+        description.models = fields.names(.models) ?? []
+        for alias in fields.pairs(.aliases, of: "names and the models that they stand for") ?? [] {
+            description.aliases[alias.name] = alias.value
+        }
+        description.priority = fields.number(.priority, in: -1_000...1_000) ?? 0
+        description.slots = fields.number(.slots, in: 1...10_000)
+        description.queueLimit = fields.number(.queueLimit, in: 0...1_000_000) ?? description.queueLimit
+        description.defaults = [fields.object(.options), fields.scalar(.keepAlive)].compactMap(\.self)
+        description.contextLength = fields.number(.context, in: 256...1 << 31)
+        if let text = fields.text(.continuation) {
+            if let continuation = UpstreamDescription.Continuation(rawValue: text) {
+                description.continuation = continuation
+            } else {
+                let words = UpstreamDescription.Continuation.allCases.map(\.rawValue).joined(separator: ", ")
+                fields.report(.continuation, "must be one of \(words)")
+            }
+        }
+    }
+
+    private mutating func readKind() -> UpstreamDescription.Kind? {
+        guard let text = fields.text(.kind, isRequired: true) else { return nil }
+        guard let kind = UpstreamDescription.Kind(rawValue: text) else {
+            let kinds = UpstreamDescription.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            fields.report("\"\(SettingReader.excerpt(text))\" is not a kind; there are \(kinds)")
+            return nil
+        }
+        return kind
+    }
+
+    private mutating func readURL() -> String? {
+        guard let text = fields.text(.url, isRequired: true) else { return nil }
+        do {
+            return try UpstreamURL(parsing: text).description
+        } catch {
+            fields.report("url: \(error.message)")
+            return nil
+        }
+    }
+
+    private mutating func readHeaders() -> [UpstreamDescription.Field] {
+        let pairs = fields.pairs(.headers, of: "field names and values") ?? []
+        guard pairs.count <= 32 else {
+            fields.report(.headers, "must be at most 32")
+            return []
+        }
+        return pairs.compactMap { pair in
+            guard let name = FieldName(pair.name), FieldValue(validating: pair.value) != nil else {
+                fields.report(.headers, "must be an object of field names and values")
+                return nil
+            }
+            switch name.description {
+            case "authorization", "proxy-authorization", "cookie", "api-key", "x-api-key":
+                // They are stored and shown.
+                fields.report(.headers, "must hold no secret such as \(name): use key_env or key_file")
+            case "host", "content-length", "content-type", "transfer-encoding", "connection", "keep-alive", "te",
+                "trailer", "upgrade", "expect", "accept-encoding":
+                fields.report(.headers, "must not hold \(name): chatterd sets it")
+            default: break
+            }
+            return UpstreamDescription.Field(name: pair.name, value: pair.value)
+        }
+    }
+
+    private mutating func readAuthorities() -> String? {
+        guard let path = fields.text(.authorities) else { return nil }
+        return allowed(path, .authorities)
+    }
+
+    private mutating func readKey() -> UpstreamDescription.Key? {
+        let given = [UpstreamFields.Name.key, .keyEnvironment, .keyFile].filter(fields.has)
+        guard given.count <= 1 else {
+            fields.report("\(given.map(\.rawValue).joined(separator: " and ")) are both set: keep one of them")
+            return nil
+        }
+        if let name = fields.text(.keyEnvironment) {
+            return variable(name)
+        }
+        if let path = fields.text(.keyFile) {
+            return allowed(path, .keyFile).map(UpstreamDescription.Key.file)
+        }
+        guard let key = fields.text(.key) else { return nil }
+        switch source {
+        case .environment:
+            guard UpstreamKeys.isKey(key) else {
+                fields.report(.key, "must be visible ASCII characters")
+                return nil
+            }
+            return .given(key)
+        case .table:
+            return .given("")
+        case .request:
+            fields.report("a key is not sent to the API: name it by key_env or key_file")
+            return nil
+        }
+    }
+
+    private mutating func variable(_ name: String) -> UpstreamDescription.Key? {
+        guard UpstreamKeys.isVariable(name), !name.hasPrefix("CHATTERD_") else {
+            fields.report(.keyEnvironment, "must be the name of a variable that is not chatterd's own")
+            return nil
+        }
+        guard source == .environment || source == .table || UpstreamKeys.isVariableOfKeys(name) else {
+            fields.report(.keyEnvironment, "must be the name of a variable that ends in _KEY or _TOKEN")
+            return nil
+        }
+        return .environment(name)
+    }
+
+    /// A path that a request may name: below the directory of keys.
+    private mutating func allowed(_ path: String, _ name: UpstreamFields.Name) -> String? {
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+            fields.report(name, "must be a path that begins with a slash")
+            return nil
+        }
+        guard case .request(let directory) = source else { return path }
+        guard let directory else {
+            fields.report(name, "is taken only with CHATTERD_KEY_DIR, which is not set")
+            return nil
+        }
+        guard UpstreamKeys.isPath(path, below: directory) else {
+            fields.report(name, "must be below CHATTERD_KEY_DIR, \(directory)")
+            return nil
+        }
+        return path
+    }
+}

@@ -1,0 +1,159 @@
+/// Reads an event stream, HTML Standard section 9.2.6, however its bytes arrive.
+///
+/// Data is handed on as bytes; that it is UTF-8 is for the reader of the data to check.
+public struct EventDecoder: Sendable {
+    private let limits: EventLimits
+    private let readsErrorField: Bool
+    /// The part of a line that came with earlier bytes.
+    private var carry: [UInt8] = []
+    private var buffer: [UInt8] = []
+    private var hasData = false
+    private var eventName = ""
+    private var pendingID = ""
+    private var isFirstLine = true
+    /// A CR ended the last line: a LF right after it belongs to that line end.
+    private var skipsLineFeed = false
+    /// The last call returned an event, which the next call forgets.
+    private var isDispatched = false
+
+    /// Makes a decoder at the beginning of a stream.
+    ///
+    /// The standard has fields of unknown names ignored. With `readsErrorField` a field `error`, as old servers of llama.cpp write
+    /// it, counts as the data of an event of that name.
+    public init(limits: EventLimits = EventLimits(), readsErrorField: Bool = false) {
+        self.limits = limits
+        self.readsErrorField = readsErrorField
+    }
+
+    /// The name of the event just found; `message` when the stream gave none.
+    public var name: String { eventName.isEmpty ? "message" : eventName }
+
+    /// The data of the event just found; valid until the next call.
+    public var data: Span<UInt8> {
+        @_lifetime(borrow self)
+        borrowing get { buffer.span }
+    }
+
+    /// The last id that the stream has set; empty when there was none.
+    public private(set) var lastEventID = ""
+
+    /// The time before the next connection in milliseconds that the stream has asked for.
+    public private(set) var retry: Int?
+
+    /// Whether an event has begun and not ended; at the end of the stream it is lost.
+    public var isInsideEvent: Bool {
+        !isDispatched && (hasData || carry.first.map { $0 != UInt8(ascii: ":") } ?? false)
+    }
+
+    /// Whether no event and no line has begun: what comes next stands at the beginning of both.
+    public var isBetweenEvents: Bool { isDispatched || !hasData && carry.isEmpty }
+
+    /// Finds the next event at or after `index`, and moves `index` behind it.
+    ///
+    /// True: `name` and `data` hold an event. False: all bytes are used.
+    public mutating func next(_ bytes: Span<UInt8>, from index: inout Int) throws(HTTPError) -> Bool {
+        if isDispatched {
+            isDispatched = false
+            forgetEvent()
+        }
+        while index < bytes.count {
+            if skipsLineFeed {
+                skipsLineFeed = false
+                if bytes[index] == Grammar.lineFeed {
+                    index += 1
+                    continue
+                }
+            }
+            let end = bytes.firstLineEnd(from: index)
+            let piece = index..<(end ?? bytes.count)
+            guard piece.count <= limits.line - carry.count else { throw HTTPError(.lineTooLong) }
+            index = piece.upperBound
+            guard let end else {
+                bytes.extracting(piece).withUnsafeBufferPointer { carry.append(contentsOf: $0) }
+                return false
+            }
+            index = end + 1
+            skipsLineFeed = bytes[end] == Grammar.carriageReturn
+            if try read(bytes, piece) {
+                isDispatched = true
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Reads the line that ends with `piece`; true when it ended an event.
+    private mutating func read(_ bytes: Span<UInt8>, _ piece: Range<Int>) throws(HTTPError) -> Bool {
+        if carry.isEmpty {
+            return try process(bytes.extracting(piece))
+        }
+        bytes.extracting(piece).withUnsafeBufferPointer { carry.append(contentsOf: $0) }
+        var line: [UInt8] = []
+        swap(&line, &carry)
+        let result = try process(line.span)
+        line.removeAll(keepingCapacity: line.capacity <= 4096)
+        swap(&line, &carry)
+        return result
+    }
+
+    private mutating func process(_ whole: Span<UInt8>) throws(HTTPError) -> Bool {
+        var line = whole
+        if isFirstLine {
+            isFirstLine = false
+            if line.count >= 3, line[0] == 0xEF, line[1] == 0xBB, line[2] == 0xBF {
+                line = line.extracting(3..<line.count)
+            }
+        }
+        if line.isEmpty {
+            return endEvent()
+        }
+        let colon = line.firstIndex(of: UInt8(ascii: ":"), from: 0) ?? line.count
+        var start = min(colon + 1, line.count)
+        if start < line.count, line[start] == Grammar.space {
+            start += 1
+        }
+        try set(line, name: 0..<colon, value: start..<line.count)
+        return false
+    }
+
+    private mutating func set(_ line: Span<UInt8>, name: Range<Int>, value: Range<Int>) throws(HTTPError) {
+        let isError = readsErrorField && line.equals("error", in: name)
+        if isError {
+            eventName = "error"
+        }
+        if isError || line.equals("data", in: name) {
+            guard value.count + (hasData ? 1 : 0) <= limits.data - buffer.count else { throw HTTPError(.eventTooLarge) }
+            if hasData {
+                buffer.append(Grammar.lineFeed)
+            }
+            hasData = true
+            line.extracting(value).withUnsafeBufferPointer { buffer.append(contentsOf: $0) }
+        } else if line.equals("event", in: name) {
+            eventName = line.text(value)
+        } else if line.equals("id", in: name) {
+            if line.extracting(value).firstIndex(of: 0, from: 0) == nil {
+                pendingID = line.text(value)
+            }
+        } else if line.equals("retry", in: name) {
+            let text = line.text(value)
+            if !text.isEmpty, text.utf8.allSatisfy(Grammar.isDigit) {
+                retry = Int(text) ?? retry
+            }
+        }
+    }
+
+    private mutating func endEvent() -> Bool {
+        lastEventID = pendingID
+        guard hasData else {
+            eventName = ""
+            return false
+        }
+        return true
+    }
+
+    private mutating func forgetEvent() {
+        buffer.removeAll(keepingCapacity: buffer.capacity <= 4096)
+        hasData = false
+        eventName = ""
+    }
+}

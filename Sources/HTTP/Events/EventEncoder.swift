@@ -1,0 +1,67 @@
+import ChatterdBasics
+
+/// Writes events, HTML Standard section 9.2.5: LF line ends, a blank line after each event.
+public enum EventEncoder {
+    /// Appends an event without an id: its name if any, then its data, split at each CR, LF and CR LF.
+    public static func append(name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        if let name {
+            buffer.append("event: ")
+            buffer.append(utf8: name.text)
+            buffer.append(Grammar.lineFeed)
+        }
+        var index = 0
+        while let end = data.firstLineEnd(from: index) {
+            appendLine(data, index..<end, to: &buffer)
+            let isPair =
+                data[end] == Grammar.carriageReturn && end + 1 < data.count && data[end + 1] == Grammar.lineFeed
+            index = end + (isPair ? 2 : 1)
+        }
+        appendLine(data, index..<data.count, to: &buffer)
+        buffer.append(Grammar.lineFeed)
+    }
+
+    /// Appends a comment, one line with a colon, which readers pass over; line ends and NUL in it become spaces.
+    public static func append(comment text: String, to buffer: inout ByteBuffer) {
+        buffer.append(": ")
+        for byte in text.utf8 {
+            let isBreak = byte == Grammar.carriageReturn || byte == Grammar.lineFeed || byte == 0
+            buffer.append(isBreak ? Grammar.space : byte)
+        }
+        buffer.append("\n\n")
+    }
+
+    /// Appends the time in milliseconds that readers wait before they connect again, as a field of the event that follows:
+    /// some libraries make an empty event of a field that stands alone.
+    public static func append(retry milliseconds: UInt, to buffer: inout ByteBuffer) {
+        buffer.append("retry: ")
+        buffer.append(decimal: milliseconds)
+        buffer.append("\n")
+    }
+
+    /// Appends an event of one line of data, which must hold no CR and no LF: the path of every token, written in one go.
+    public static func append(id: Int, line data: Span<UInt8>, to buffer: inout ByteBuffer) {
+        buffer.append(upTo: data.count + 33) { output in
+            output.append("id: ")
+            output.append(decimal: id)
+            output.append("\ndata: ")
+            output.append(copying: data)
+            output.append("\n\n")
+        }
+    }
+
+    /// Appends an event whose id is what `id` appends: bytes without CR, LF and NUL.
+    public static func append(
+        name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer, id: (inout ByteBuffer) -> Void
+    ) {
+        buffer.append("id: ")
+        id(&buffer)
+        buffer.append(Grammar.lineFeed)
+        append(name: name, data: data, to: &buffer)
+    }
+
+    private static func appendLine(_ data: Span<UInt8>, _ range: Range<Int>, to buffer: inout ByteBuffer) {
+        buffer.append("data: ")
+        buffer.append(data.extracting(range))
+        buffer.append(Grammar.lineFeed)
+    }
+}

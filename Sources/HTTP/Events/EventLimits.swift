@@ -1,0 +1,10 @@
+/// What one event of an event stream may cost, in bytes.
+public struct EventLimits: Sendable, Hashable {
+    /// Bytes of one line, without its line end.
+    public var line = 1024 * 1024
+    /// Bytes of the data of one event.
+    public var data = 4 * 1024 * 1024
+
+    /// The defaults.
+    public init() {}
+}

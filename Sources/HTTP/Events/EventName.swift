@@ -1,0 +1,22 @@
+/// The name of an event of an event stream: one line without NUL.
+public struct EventName: Sendable, Hashable {
+    /// The name.
+    public let text: String
+
+    /// Makes a name; nil for text that is empty or holds CR, LF or NUL.
+    public init?(_ text: String) {
+        guard !text.isEmpty, EventStream.isOneLine(text) else { return nil }
+        self.text = text
+    }
+
+    private init(known text: String) {
+        self.text = text
+    }
+
+    /// `error`
+    public static let error = EventName(known: "error")
+    /// `queue`
+    public static let queue = EventName(known: "queue")
+    /// `reset`
+    public static let reset = EventName(known: "reset")
+}

@@ -1,0 +1,42 @@
+import ChatterdBasics
+
+/// The chunked coding of RFC 9112 section 7.1, written around data that is already in the buffer.
+///
+/// The size is patched in afterwards, with leading zeros, so that data needs neither a copy nor a known length.
+public enum ChunkFraming {
+    /// The most data that one chunk can hold.
+    public static let maximum = 0xFF_FFFF
+
+    /// A chunk that is open; valid until bytes are taken from the buffer's front.
+    public struct Open: Sendable {
+        fileprivate let mark: ByteBuffer.Mark
+    }
+
+    /// Begins a chunk: what is appended from here on is its data.
+    public static func begin(in buffer: inout ByteBuffer) -> Open {
+        let mark = buffer.endMark
+        buffer.append("000000\r\n")
+        return Open(mark: mark)
+    }
+
+    /// Ends a chunk of at most `maximum` bytes; one without data is taken back, as it would end the body.
+    public static func end(_ chunk: Open, in buffer: inout ByteBuffer) {
+        let count = buffer.count(since: chunk.mark) - 8
+        guard count > 0 else {
+            buffer.truncate(to: chunk.mark)
+            return
+        }
+        precondition(count <= maximum, "a chunk of more than 16 MiB")
+        for place in 0..<6 {
+            let digit = UInt8(truncatingIfNeeded: count >> (20 - 4 * place) & 0xF)
+            let byte = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+            buffer.overwrite(at: chunk.mark, place, with: byte)
+        }
+        buffer.append("\r\n")
+    }
+
+    /// Ends the body.
+    public static func appendLast(to buffer: inout ByteBuffer) {
+        buffer.append("0\r\n\r\n")
+    }
+}

@@ -1,0 +1,88 @@
+import ChatterdHTTP
+
+/// The host names that the server accepts, and the web pages that may use it.
+///
+/// A browser lets any page send requests to any server, also to servers of its own machine or network. Such a server must check the
+/// target and the source of each request. The Host field reveals a page whose own name points to the server (DNS rebinding). Origin
+/// and Sec-Fetch-Site (Fetch Standard, Fetch Metadata) reveal any other foreign page.
+public struct BrowserPolicy: Sendable, Equatable {
+    /// The accepted names of a Host field, beside numeric addresses and `localhost`; `nil` for any name.
+    public var hosts: Set<HostName>?
+    /// The foreign origins whose pages may use the server.
+    public var origins: Set<WebOrigin>
+    /// The patterns of routes that every host and origin may use.
+    public var openRoutes: Set<String>
+
+    /// Creates a policy. The default accepts all hosts and no foreign page.
+    public init(hosts: Set<HostName>? = nil, origins: Set<WebOrigin> = [], openRoutes: Set<String> = []) {
+        self.hosts = hosts
+        self.origins = origins
+        self.openRoutes = openRoutes
+    }
+
+    /// The decision on a request.
+    enum Verdict: Equatable {
+        /// The server serves the request.
+        case served
+        /// The server serves the request, and the page of the listed origin may read the response. The origin has the spelling of
+        /// the field.
+        case shared(with: String)
+        /// The server refuses the request.
+        case refused(Refusal)
+    }
+
+    /// Decides on a request by its head. `isSecure` says whether the request came over TLS.
+    func verdict(on head: RequestHead, isSecure: Bool) -> Verdict {
+        if let host = head.host, !answers(to: host) {
+            return .refused(.misdirected)
+        }
+        if let text = head.fields[.origin] {
+            guard head.fields.count(of: .origin) == 1, let origin = WebOrigin(parsing: text) else {
+                return .refused(.foreignOrigin)
+            }
+            if origins.contains(origin) { return .shared(with: text) }
+            // RFC 6454 4: the server's own pages have the same scheme, host and port.
+            let own = head.host.flatMap { WebOrigin(scheme: isSecure ? "https" : "http", authority: $0) }
+            guard origin == own else { return .refused(.foreignOrigin) }
+        }
+        switch head.fields[.secFetchSite] {
+        case nil, "same-origin", "none": return .served
+        default: return .refused(.foreignOrigin)
+        }
+    }
+
+    private func answers(to host: String) -> Bool {
+        guard let hosts, !HostName.isFixed(host) else { return true }
+        return HostName(authority: host).map { hosts.contains($0) } ?? false
+    }
+
+    /// The refusal of a body that the head announces; `nil` for an acceptable one.
+    static func refusalOfBody(_ head: RequestHead) -> Refusal? {
+        let codings = head.fields.elements(of: .contentEncoding)
+        guard codings.allSatisfy({ $0.lowercased() == "identity" }) else { return .compressed }
+        // A form can send these types without a preflight. Clients other than browsers send no Origin.
+        guard head.fields.contains(.origin), let type = head.fields.mediaType, type.isOfForms else { return nil }
+        return .formOfPage
+    }
+
+    /// The fields of the answer to a preflight (Fetch Standard 4.8), with the request fields that pages of listed origins may send.
+    static func preflight(methods: String) -> Fields {
+        var fields: Fields = [
+            .accessControlAllowHeaders:
+                "authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, x-app-id, x-request-id",
+            .accessControlMaxAge: "600",
+        ]
+        if let methods = FieldValue(validating: methods) {
+            fields.set(.accessControlAllowMethods, methods)
+        }
+        return fields
+    }
+}
+
+extension MediaType {
+    /// Whether an HTML form can send this type (HTML Standard, "form submission"; Fetch Standard, "CORS-safelisted
+    /// request-header").
+    var isOfForms: Bool {
+        ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"].contains(text)
+    }
+}

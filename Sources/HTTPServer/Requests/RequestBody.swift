@@ -1,0 +1,46 @@
+import ChatterdBasics
+
+/// The body of a request and the memory reserved for it. Confined to its shard.
+///
+/// The last reference releases both, at the latest when the handler returns. A handler may release them earlier.
+public final class RequestBody: @unchecked Sendable {
+    /// The bytes without framing; empty after `releaseBytes`.
+    public private(set) var bytes: [UInt8] = []
+    private var memory: MemoryReservation?
+
+    init() {}
+
+    /// The number of bytes.
+    public var count: Int { bytes.count }
+
+    /// Reserves memory for `copies` copies of the body in all, for the work of a handler.
+    ///
+    /// - Returns: `false` if the budget has no room.
+    public func expect(copies: Int) -> Bool {
+        memory?.grow(to: bytes.count * copies, for: .history) ?? true
+    }
+
+    /// Releases the bytes and keeps the reservation, for objects decoded from them.
+    public func releaseBytes() {
+        bytes = []
+    }
+
+    /// Releases the bytes and the reservation.
+    public func release() {
+        bytes = []
+        memory = nil
+    }
+
+    /// Appends received bytes; `false` if the budget has no room for them.
+    func append(_ more: Span<UInt8>, in budget: MemoryBudget) -> Bool {
+        let count = bytes.count + more.count
+        if let memory {
+            guard memory.grow(to: count, for: .body) else { return false }
+        } else {
+            memory = budget.reserve(count, for: .body)
+            guard memory != nil else { return false }
+        }
+        more.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        return true
+    }
+}

@@ -1,0 +1,321 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdSockets
+
+/// The way to answer one request, once. Confined to its shard.
+///
+/// A client that ends its direction is still answered in full: it may be reading (RFC 9112 section 9.6). One that was killed
+/// looks the same until something is written to it; then its system answers with a reset, and `onClientGone` is called.
+public final class Responder: @unchecked Sendable {
+    private enum Phase {
+        /// No response has begun.
+        case waiting
+        /// A head is written; its body may be added to.
+        case streaming
+        /// Nothing can be added any more.
+        case ended
+    }
+
+    /// The chunk of the present turn.
+    private struct OpenChunk {
+        let framing: ChunkFraming.Open
+        let start: ByteBuffer.Mark
+        let data: ByteBuffer.Mark
+    }
+
+    /// The id of the request, which the response carries too.
+    public let id: String
+    /// The shard of the connection.
+    public let shard: Shard
+    /// Called once if the client goes away, or stops reading for too long, before the response is complete.
+    public var onClientGone: (() -> Void)?
+
+    /// Called when the client has taken all output after a time when it had not.
+    var onDrained: (() -> Void)?
+    /// Called when the stream was silent for the time it asked for.
+    var onSilence: (() -> Void)?
+    var record: ExchangeRecord
+    /// The foreign origin whose pages may read the response; `nil` if no origin may.
+    var sharedWith: String?
+    let arrival: UInt64
+
+    private var connection: Connection?
+    private var phase = Phase.waiting
+    private let version: Version
+    private let isHead: Bool
+    /// What had been written on the connection before this response.
+    private let writtenBefore: Int
+    private let unsentLimit: Int
+
+    private var isChunked = false
+    private var isBodyLeftOut = false
+    private var chunk: OpenChunk?
+
+    init(id: String, method: Method?, version: Version, arrival: UInt64, connection: Connection) {
+        self.id = id
+        self.arrival = arrival
+        self.connection = connection
+        shard = connection.group.shard
+        self.version = version
+        isHead = method == .head
+        record = ExchangeRecord(id: id, method: method)
+        writtenBefore = connection.written
+        unsentLimit = connection.group.limits.unsentOutput
+    }
+
+    // MARK: - For handlers
+
+    /// Whether a response can still be made.
+    public var isWaiting: Bool { phase == .waiting && connection != nil }
+
+    /// Notes something for the log; never text of a prompt, and no secrets.
+    public func annotate(_ key: String, _ value: String) {
+        record.annotations.append((key, value))
+    }
+
+    /// Answers with a body that is complete. A second response is left out.
+    ///
+    /// Fields that frame the message are the server's to set: they are left out if given.
+    public func respond(_ status: Status, fields: Fields = [:], body: [UInt8] = []) {
+        respond(status, fields: fields, body: body.span)
+    }
+
+    /// Answers with a complete body. A second response is left out.
+    ///
+    /// - Parameter memory: the reservation of a large body. It passes to the connection, which shrinks it to its unsent output
+    ///   and releases it when that is sent. Without one, the connection reserves memory for output that the client does not take,
+    ///   and closes if the budget is exhausted.
+    public func respond(
+        _ status: Status, fields: Fields = [:], body: ByteBuffer, memory: MemoryReservation? = nil
+    ) {
+        let connection = connection
+        respond(status, fields: fields, body: body.bytes)
+        if let memory { connection?.keep(memory) }
+    }
+
+    /// Answers with an error as JSON.
+    public func refuse(_ refusal: Refusal, fields: Fields = [:]) {
+        guard phase == .waiting, let connection else { return }
+        var fields = fields
+        for field in refusal.fields {
+            if let value = FieldValue(validating: field.value) { fields.set(field.name, value) }
+        }
+        fields.set(.contentType, "application/json")
+        if let retryAfter = refusal.retryAfter {
+            fields.set(.retryAfter, FieldValue(retryAfter))
+        }
+        record.outcome = .refused(refusal.code)
+        respond(refusal.status, fields: fields, body: connection.group.environment.errorBody(refusal))
+    }
+
+    /// Begins a response whose body is written bit by bit; one that is asked for a second time is closed from the start.
+    public func stream(_ status: Status, fields: Fields = [:]) -> ResponseStream {
+        shard.preconditionCurrent()
+        guard phase == .waiting, let connection, let tcp = connection.tcp else { return ResponseStream(nil) }
+        phase = .streaming
+        let hasNoContent = Responder.hasNoContent(status)
+        isBodyLeftOut = isHead || hasNoContent
+        if version == .http11 {
+            isChunked = !isBodyLeftOut
+        } else {
+            connection.state.endsWithResponse()
+        }
+        let framing: ResponseFraming = version == .http11 && !hasNoContent ? .chunked : .none
+        tcp.write { writeHead(status, fields, framing, on: connection, into: &$0) }
+        return ResponseStream(self)
+    }
+
+    private func respond(_ status: Status, fields: Fields, body: Span<UInt8>) {
+        shard.preconditionCurrent()
+        guard phase == .waiting, let connection, let tcp = connection.tcp else { return }
+        let hasNoContent = Responder.hasNoContent(status)
+        tcp.write { buffer in
+            writeHead(status, fields, hasNoContent ? .none : .length(body.count), on: connection, into: &buffer)
+            if !isHead, !hasNoContent {
+                buffer.append(body)
+            }
+        }
+        end()
+    }
+
+    /// RFC 9110 8.6 and RFC 9112 6.1: neither length nor coding where there can be no content.
+    private static func hasNoContent(_ status: Status) -> Bool {
+        status == .noContent || status == .notModified || status.isInformational
+    }
+
+    private func writeHead(
+        _ status: Status, _ fields: Fields, _ framing: ResponseFraming, on connection: Connection,
+        into buffer: inout ByteBuffer
+    ) {
+        record.status = status
+        record.timeToResponse = .nanoseconds(Int64(clamping: shard.now &- arrival))
+        status.writeLine(to: &buffer)
+        connection.group.appendDate(to: &buffer)
+        buffer.append("x-request-id: ")
+        buffer.append(utf8: id)
+        buffer.append("\r\n")
+        framing.write(fields, to: &buffer)
+        if !connection.group.policy.origins.isEmpty {
+            writeSharing(to: &buffer)
+        }
+        if !connection.state.responseBegan() {
+            buffer.append("connection: close\r\n")
+        } else if version == .http10 {
+            buffer.append("connection: keep-alive\r\n")
+        }
+        buffer.append("\r\n")
+    }
+
+    /// Allows a page of a listed origin to read the response and the fields that browsers hide otherwise (Fetch Standard, 3.3.3).
+    /// There is no `Access-Control-Allow-Credentials`, because the server uses no cookies.
+    private func writeSharing(to buffer: inout ByteBuffer) {
+        // RFC 9110 12.5.5: a cache must not reuse the response for another origin.
+        buffer.append("vary: origin\r\n")
+        guard let sharedWith else { return }
+        buffer.append("access-control-allow-origin: ")
+        buffer.append(utf8: sharedWith)
+        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-request-id\r\n")
+    }
+
+    // MARK: - For the stream
+
+    /// Whether the stream takes output.
+    var isStreaming: Bool { phase == .streaming && connection != nil }
+
+    var unsentCount: Int { connection?.tcp?.unsentCount ?? 0 }
+
+    func awaitDrain() {
+        guard phase == .streaming else { return }
+        connection?.tcp?.reportDrained()
+    }
+
+    /// Limit of output without a reservation within a turn, in bytes.
+    private static let unflushed = 32 * 1024
+
+    func append(_ body: (inout ByteBuffer) -> Void) {
+        guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
+        // The limit also holds within one turn, before the first attempt to send. A writer that can wait stops well below it.
+        guard tcp.unsentCount <= unsentLimit else {
+            connection.cutOff(.clientGone)
+            return
+        }
+        // Many responses may grow within one turn, before the shard sends any of them. The budget must count them.
+        if connection.state.isBlocked || tcp.unsentCount > Self.unflushed, tcp.unsentCount > connection.reservedOutput {
+            tcp.reportDrained()
+            guard connection.reserveOutput() else { return }
+        }
+        connection.state.wrote(at: shard.now)
+        tcp.write { buffer in
+            if isChunked {
+                openChunk(in: &buffer)
+            }
+            body(&buffer)
+            if let chunk, buffer.count(since: chunk.data) > ChunkFraming.maximum {
+                split(chunk, in: &buffer)
+            }
+        }
+    }
+
+    @inline(__always)
+    private func openChunk(in buffer: inout ByteBuffer) {
+        if let chunk {
+            // Room is left for a large write before the size that a chunk can have.
+            guard buffer.count(since: chunk.data) > ChunkFraming.maximum / 4 else { return }
+            ChunkFraming.end(chunk.framing, in: &buffer)
+        }
+        let start = buffer.endMark
+        let framing = ChunkFraming.begin(in: &buffer)
+        chunk = OpenChunk(framing: framing, start: start, data: buffer.endMark)
+    }
+
+    /// Makes several chunks of one that has become too large; rare enough for a copy.
+    private func split(_ whole: OpenChunk, in buffer: inout ByteBuffer) {
+        var rest = buffer.array.suffix(buffer.count(since: whole.data))
+        buffer.truncate(to: whole.start)
+        chunk = nil
+        while !rest.isEmpty {
+            openChunk(in: &buffer)
+            buffer.append(Array(rest.prefix(ChunkFraming.maximum / 2)))
+            rest = rest.dropFirst(ChunkFraming.maximum / 2)
+        }
+    }
+
+    /// Completes the chunk of this turn.
+    func closeChunk() {
+        guard let chunk else { return }
+        self.chunk = nil
+        connection?.tcp?.write { ChunkFraming.end(chunk.framing, in: &$0) }
+    }
+
+    /// Asks for `callback` after each time of silence.
+    func setSilence(_ duration: Duration, _ callback: @escaping () -> Void) {
+        guard phase == .streaming, let connection else { return }
+        onSilence = callback
+        connection.state.setSilence(duration.nanoseconds, at: shard.now)
+        connection.setTimer()
+    }
+
+    func finishStream() {
+        shard.preconditionCurrent()
+        guard phase == .streaming, let connection else { return }
+        closeChunk()
+        if isChunked {
+            connection.tcp?.write { ChunkFraming.appendLast(to: &$0) }
+        }
+        end()
+    }
+
+    func abortStream() {
+        shard.preconditionCurrent()
+        guard phase == .streaming, let connection else { return }
+        record.outcome = .aborted
+        guard isChunked else {
+            // Without chunks an orderly end would say that the response is complete.
+            phase = .ended
+            connection.cutOff(.aborted)
+            return
+        }
+        closeChunk()
+        connection.state.endsWithResponse()
+        end()
+    }
+
+    // MARK: - For the connection
+
+    func setRoute(_ match: Router.Match) {
+        record.route = match.pattern
+    }
+
+    func handlerReturned() {
+        if phase == .waiting {
+            refuse(.noResponse)
+        }
+    }
+
+    private func end() {
+        phase = .ended
+        connection?.responseEnded()
+    }
+
+    /// The exchange is over: what it holds on to is let go, and whoever waits for the client is told.
+    func finalRecord(_ outcome: ExchangeRecord.Outcome) -> ExchangeRecord {
+        let isLost = phase != .ended
+        let onClientGone = onClientGone
+        if let connection {
+            record.bytesOut = connection.written - writtenBefore
+        }
+        record.total = .nanoseconds(Int64(clamping: shard.now &- arrival))
+        if outcome != .completed, record.outcome == .completed || isLost {
+            record.outcome = outcome
+        }
+        phase = .ended
+        connection = nil
+        self.onClientGone = nil
+        onDrained = nil
+        onSilence = nil
+        if isLost {
+            onClientGone?()
+        }
+        return record
+    }
+}

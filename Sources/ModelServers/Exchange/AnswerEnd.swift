@@ -1,0 +1,48 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+/// How an answer ended, for its last line.
+struct AnswerEnd {
+    /// Why the model stopped: `stop` or `length`.
+    var doneReason = "stop"
+    /// The tokens of the prompt.
+    var promptTokens: Int?
+    /// The tokens of the answer.
+    var answerTokens: Int?
+    /// What it took to read the prompt, in nanoseconds.
+    var promptDuration: Int?
+    /// What it took to make the answer, in nanoseconds.
+    var answerDuration: Int?
+    /// What the server called the reason, where `doneReason` does not say as much.
+    var finishReason: String?
+    /// Whether the text is a refusal.
+    var isRefusal = false
+}
+
+extension OllamaAnswer {
+    /// Appends the last line; `total` is what the answer took as a whole, in nanoseconds.
+    func append(_ end: AnswerEnd, total: Int, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        appendOpening(at: nanoseconds, to: &buffer)
+        buffer.append("\"content\":\"\"},\"done\":true,\"done_reason\":")
+        buffer.append(jsonString: end.doneReason)
+        let numbers: [(StaticString, Int?)] = [
+            ("total_duration", total), ("prompt_eval_count", end.promptTokens),
+            ("prompt_eval_duration", end.promptDuration), ("eval_count", end.answerTokens),
+            ("eval_duration", end.answerDuration),
+        ]
+        for case (let name, let number?) in numbers {
+            buffer.append(",\"")
+            buffer.append(name)
+            buffer.append("\":")
+            buffer.append(decimal: number)
+        }
+        if let reason = end.finishReason {
+            buffer.append(",\"finish_reason\":")
+            buffer.append(jsonString: reason)
+        }
+        if end.isRefusal {
+            buffer.append(",\"refusal\":true")
+        }
+        buffer.append(UInt8(ascii: "}"))
+    }
+}

@@ -1,0 +1,268 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdSockets
+
+/// An answer of a model server, whatever that speaks: asked for, timed, limited and handed on. Confined to its shard.
+final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendable {
+    /// What is kept of the body of an error answer, in bytes.
+    private static let errorBodyLimit = 16 * 1024
+    /// What may follow the last line before the connection is given up, in bytes.
+    private static let trailingLimit = 16 * 1024
+
+    private enum Phase {
+        /// The request is sent; no head has come.
+        case waiting
+        /// The answer comes in.
+        case answering
+        /// An error answer comes in.
+        case failing(ResponseHead)
+        /// The consumer knows the end; the rest of the body is awaited, so that the connection can be used again.
+        case trailing
+    }
+
+    private let server: UpstreamModel
+    private let isRecovery: Bool
+    private let decoder: any AnswerDecoder
+    private var consumer: (any GenerationConsumer)?
+    private var exchange: Exchange?
+    private var timer: DeadlineTimer?
+    private var shard: Shard?
+    private var totalDeadline = UInt64.max
+    private var isPaused = false
+    private var phase = Phase.waiting
+    private var hasBegun = false
+    /// The answer is whole, and only its token counts are awaited.
+    private var isEnding = false
+    private var answerSize = 0
+    private var trailing = 0
+    private var errorBody = ByteBuffer()
+
+    init(of server: UpstreamModel, for request: GenerationRequest, consumer: any GenerationConsumer) {
+        self.server = server
+        isRecovery = request.isRecovery
+        decoder = server.dialect.makeDecoder(model: request.model, limits: server.limits, now: server.now)
+        self.consumer = consumer
+    }
+
+    private var limits: GenerationLimits { server.limits }
+
+    /// Timeout of the first byte, in nanoseconds.
+    private var firstByte: UInt64 { isRecovery ? min(server.firstByte, server.silence) : server.firstByte }
+
+    func start(_ exchange: Exchange, on shard: Shard) {
+        self.exchange = exchange
+        self.shard = shard
+        totalDeadline = shard.now &+ limits.total.nanoseconds
+        timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
+        expect(within: firstByte)
+    }
+
+    /// Ends it for a reason that was known before anything was sent.
+    func fail(_ error: ModelError, on shard: Shard) {
+        shard.run { self.end(error) }
+    }
+
+    // MARK: - Generation
+
+    func cancel() {
+        consumer = nil
+        exchange?.cancel()
+        release()
+    }
+
+    func pause() {
+        // What follows the end is read in any case: nobody would go on with it.
+        guard !isPaused, consumer != nil else { return }
+        isPaused = true
+        exchange?.pause()
+        timer?.set(at: totalDeadline)
+    }
+
+    func resume() {
+        guard isPaused else { return }
+        isPaused = false
+        exchange?.resume()
+        if isEnding {
+            timer?.set(after: limits.rest)
+        } else {
+            expect(within: hasBegun ? server.silence : firstByte)
+        }
+    }
+
+    // MARK: - Ends
+
+    /// Tells the consumer the end.
+    private func end(_ error: ModelError?) {
+        guard let consumer else { return }
+        self.consumer = nil
+        if error == nil {
+            phase = .trailing
+            timer?.set(after: limits.rest)
+            if isPaused {
+                isPaused = false
+                exchange?.resume()
+            }
+        } else {
+            exchange?.cancel()
+            release()
+        }
+        consumer.generationEnded(self, error: error?.concealing(server.key))
+    }
+
+    private func release() {
+        timer?.cancel()
+        timer = nil
+        exchange = nil
+    }
+
+    private func expect(within limit: UInt64) {
+        // Silence of our own making is not the model server's; what was read before a pause still comes.
+        guard let shard, !isPaused else { return }
+        timer?.set(at: min(shard.now &+ limit, totalDeadline))
+    }
+
+    private func deadlinePassed() {
+        guard let shard else { return }
+        if case .trailing = phase {
+            cancel()
+        } else if case .failing(let head) = phase {
+            // The status has said it, even if its body never ends.
+            end(failure(head))
+        } else if isEnding {
+            conclude()
+        } else if shard.now >= totalDeadline {
+            end(
+                ModelError(
+                    .totalTimeout, "The answer took longer than \(limits.total), and was ended.",
+                    detail: "no end within \(limits.total)"))
+        } else if !hasBegun {
+            let limit = isRecovery ? min(limits.firstByte, limits.silence) : limits.firstByte
+            end(
+                ModelError(
+                    .firstByteTimeout, "The model server did not begin to answer within \(limit).",
+                    detail: "no byte within \(limit)"))
+        } else {
+            end(
+                ModelError(
+                    .silenceTimeout, "The model server fell silent in the middle of its answer.",
+                    detail: "no byte for \(limits.silence)"))
+        }
+    }
+
+    // MARK: - ExchangeDelegate
+
+    func exchange(_ exchange: Exchange, received head: ResponseHead) {
+        if head.status.isSuccess {
+            guard head.fields.mediaType != .html else {
+                end(.malformed("it sent a web page"))
+                return
+            }
+            phase = .answering
+        } else {
+            phase = .failing(head)
+            expect(within: server.silence)
+        }
+    }
+
+    func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
+        switch phase {
+        case .waiting:
+            break
+        case .answering:
+            read(body)
+        case .failing(let head):
+            let room = Self.errorBodyLimit - errorBody.count
+            errorBody.append(body.extracting(first: min(room, body.count)))
+            if errorBody.count == Self.errorBodyLimit {
+                end(failure(head))
+            }
+        case .trailing:
+            trailing += body.count
+            if trailing > Self.trailingLimit {
+                cancel()
+            }
+        }
+    }
+
+    func exchangeEnded(_ exchange: Exchange) {
+        switch phase {
+        case .answering: conclude()
+        case .failing(let head): end(failure(head))
+        case .waiting, .trailing: break
+        }
+        release()
+    }
+
+    func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
+        if case .failing(let head) = phase {
+            // The status has said it already.
+            end(failure(head))
+        } else if isEnding {
+            conclude()
+        } else {
+            end(ModelError(error))
+        }
+        release()
+    }
+
+    private func failure(_ head: ResponseHead) -> ModelError {
+        let body = errorBody
+        var error = server.dialect.error(status: head.status, fields: head.fields, body: body.bytes)
+        error.retryAfter = head.fields.retryAfter(now: server.now() / 1_000_000_000)
+        return error
+    }
+
+    // MARK: - The answer
+
+    private func read(_ bytes: Span<UInt8>) {
+        guard consumer != nil else { return }
+        let hasProgressed: Bool
+        do throws(ModelError) {
+            hasProgressed = try decoder.read(bytes) { deliver($0, $1) }
+        } catch {
+            end(error)
+            return
+        }
+        // Asked again: the last line may have come, or the consumer may have cancelled.
+        guard consumer != nil, hasProgressed, !isEnding else { return }
+        hasBegun = true
+        if decoder.isWhole {
+            isEnding = true
+            if !isPaused {
+                timer?.set(after: limits.rest)
+            }
+        } else {
+            expect(within: server.silence)
+        }
+    }
+
+    /// Nothing more comes: what the decoder has of the answer is all.
+    private func conclude() {
+        guard consumer != nil else { return }
+        do throws(ModelError) {
+            try decoder.finish { deliver($0, $1) }
+        } catch {
+            end(error)
+            return
+        }
+        end(.incomplete(hasBegun: hasBegun))
+    }
+
+    /// Hands on one line; whether another one is wanted.
+    private func deliver(_ line: Span<UInt8>, _ fields: OllamaLine) -> Bool {
+        guard let consumer else { return false }
+        answerSize +=
+            (fields.content?.range.count ?? 0) + (fields.thinking?.range.count ?? 0) + (fields.toolCalls?.count ?? 0)
+        guard answerSize <= limits.answer else {
+            end(.answerTooLarge(limits))
+            return false
+        }
+        consumer.generation(self, line: line, fields: fields)
+        if fields.isDone {
+            end(nil)
+        }
+        return self.consumer != nil
+    }
+}

@@ -1,0 +1,64 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdSockets
+
+/// Asks a model server for its models. Confined to its shard.
+///
+/// Models that cannot chat are left out where the server tells them apart. How much a model takes is what the server gives it,
+/// not what it was trained for, where both are told.
+struct ModelCatalogue {
+    let kind: UpstreamDescription.Kind
+    let origin: Origin
+    /// The fields of every request.
+    let fields: Fields
+    let client: HTTPClient
+    let shard: Shard
+    /// How long all of it may take.
+    var timeLimit = Duration.seconds(2)
+
+    /// The models; must be called on the shard. Cancelling the task ends it at once.
+    func models() async throws(ModelError) -> [ModelDescription] {
+        switch kind {
+        case .ollama: try await ollamaModels()
+        case .openai: try await openAIModels()
+        case .llamastack: try await list("/v1/models").map(\.description)
+        case .echo: []
+        }
+    }
+
+    private func ollamaModels() async throws(ModelError) -> [ModelDescription] {
+        let installed = try await list("/api/tags")
+        // What a model takes depends on how it was loaded. Not all that speak Ollama's API tell.
+        guard let loaded = try? await list("/api/ps", within: timeLimit / 4) else {
+            return installed.map(\.description)
+        }
+        let served = Dictionary(loaded.map { ($0.name, $0.served) }) { first, _ in first }
+        return installed.map { ModelDescription(name: $0.name, contextLength: served[$0.name] ?? nil) }
+    }
+
+    private func openAIModels() async throws(ModelError) -> [ModelDescription] {
+        let listed = try await list("/models")
+        // llama.cpp tells elsewhere how much of what its model was trained for it gives to each answer.
+        guard listed.count == 1, listed[0].served == nil, listed[0].trained != nil, origin.basePath.hasSuffix("/v1"),
+            case .success(let body) = await get(
+                "/props", of: origin.at(String(origin.basePath.dropLast(3))), within: timeLimit / 4),
+            let served = try? ModelListing.contextLength(inProperties: body.bytes)
+        else { return listed.map(\.description) }
+        return [ModelDescription(name: listed[0].name, contextLength: served)]
+    }
+
+    private func list(_ path: String, within limit: Duration? = nil) async throws(ModelError) -> [ModelListing] {
+        let body = try await get(path, of: origin, within: limit ?? timeLimit).get()
+        do throws(JSONError) {
+            return try ModelListing.all(in: body.bytes, of: kind)
+        } catch {
+            throw .malformed("its list of models is not of the kind \"\(kind.rawValue)\"", detail: "\(path): \(error)")
+        }
+    }
+
+    private func get(_ path: String, of origin: Origin, within limit: Duration) async -> SmallExchange.Outcome {
+        await SmallExchange.get(path, of: origin, fields: fields, client: client, on: shard, within: limit)
+    }
+}

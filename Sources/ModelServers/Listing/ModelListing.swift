@@ -1,0 +1,127 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+/// One entry of a model server's list of models.
+struct ModelListing {
+    /// The model's name.
+    private(set) var name = ""
+    /// The tokens that it takes there.
+    private(set) var served: Int?
+    /// The tokens that it was trained for.
+    private(set) var trained: Int?
+    /// Whether it makes text of text: not so a model that only makes vectors.
+    private var canChat = true
+
+    /// What is said of it to others.
+    var description: ModelDescription { ModelDescription(name: name, contextLength: served ?? trained) }
+
+    /// The models of a list: `{"models":[…]}` of Ollama, `{"data":[…]}` of the others.
+    ///
+    /// - Throws: when there is no such list.
+    static func all(in body: Span<UInt8>, of kind: UpstreamDescription.Kind) throws(JSONError) -> [ModelListing] {
+        var listings: [ModelListing] = []
+        var hasList = false
+        var reader = JSONReader(body)
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let isList = kind == .ollama ? reader.matches(key, "models") : reader.matches(key, "data")
+            guard isList, try reader.kind() == .array else {
+                // Ollama without models said null once.
+                if isList, try reader.kind() == .null { hasList = true }
+                try reader.skipValue()
+                continue
+            }
+            hasList = true
+            try reader.beginArray()
+            while try reader.nextElement() {
+                let listing = try ModelListing(from: &reader)
+                if !listing.name.isEmpty, listing.canChat { listings.append(listing) }
+            }
+        }
+        try reader.finish()
+        guard hasList else { throw JSONError(.wrongType, at: 0) }
+        return listings
+    }
+
+    /// The tokens that llama.cpp gives to each answer, from its `/props`; nothing if it does not say.
+    static func contextLength(inProperties body: Span<UInt8>) throws(JSONError) -> Int? {
+        var found: Int?
+        var reader = JSONReader(body)
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            guard reader.matches(key, "default_generation_settings"), try reader.kind() == .object else {
+                try reader.skipValue()
+                continue
+            }
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                if reader.matches(key, "n_ctx") {
+                    found = try reader.count()
+                } else {
+                    try reader.skipValue()
+                }
+            }
+        }
+        return found
+    }
+
+    private init(from reader: inout JSONReader) throws(JSONError) {
+        guard try reader.kind() == .object else {
+            try reader.skipValue()
+            return
+        }
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            if reader.matches(key, "id") || reader.matches(key, "name") || reader.matches(key, "identifier") {
+                name = try reader.stringOrSkip().map { String(decodingJSON: reader.bytes.extracting($0.range)) } ?? name
+            } else if reader.matches(key, "context_length") || reader.matches(key, "max_model_len") {
+                served = try reader.count()
+            } else if reader.matches(key, "model_type") {
+                canChat = try reader.stringOrSkip().map { reader.matches($0, "llm") } ?? canChat
+            } else if reader.matches(key, "capabilities"), try reader.kind() == .array {
+                canChat = try Self.hasCompletion(in: &reader)
+            } else if reader.matches(key, "meta"), try reader.kind() == .object {
+                try readMeta(from: &reader)
+            } else {
+                try reader.skipValue()
+            }
+        }
+    }
+
+    /// llama.cpp's own part of an entry.
+    private mutating func readMeta(from reader: inout JSONReader) throws(JSONError) {
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            if reader.matches(key, "n_ctx") {
+                served = try reader.count() ?? served
+            } else if reader.matches(key, "n_ctx_train") {
+                trained = try reader.count()
+            } else {
+                try reader.skipValue()
+            }
+        }
+    }
+
+    /// Whether Ollama's `capabilities` let a model chat; an empty list says nothing.
+    private static func hasCompletion(in reader: inout JSONReader) throws(JSONError) -> Bool {
+        var isEmpty = true
+        var found = false
+        try reader.beginArray()
+        while try reader.nextElement() {
+            isEmpty = false
+            if let word = try reader.stringOrSkip(), reader.matches(word, "completion") { found = true }
+        }
+        return isEmpty || found
+    }
+}
+
+extension JSONReader {
+    /// Passes a value, and returns it if it is a number that counts something.
+    fileprivate mutating func count() throws(JSONError) -> Int? {
+        guard try kind() == .number else {
+            try skipValue()
+            return nil
+        }
+        return try integer().flatMap { $0 > 0 ? $0 : nil }
+    }
+}

@@ -1,0 +1,37 @@
+import ChatterdLanguageModels
+
+/// The ids of the tool calls of a conversation: OpenAI's servers want one for each call and each result, Ollama's do without.
+///
+/// Ids and names are the insides of JSON strings.
+struct OpenAICallNames {
+    /// The calls that are remembered: each result is looked for among them.
+    private static let limit = 1_000
+
+    /// The calls that have no result yet.
+    private var open: [(id: [UInt8], name: [UInt8])] = []
+    private var made = 0
+
+    /// The id of a call: its own, or a new one.
+    mutating func id(ofCall id: [UInt8], name: [UInt8]) -> [UInt8] {
+        let id = id.isEmpty ? newID() : id
+        if open.count < Self.limit {
+            open.append((id, name))
+        }
+        return id
+    }
+
+    /// The id of a result, and whether its call is known: that of the same id, else the first of the same name, else the first.
+    mutating func id(ofResult id: [UInt8], name: [UInt8]) -> (id: [UInt8], isKnown: Bool) {
+        let place =
+            id.isEmpty
+            ? open.firstIndex { $0.name == name } ?? (name.isEmpty ? open.indices.first : nil)
+            : open.firstIndex { $0.id == id }
+        guard let place else { return (id.isEmpty ? newID() : id, false) }
+        return (open.remove(at: place).id, true)
+    }
+
+    private mutating func newID() -> [UInt8] {
+        made += 1
+        return [UInt8]("call_\(made)".utf8)
+    }
+}

@@ -1,0 +1,139 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+/// What one event of an OpenAI stream says, as places in its data: a chunk, or a whole completion.
+///
+/// Made by one walk that checks all of it. Of several choices only the one with index 0 counts, in whichever chunk it stands.
+struct OpenAIChunk {
+    /// `delta.content`.
+    private(set) var content: JSONString?
+    /// `delta.reasoning_content`, `delta.reasoning` or `delta.thinking`: each server has its own name for it.
+    private(set) var thinking: JSONString?
+    /// `delta.refusal`.
+    private(set) var refusal: JSONString?
+    /// `delta.tool_calls`, brackets included.
+    private(set) var toolCalls: Range<Int>?
+    /// `delta.function_call`, braces included: what calls were before there were tools.
+    private(set) var functionCall: Range<Int>?
+    /// `logprobs.content`, brackets included.
+    private(set) var logprobs: Range<Int>?
+    /// Why the model stopped; empty text counts as nothing.
+    private(set) var finishReason: JSONString?
+    /// The token counts.
+    private(set) var usage: OpenAIUsage?
+    /// Whether the event is a complaint instead.
+    private(set) var isError = false
+    /// Whether it must be rewritten before its parts can be stored and sent.
+    private(set) var needsRepair = false
+
+    /// Reads the data of an event.
+    init(_ data: Span<UInt8>) throws(JSONError) {
+        var reader = JSONReader(data)
+        var isComplaint = false
+        var hasChoices = false
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            if reader.matches(key, "choices"), try reader.kind() == .array {
+                hasChoices = true
+                try readChoices(from: &reader)
+            } else if reader.matches(key, "usage"), try reader.kind() == .object {
+                try OpenAIUsage.readUsage(into: &usage, from: &reader)
+            } else if reader.matches(key, "timings"), try reader.kind() == .object {
+                try OpenAIUsage.readTimings(into: &usage, from: &reader)
+            } else if reader.matches(key, "error") {
+                isError = try OllamaLineError(from: &reader) != nil
+            } else if reader.matches(key, "object") || reader.matches(key, "type") {
+                if let word = try reader.stringOrSkip(), reader.matches(word, "error") { isComplaint = true }
+            } else if reader.matches(key, "detail"), try reader.kind() != .null {
+                isComplaint = true
+                try reader.skipValue()
+            } else {
+                try reader.skipValue()
+            }
+        }
+        try reader.finish()
+        isError = isError || isComplaint && !hasChoices
+        needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(data)
+    }
+
+    /// Whether it has text, and nothing else that counts: then the next one is likely to differ in its text alone.
+    var isPlainToken: Bool {
+        content != nil && thinking == nil && refusal == nil && toolCalls == nil && functionCall == nil
+            && logprobs == nil && finishReason == nil && usage == nil && !isError && !needsRepair
+    }
+
+    private mutating func readChoices(from reader: inout JSONReader) throws(JSONError) {
+        try reader.beginArray()
+        var isFound = false
+        while try reader.nextElement() {
+            guard !isFound, try reader.kind() == .object else {
+                try reader.skipValue()
+                continue
+            }
+            var index: Int?
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                if reader.matches(key, "delta") || reader.matches(key, "message"), try reader.kind() == .object {
+                    try readDelta(from: &reader)
+                } else if reader.matches(key, "finish_reason") {
+                    finishReason = try reader.textOrSkip()
+                } else if reader.matches(key, "logprobs"), try reader.kind() == .object {
+                    try readLogprobs(from: &reader)
+                } else if reader.matches(key, "index") {
+                    index = try reader.integerOrSkip()
+                } else {
+                    try reader.skipValue()
+                }
+            }
+            isFound = index ?? 0 == 0
+            if !isFound { forgetChoice() }
+        }
+    }
+
+    /// It was another choice.
+    private mutating func forgetChoice() {
+        (content, thinking, refusal, finishReason) = (nil, nil, nil, nil)
+        (toolCalls, functionCall, logprobs) = (nil, nil, nil)
+    }
+
+    private mutating func readDelta(from reader: inout JSONReader) throws(JSONError) {
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            if reader.matches(key, "content") {
+                content = try reader.stringOrSkip()
+            } else if reader.matches(key, "reasoning_content") || reader.matches(key, "reasoning")
+                || reader.matches(key, "thinking")
+            {
+                // Some servers write the same text under two names.
+                thinking = try reader.textOrSkip() ?? thinking
+            } else if reader.matches(key, "refusal") {
+                refusal = try reader.textOrSkip()
+            } else if reader.matches(key, "tool_calls") {
+                toolCalls = try reader.arrayOrSkip()
+            } else if reader.matches(key, "function_call") {
+                let isObject = try reader.kind() == .object
+                let range = try reader.skipValue()
+                functionCall = isObject ? range : nil
+            } else {
+                try reader.skipValue()
+            }
+        }
+    }
+
+    private mutating func readLogprobs(from reader: inout JSONReader) throws(JSONError) {
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let isList = reader.matches(key, "content")
+            let array = try reader.arrayOrSkip()
+            if isList, let array { logprobs = array }
+        }
+    }
+}
+
+extension JSONReader {
+    /// Passes a value of any type, and returns it if it is a string that is not empty.
+    mutating func textOrSkip() throws(JSONError) -> JSONString? {
+        guard let string = try stringOrSkip(), !string.range.isEmpty else { return nil }
+        return string
+    }
+}

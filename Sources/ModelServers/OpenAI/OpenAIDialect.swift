@@ -1,0 +1,38 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdLanguageModels
+
+/// OpenAI's `/chat/completions`, as vLLM, llama.cpp, LiteLLM, Llama Stack and OpenAI itself speak it.
+struct OpenAIDialect: Dialect {
+    /// Whether the server is OpenAI's own, which knows some members by other names than the others do.
+    let isOpenAI: Bool
+
+    var path: String { "/chat/completions" }
+
+    func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer {
+        var body = OpenAIChatRequest(
+            model: request.model, capacity: request.messages.json.count + request.beginning.count)
+        body.append(encodedMessages: request.messages.json.bytes)
+        if !request.beginning.isEmpty {
+            body.append(beginning: request.beginning.span)
+        }
+        var members = OpenAIRequestMembers(isOpenAI: isOpenAI)
+        try members.translate(request.passThrough)
+        if !request.beginning.isEmpty, request.continuation == .continueFinalMessage {
+            members.set("continue_final_message", to: "true")
+            members.set("add_generation_prompt", to: "false")
+        }
+        return body.finish(members.list)
+    }
+
+    func makeDecoder(
+        model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64
+    ) -> any AnswerDecoder {
+        OpenAIDecoder(model: model, limits: limits, now: now)
+    }
+
+    func error(status: Status, fields: Fields, body: Span<UInt8>) -> ModelError {
+        ModelError(
+            status: status, said: UpstreamErrorBody(body), unknownPath: "…\(path): is its URL right?")
+    }
+}

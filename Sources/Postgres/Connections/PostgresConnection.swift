@@ -1,0 +1,387 @@
+import CChatterdPostgres
+import ChatterdBasics
+import ChatterdSockets
+import Glibc
+
+/// One connection in pipeline mode. Confined to its shard.
+///
+/// Batches are sent as they come, each closed by a Sync: an error skips the rest of its batch and no other. The server answers in
+/// order, so the batch that is being answered is always the first.
+final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
+    private let pool: PostgresPool
+    private let shard: Shard
+    /// libpq's connection; nothing once it is closed.
+    private var handle: OpaquePointer?
+    private let descriptor: Int32
+    private let isEncrypted: Bool
+    /// Statements are prepared once; otherwise a pooler may change the session between batches, and each is parsed where it runs.
+    private let ownsSession: Bool
+    private let born: UInt64
+    private var registration: Registration?
+    /// Batches that were sent; those before `first` are answered.
+    private var batches: [Batch] = []
+    private var first = 0
+    /// By the statements' numbers: whether this connection has prepared them.
+    private var prepared: [Bool] = []
+    private var buffer = ParameterBuffer()
+    /// Output waits for the socket to take more.
+    private var isBlocked = false
+    /// The server has closed, or is about to: all is to be read up to the end.
+    private var isEnding = false
+    private var isReading = false
+    private var readsAgain = false
+    /// Whether the connection continues to read in the next turn of the shard.
+    private var isWaitingToRead = false
+    /// The maximum number of reads in a turn. A large result arrives in several turns, so that others get theirs.
+    private static let readsPerTurn = 16
+    /// The size of a result or query, in bytes, beyond which the pool replaces the connection. libpq's buffers grow and never
+    /// shrink.
+    private static let largestBuffer = 2 << 20
+    private var hasLargeBuffers = false
+    /// No new batches: it is closed as soon as the last one is answered.
+    private(set) var isRetired = false
+    private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in timeLimitPassed() }
+
+    /// Takes over a connection that stands.
+    ///
+    /// - Throws: `connectionFailed`.
+    init(_ established: EstablishedConnection, pool: PostgresPool) throws(PostgresError) {
+        self.pool = pool
+        shard = pool.shard
+        ownsSession = established.ownsSession
+        guard let handle = established.connection.release() else {
+            throw PostgresError(.connectionFailed, "the connection is closed", isSafeToRetry: true)
+        }
+        self.handle = handle
+        descriptor = PQsocket(handle)
+        isEncrypted = PQsslInUse(handle) == 1
+        born = shard.now
+        guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
+            close()
+            throw PostgresError(.connectionFailed, "pipeline mode was refused", isSafeToRetry: true)
+        }
+        let context = Unmanaged.passUnretained(pool).toOpaque()
+        PQsetNoticeReceiver(handle, { PostgresConnection.forward(notice: $1, to: $0) }, context)
+        do {
+            registration = try shard.register(descriptor, handler: self)
+        } catch {
+            close()
+            throw PostgresError(.connectionFailed, error.message, isSafeToRetry: true)
+        }
+    }
+
+    deinit {
+        PQfinish(handle)
+    }
+
+    /// How many batches are on their way.
+    var load: Int { batches.count - first }
+
+    // MARK: - Sending
+
+    /// Sends a batch; its outcome, good or bad, reaches the batch.
+    func send(_ batch: Batch) {
+        guard let handle, write(batch, to: handle) else {
+            // Without its Sync the server rolls back what it got of the batch.
+            batch.error = PostgresError(.connectionLost, lastMessage, isSafeToRetry: true)
+            lose(PostgresError(.connectionLost, lastMessage))
+            pool.finished(batch)
+            return
+        }
+        batch.deadline = shard.now &+ pool.configuration.timeLimit.nanoseconds
+        batches.append(batch)
+        if load == 1 {
+            timer.set(at: batch.deadline)
+        }
+        flush()
+    }
+
+    private func write(_ batch: Batch, to handle: OpaquePointer) -> Bool {
+        let isWritten = ownsSession ? writePrepared(batch, to: handle) : writeUnnamed(batch, to: handle)
+        // The Sync is written to the socket at once.
+        return isWritten && PQpipelineSync(handle) == 1
+    }
+
+    /// Writes the queries as unnamed statements, behind the settings that the transaction needs.
+    private func writeUnnamed(_ batch: Batch, to handle: OpaquePointer) -> Bool {
+        let timeout = SessionSettings.statementTimeout(pool.configuration.timeLimit)
+        let settings = Query(SessionSettings.statement, .text(timeout), .boolean(true))
+        batch.preparing.append(settings.statement)
+        return ([settings] + batch.queries).allSatisfy { query in
+            let statement = query.statement
+            return buffer.withEncoded(query.parameters) { values, lengths, formats in
+                PQsendQueryParams(
+                    handle, statement.sql, Int32(query.parameters.count), statement.types, values, lengths, formats,
+                    statement.returnsBinary ? 1 : 0)
+            } == 1
+        }
+    }
+
+    private func writePrepared(_ batch: Batch, to handle: OpaquePointer) -> Bool {
+        for query in batch.queries {
+            let statement = query.statement
+            guard !isPrepared(statement) else { continue }
+            let types = statement.types
+            guard PQsendPrepare(handle, statement.name, statement.sql, Int32(types.count), types) == 1 else {
+                return false
+            }
+            setPrepared(statement, true)
+            batch.preparing.append(statement)
+        }
+        for query in batch.queries {
+            let statement = query.statement
+            let sent = buffer.withEncoded(query.parameters) { values, lengths, formats in
+                PQsendQueryPrepared(
+                    handle, statement.name, Int32(query.parameters.count), values, lengths, formats,
+                    statement.returnsBinary ? 1 : 0)
+            }
+            guard sent == 1 else { return false }
+            hasLargeBuffers = hasLargeBuffers || buffer.size > Self.largestBuffer
+        }
+        return true
+    }
+
+    private func isPrepared(_ statement: Statement) -> Bool {
+        statement.id < prepared.count && prepared[statement.id]
+    }
+
+    private func setPrepared(_ statement: Statement, _ value: Bool) {
+        while prepared.count <= statement.id {
+            prepared.append(false)
+        }
+        prepared[statement.id] = value
+    }
+
+    private func flush() {
+        guard let handle else { return }
+        switch PQflush(handle) {
+        case 0:
+            isBlocked = false
+        case 1:
+            isBlocked = true
+        default:
+            lose(PostgresError(.connectionLost, lastMessage))
+            return
+        }
+        // While the socket took nothing, libpq may have read: no event will tell of that.
+        if isBlocked || PQisBusy(handle) == 0 {
+            read()
+        }
+    }
+
+    // MARK: - Receiving
+
+    /// Called by the shard.
+    func becameReady(_ readiness: Readiness) {
+        if isBlocked {
+            flush()
+        }
+        if !readiness.isDisjoint(with: [.peerClosed, .hangUp, .failed]) {
+            isEnding = true
+        }
+        if isEncrypted || isEnding || readiness.contains(.readable) {
+            read()
+        }
+    }
+
+    /// Takes all that has come: what is left unread is not reported again.
+    private func read() {
+        guard !isReading else {
+            readsAgain = true
+            return
+        }
+        isReading = true
+        var reads = 0
+        repeat {
+            readsAgain = false
+            guard let handle else { break }
+            guard reads < Self.readsPerTurn else {
+                readLater()
+                break
+            }
+            reads += 1
+            let isAlive = PQconsumeInput(handle) == 1
+            takeResults()
+            if !isAlive {
+                lose(PostgresError(.connectionLost, lastMessage))
+            }
+        } while readsAgain || hasUnreadInput
+        isReading = false
+        pool.connectionProgressed(self)
+    }
+
+    private func readLater() {
+        guard !isWaitingToRead else { return }
+        isWaitingToRead = true
+        shard.run { [self] in
+            isWaitingToRead = false
+            read()
+        }
+    }
+
+    private var hasUnreadInput: Bool {
+        // What comes after the last answer is reported, or is the end.
+        guard let handle, load > 0 || isEnding else { return false }
+        if isEncrypted, cpostgres_pending_bytes(handle) > 0 { return true }
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
+    private func takeResults() {
+        // Between the answers of two queries libpq returns nothing, once.
+        var pauses = 0
+        while let handle, PQisBusy(handle) == 0, load > 0 {
+            guard let result = PQgetResult(handle) else {
+                pauses += 1
+                guard pauses < 3 else {
+                    let isBroken = PQstatus(handle) == CONNECTION_BAD
+                    let reason = isBroken ? lastMessage : "the server's answers do not match the queries"
+                    lose(PostgresError(.connectionLost, reason))
+                    return
+                }
+                continue
+            }
+            pauses = 0
+            take(result, for: batches[first])
+        }
+    }
+
+    private func take(_ result: OpaquePointer, for batch: Batch) {
+        switch PQresultStatus(result) {
+        case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+            if batch.preparedCount < batch.preparing.count {
+                batch.preparedCount += 1
+                PQclear(result)
+            } else {
+                let taken = QueryResult(result)
+                // libpq's buffer must hold a whole row. A result of many small rows leaves the buffer small.
+                hasLargeBuffers =
+                    hasLargeBuffers || taken.rowCount < 64 && taken.memorySize > Self.largestBuffer
+                batch.append(taken)
+            }
+        case PGRES_PIPELINE_SYNC:
+            PQclear(result)
+            finishFirst()
+        case PGRES_PIPELINE_ABORTED:
+            PQclear(result)
+        case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_NONFATAL_ERROR:
+            if batch.error == nil {
+                fail(batch, with: result)
+            }
+            PQclear(result)
+        default:
+            PQclear(result)
+            lose(PostgresError(.other, "COPY is not supported here"))
+        }
+    }
+
+    private func fail(_ batch: Batch, with result: OpaquePointer) {
+        var error = PostgresError(result: result)
+        // A pooler reports 08P01 if it loses the server, which may have reached the commit.
+        let isSaidByServer = error.sqlState.map { ownsSession || !$0.hasPrefix("08") } ?? false
+        let isGone = error.code == .connectionLost && isSaidByServer
+        if isGone, !batch.hasAllResults {
+            // The server said farewell before it came to the commit.
+            error = error.safeToRetry()
+        }
+        batch.error = error
+        for statement in batch.preparing[batch.preparedCount...] {
+            setPrepared(statement, false)
+        }
+        let function = PQresultErrorField(result, Int32(cpostgres_function)).map { String(cString: $0) }
+        switch error.sqlState {
+        case "26000":
+            // The batch before was to prepare the statement, and failed.
+            if batch.results.count < batch.queries.count {
+                setPrepared(batch.queries[batch.results.count].statement, false)
+            }
+            batch.repeatOnce()
+        case "0A000" where function == "RevalidateCachedQuery", "42P05":
+            // The tables have changed under a prepared statement, or somebody else's statements are here.
+            isRetired = true
+            batch.repeatOnce()
+        case "25006":
+            // After a failover the next connection may find the new primary; once a second is often enough.
+            isRetired = shard.now &- born > 1_000_000_000
+        default:
+            if isGone, error.isSafeToRetry {
+                batch.repeatOnce()
+            }
+        }
+    }
+
+    private func finishFirst() {
+        let batch = batches[first]
+        isRetired = isRetired || hasLargeBuffers
+        first += 1
+        if first == batches.count {
+            batches.removeAll(keepingCapacity: true)
+            first = 0
+            timer.cancel()
+        } else {
+            if first > 64, first > batches.count / 2 {
+                batches.removeSubrange(..<first)
+                first = 0
+            }
+            timer.set(at: batches[first].deadline)
+        }
+        pool.finished(batch)
+    }
+
+    // MARK: - Ends
+
+    private var lastMessage: String {
+        handle.flatMap { PQerrorMessage($0) }.map { PostgresError.firstLine($0) } ?? "the connection is closed"
+    }
+
+    private func timeLimitPassed() {
+        // The answer may have come while this process was held up.
+        read()
+        guard load > 0 else { return }
+        guard batches[first].deadline <= shard.now else {
+            timer.set(at: batches[first].deadline)
+            return
+        }
+        lose(PostgresError(.connectionLost, "the server did not answer in time"))
+    }
+
+    /// Closes the connection. The outcome of batches in flight is unknown.
+    func giveUp() {
+        lose(PostgresError(.shuttingDown, "the server did not answer before the end"))
+    }
+
+    /// Closes, and fails what is on its way.
+    private func lose(_ error: PostgresError) {
+        guard handle != nil else { return }
+        let lost = batches[first...]
+        batches = []
+        first = 0
+        close()
+        pool.ended(self, error)
+        for batch in lost {
+            if batch.error == nil {
+                batch.error =
+                    batch.deadline <= shard.now
+                    ? PostgresError(.timedOut, "no answer within \(pool.configuration.timeLimit)") : error
+            }
+            pool.finished(batch)
+        }
+        pool.connectionProgressed(self)
+    }
+
+    /// Closes; nothing may be on its way.
+    func close() {
+        timer.cancel()
+        if let registration = registration.take() {
+            shard.unregister(registration)
+        }
+        PQfinish(handle.take())
+    }
+
+    private static func forward(notice: OpaquePointer?, to context: UnsafeMutableRawPointer?) {
+        guard let notice, let context else { return }
+        let pool = Unmanaged<PostgresPool>.fromOpaque(context).takeUnretainedValue()
+        guard let message = PQresultErrorField(notice, Int32(cpostgres_message)) else { return }
+        pool.configuration.log("postgres: \(PostgresError.firstLine(message))")
+    }
+}

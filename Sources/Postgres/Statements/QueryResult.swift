@@ -1,0 +1,106 @@
+import CChatterdPostgres
+
+/// What the server answered to one query; owns libpq's memory, and reads fields in place.
+///
+/// Immutable: may be handed to any thread. Rows and columns count from 0.
+public final class QueryResult: @unchecked Sendable {
+    private let handle: OpaquePointer
+    /// The number of rows returned.
+    public let rowCount: Int
+    private let columnCount: Int
+
+    /// Takes over a result of libpq.
+    init(_ handle: OpaquePointer) {
+        self.handle = handle
+        rowCount = Int(PQntuples(handle))
+        columnCount = Int(PQnfields(handle))
+    }
+
+    deinit {
+        PQclear(handle)
+    }
+
+    /// The bytes that the rows take in memory, as libpq keeps them.
+    public var memorySize: Int { PQresultMemorySize(handle) }
+
+    /// The number of rows inserted, updated, deleted or selected.
+    public var affectedRows: Int {
+        guard let text = PQcmdTuples(handle) else { return 0 }
+        return Int(String(cString: text)) ?? 0
+    }
+
+    /// Whether the field is NULL, or not there.
+    public func isNull(_ row: Int, _ column: Int) -> Bool {
+        !has(row, column) || PQgetisnull(handle, Int32(row), Int32(column)) == 1
+    }
+
+    /// The bytes of a field as the server sent them, lent by the result; none for NULL, and none where there is no field.
+    @_lifetime(borrow self)
+    public func bytes(_ row: Int, _ column: Int) -> Span<UInt8> {
+        // libpq gives every field of the result an address, NULL and empty ones included.
+        let span = field(row, column).span
+        return _overrideLifetime(span, borrowing: self)
+    }
+
+    /// A field as text; nothing for NULL. What is not UTF-8 becomes U+FFFD.
+    public func string(_ row: Int, _ column: Int) -> String? {
+        isNull(row, column) ? nil : String(decoding: field(row, column), as: UTF8.self)
+    }
+
+    /// A field of an integer type; nothing for NULL and for what is no integer.
+    public func int(_ row: Int, _ column: Int) -> Int? {
+        let bytes = field(row, column)
+        guard !bytes.isEmpty else { return nil }
+        return PQfformat(handle, Int32(column)) == 1 ? Self.binaryInteger(bytes) : Self.decimalInteger(bytes)
+    }
+
+    /// A field of type boolean; nothing for NULL.
+    public func bool(_ row: Int, _ column: Int) -> Bool? {
+        guard !isNull(row, column), let first = field(row, column).first else { return nil }
+        return first == UInt8(ascii: "t") || first == 1
+    }
+
+    /// Whether there is such a field: libpq would log each question for another.
+    private func has(_ row: Int, _ column: Int) -> Bool {
+        row >= 0 && row < rowCount && column >= 0 && column < columnCount
+    }
+
+    private func field(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8> {
+        let count = has(row, column) ? Int(PQgetlength(handle, Int32(row), Int32(column))) : 0
+        guard count > 0, let start = PQgetvalue(handle, Int32(row), Int32(column)) else {
+            return UnsafeBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeBufferPointer(start: UnsafeRawPointer(start).assumingMemoryBound(to: UInt8.self), count: count)
+    }
+
+    /// An int2, int4 or int8 in network order.
+    private static func binaryInteger(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        let raw = UnsafeRawBufferPointer(bytes)
+        switch bytes.count {
+        case 2: return Int(Int16(bigEndian: raw.loadUnaligned(as: Int16.self)))
+        case 4: return Int(Int32(bigEndian: raw.loadUnaligned(as: Int32.self)))
+        case 8: return Int(Int64(bigEndian: raw.loadUnaligned(as: Int64.self)))
+        default: return nil
+        }
+    }
+
+    private static func decimalInteger(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        var digits = bytes[...]
+        let isNegative = digits.first == UInt8(ascii: "-")
+        if isNegative {
+            digits.removeFirst()
+        }
+        guard !digits.isEmpty else { return nil }
+        var value = 0
+        for digit in digits {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            let (tenfold, overflow) = value.multipliedReportingOverflow(by: 10)
+            // Gathered below zero, where the smallest integer has room.
+            let (next, underflow) = tenfold.subtractingReportingOverflow(Int(digit - UInt8(ascii: "0")))
+            guard !overflow, !underflow else { return nil }
+            value = next
+        }
+        guard !isNegative else { return value }
+        return value == .min ? nil : -value
+    }
+}

@@ -1,0 +1,19 @@
+import ChatterdPostgres
+
+// The names of the resources are the package manager's: it replaces a leading digit by an underscore.
+extension Migration {
+    /// The files of `Migrations/`, as they were when the program was built; a test holds the list against the folder.
+    public static var embedded: [Migration] {
+        [
+            Migration(name: "0001_chatts", sql: String(decoding: PackageResources._001_chatts_sql, as: UTF8.self)),
+            Migration(name: "0002_replies", sql: String(decoding: PackageResources._002_replies_sql, as: UTF8.self)),
+            Migration(
+                name: "0003_upstreams", sql: String(decoding: PackageResources._003_upstreams_sql, as: UTF8.self)),
+            Migration(
+                name: "0004_adoptions", sql: String(decoding: PackageResources._004_adoptions_sql, as: UTF8.self)),
+            Migration(
+                name: "0005_lifecycle", sql: String(decoding: PackageResources._005_lifecycle_sql, as: UTF8.self)),
+            Migration(name: "0006_totals", sql: String(decoding: PackageResources._006_totals_sql, as: UTF8.self)),
+        ]
+    }
+}

@@ -1,0 +1,58 @@
+import ChatterdBasics
+
+/// The body of `POST /postchatt`: `{"name":...,"message":...}`, or `username` as clients of 2025 have it.
+public struct Posting {
+    /// The longest name, in characters.
+    public static let nameLimit = 155
+    /// The maximum size of a name in bytes of UTF-8, because a character may have any number of combining marks.
+    public static let nameBytesLimit = 1_024
+    /// The maximum size of a message in bytes of UTF-8.
+    public static let messageLimit = 16 * 1_024
+
+    public private(set) var name = ""
+    public private(set) var message = ""
+
+    public init(decoding body: Span<UInt8>) throws(RelayError) {
+        var name: String?
+        var message: String?
+        do throws(JSONError) {
+            try JSONReader.validate(body)
+            var reader = JSONReader(body)
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                let isName = reader.matches(key, "name") || reader.matches(key, "username")
+                let isMessage = reader.matches(key, "message")
+                if isName || isMessage, try reader.kind() == .string {
+                    let text = String(decodingJSON: body.extracting(try reader.string().range))
+                    if isName {
+                        name = text
+                    } else {
+                        message = text
+                    }
+                } else {
+                    try reader.skipValue()
+                }
+            }
+        } catch {
+            throw RelayError(.invalidRequest, "The body is not a JSON object with name and message: \(error)")
+        }
+        guard let name, !name.isEmpty, name.utf8.count <= Self.nameBytesLimit,
+            name.count <= Self.nameLimit
+        else {
+            throw RelayError(
+                .invalidRequest,
+                "name (or username) must be a string of 1 to \(Self.nameLimit) characters and at most "
+                    + "\(Self.nameBytesLimit) bytes.")
+        }
+        guard let message else {
+            throw RelayError(.invalidRequest, "message must be a string.")
+        }
+        guard message.utf8.count <= Self.messageLimit else {
+            throw RelayError(
+                .invalidRequest,
+                "message has \(message.utf8.count) bytes, and may have \(Self.messageLimit). Shorten it.")
+        }
+        self.name = name
+        self.message = message
+    }
+}

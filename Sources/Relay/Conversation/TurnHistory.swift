@@ -1,0 +1,48 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+/// What a turn has to go on.
+public struct TurnHistory: Sendable {
+    /// All complete turns before this one and all seeded messages, then the prompts of this turn.
+    public var messages: EncodedMessages
+    /// Earlier turns that no reply has closed yet, oldest first.
+    public var unfinished: [Int64]
+    /// Whether the messages are over the limit; they are cut short then, and must not be sent.
+    public var isTooLarge: Bool
+    /// Which earlier messages are not among these, in order, and why.
+    public var omitted: [ReplyReceipt.Omitted]
+    /// Whether the messages are unread: the budget had no memory for them, or earlier turns are still open. The store reads them in
+    /// `history(of:for:)`.
+    public private(set) var isUnread = false
+    /// The reservation for the messages; `nil` for a store that keeps everything in memory.
+    public var memory: MemoryReservation?
+
+    /// Makes a history.
+    public init(
+        messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false, omitted: [ReplyReceipt.Omitted] = []
+    ) {
+        self.messages = messages
+        self.unfinished = unfinished
+        self.isTooLarge = isTooLarge
+        self.omitted = omitted
+    }
+
+    /// Creates an unread history.
+    public init(unreadBehind unfinished: [Int64]) {
+        self.init(messages: EncodedMessages(), unfinished: unfinished)
+        isUnread = true
+    }
+
+    /// The number of copies of a history until it is sent: here, in the request, and in the connection's output.
+    public static let copiesOnTheWay = 3
+
+    /// Reserves memory for the request, which the caller is about to create.
+    func willBeSent() {
+        memory?.charge(to: Self.copiesOnTheWay * messages.size)
+    }
+
+    /// Releases the memory of the sent request. The messages stay in case another server must be asked.
+    func wasSent() {
+        memory?.shrink(to: messages.size)
+    }
+}

@@ -1,0 +1,50 @@
+import ChatterdLanguageModels
+
+/// A request that the server passes on to a model server, outside of all conversations. It counts against the limits of replies:
+/// `CHATTERD_MAX_REPLIES`, and the slots of the server. Confined to its shard.
+public final class PassedRequest {
+    private let service: ChatService
+    private var ticket: SlotTicket?
+    private var isEnded = false
+
+    fileprivate init(_ service: ChatService) {
+        self.service = service
+    }
+
+    /// Waits for a slot if the server has slots.
+    ///
+    /// - Throws: `overloaded` if the queue is full; `cancelled` after `end`; `storeUnavailable`.
+    public func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
+        guard let slots = service.slots, let count = description.slots else { return }
+        try await slots.requireRoom(at: description, on: service.scheduler)
+        guard !isEnded else {
+            slots.giveRoomBack(at: description)
+            throw RelayError(.cancelled, "The client left.")
+        }
+        let ticket = SlotTicket(
+            upstream: description.name, slots: count, reply: service.makeID(), appID: SlotTicket.noConversation)
+        self.ticket = ticket
+        try await slots.take(ticket, on: service.scheduler) { _ in }
+    }
+
+    /// Releases the slot and the place, and ends a wait for the slot. A second call has no effect.
+    public func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        if let ticket {
+            service.slots?.giveBack(ticket)
+        }
+        service.board.release()
+    }
+}
+
+extension ChatService {
+    /// Reserves a place for a passed-on request; its `end` releases it.
+    ///
+    /// - Throws: `overloaded`, `shuttingDown`.
+    public func admitPassedRequest() throws(RelayError) -> PassedRequest {
+        try refuseWhenStopping()
+        try board.reserve()
+        return PassedRequest(self)
+    }
+}

@@ -1,0 +1,235 @@
+import ChatterdLanguageModels
+
+/// Chooses the next model server for a reply, and the pause before it. The plan is pure, so that tests can run every course of
+/// events.
+///
+/// Before any output the plan asks the other servers of the model, then the same ones again after a pause. After a break it asks a
+/// server that can continue the text; otherwise the reply restarts. A stalled server comes last. If all remaining servers may be
+/// restarting, the plan retries them until a deadline. A retry costs no attempt unless the server may have read the request.
+struct RescuePlan {
+    /// The next action.
+    enum Step: Equatable {
+        /// Ask the server with this number among the choices, after a pause. `continues` says whether it continues the text or
+        /// starts the answer again.
+        case ask(Int, after: Duration, continues: Bool)
+        /// The request is at fault: two servers gave the same error.
+        case reject
+        /// No server is left to try.
+        case fail
+    }
+
+    /// How far the reply had got when its server failed.
+    enum Progress: Equatable {
+        /// There is nothing of it yet.
+        case none
+        /// There is text, perhaps after thoughts: another server may continue it.
+        case text
+        /// There are tool calls, or too little text to continue.
+        case other
+    }
+
+    /// What is known of a server at the moment of the choice.
+    struct Candidate: Equatable {
+        /// Its priority: the greatest goes first.
+        var priority = 0
+        /// Whether it is to be asked after all others.
+        var isUnwilling = false
+        /// Whether all its slots are taken.
+        var isFull = false
+        /// Whether it can continue the text of another server.
+        var canContinue = false
+        /// Whether it is there no more.
+        var isGone = false
+        /// The tokens that it takes, where that is known and matters.
+        var context: Int?
+    }
+
+    /// The pause before a server is asked again, at first and at most.
+    private static let shortestPause = Duration.milliseconds(250)
+    private static let longestPause = Duration.seconds(4)
+
+    private var failoversLeft: Int
+    private var rescuesLeft: Int
+    private let longestRetryAfter: Duration
+    private let restartWait: Duration
+    private var hasFailed = false
+    private var hasBegun = false
+    private var pauses = 0
+    /// The first that was asked: most replies need no table.
+    private var first: Int?
+    /// How often each one was asked after that, and for how long it asks to be left alone; nothing for those that will never do.
+    private var asked: [Int: Int] = [:]
+    private var retryAfter: [Int: Duration] = [:]
+    private var excluded: Set<Int> = []
+    /// The servers that have stalled or timed out.
+    private var stalled: Set<Int> = []
+    /// The servers that were asked to continue the text and could not.
+    private var beginners: Set<Int> = []
+    /// The errors about the request, each with the first server that gave it.
+    private var complaints: [String: Int] = [:]
+    /// The error of the last break.
+    private var lastBreak: ModelError?
+    /// The servers that may be restarting, the deadline for them in nanoseconds, and the number of pauses so far.
+    private var restarting: Set<Int> = []
+    private var waitEnd: UInt64?
+    private var waits = 0
+    /// Whether the last step waits for a server that is restarting.
+    private(set) var isWaiting = false
+
+    init(_ limits: RelayLimits) {
+        failoversLeft = limits.failoverAttempts
+        rescuesLeft = limits.rescueAttempts
+        longestRetryAfter = limits.longestRetryAfter
+        restartWait = limits.restartWait
+    }
+
+    /// The first to be asked.
+    mutating func begin(_ candidates: [Candidate]) -> Step {
+        guard let first = best(of: candidates) else { return .fail }
+        self.first = first
+        return .ask(first, after: .zero, continues: false)
+    }
+
+    /// The next step after a failure at `now` nanoseconds of the monotonic clock.
+    mutating func failed(
+        _ error: ModelError, by number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
+    ) -> Step {
+        if error.code == .contextTooLong, !hasFailed, progress == .none {
+            return refused(by: number, candidates)
+        }
+        if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number) {
+            return .reject
+        }
+        // Where the first one had room, others may have it too.
+        guard error.code.isWorthAnotherServer || hasFailed && error.code == .contextTooLong else { return .fail }
+        guard !isSameBreak(error, after: progress) else { return .fail }
+        hasFailed = true
+        hasBegun = hasBegun || progress != .none
+        let isFree = noteRestart(error, of: number, at: now)
+        guard isFree || attemptsLeft > 0 else { return .fail }
+        if !error.code.mayPass || (error.retryAfter ?? .zero) > longestRetryAfter {
+            excluded.insert(number)
+        }
+        if error.code.isTimeout {
+            stalled.insert(number)
+        }
+        retryAfter[number] = error.retryAfter
+        let step = next(after: progress, at: now, candidates)
+        if step != .fail, !isFree {
+            attemptsLeft -= 1
+        }
+        return step
+    }
+
+    /// The next step after a server could not continue the text. The server has not failed, so this costs no attempt.
+    mutating func couldNotContinue(
+        _ number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
+    ) -> Step {
+        beginners.insert(number)
+        asked[number, default: 1] -= 1
+        return next(after: progress, at: now, candidates)
+    }
+
+    /// The next to be asked when a prompt is too long for one by itself: one that is known to take more.
+    ///
+    /// It is asked in place of the other and not because that has failed, so it costs no attempt. None is asked twice for it.
+    private mutating func refused(by number: Int, _ candidates: [Candidate]) -> Step {
+        excluded.insert(number)
+        guard let context = candidates[number].context else { return .fail }
+        excluded.formUnion(candidates.indices.filter { candidates[$0].context.map { $0 <= context } ?? false })
+        guard let longer = best(of: candidates, where: { $1.context != nil }) else { return .fail }
+        asked[longer, default: 0] += 1
+        return .ask(longer, after: .zero, continues: false)
+    }
+
+    /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
+    mutating func removed(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
+        next(after: progress, at: now, candidates)
+    }
+
+    /// Records a server's error about the request. Returns whether another server gave the same error before.
+    ///
+    /// A repetition by the same server proves nothing: a broken server gives the same error each time.
+    private mutating func isConfirmed(_ complaint: String, of number: Int) -> Bool {
+        guard let witness = complaints[complaint] else {
+            complaints[complaint] = number
+            return false
+        }
+        return witness != number
+    }
+
+    private var attemptsLeft: Int {
+        get { hasBegun ? rescuesLeft : failoversLeft }
+        set {
+            if hasBegun { rescuesLeft = newValue } else { failoversLeft = newValue }
+        }
+    }
+
+    /// Whether the answer broke off with the same context error as before. Servers with the same context size repeat it.
+    private mutating func isSameBreak(_ error: ModelError, after progress: Progress) -> Bool {
+        guard progress != .none, error.hint == .context, error.code == .failed else { return false }
+        defer { lastBreak = error }
+        return lastBreak?.message == error.message
+    }
+
+    /// Records whether a server may be restarting. Returns whether the failure costs no attempt, because the server cannot have
+    /// read the request.
+    private mutating func noteRestart(_ error: ModelError, of number: Int, at now: UInt64) -> Bool {
+        guard case .restart(let wasRead) = error.hint, error.retryAfter == nil, restartWait > .zero else {
+            restarting = []
+            waitEnd = nil
+            waits = 0
+            return false
+        }
+        restarting.insert(number)
+        waitEnd = waitEnd ?? now &+ UInt64(clamping: Int64(restartWait / .nanoseconds(1)))
+        return !wasRead
+    }
+
+    private mutating func next(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
+        var next: Int?
+        if progress == .text {
+            next = best(of: candidates) { number, candidate in
+                candidate.canContinue && !candidate.isUnwilling && !stalled.contains(number)
+                    && !restarting.contains(number) && !beginners.contains(number)
+            }
+        }
+        let isOver = waitEnd.map { now >= $0 } ?? false
+        guard let next = next ?? best(of: candidates, where: { number, _ in !isOver || !restarting.contains(number) })
+        else { return .fail }
+        isWaiting = restarting.contains(next)
+        let pause = pause(before: next, at: now)
+        asked[next, default: 0] += 1
+        let continues = progress == .text && candidates[next].canContinue && !beginners.contains(next)
+        return .ask(next, after: pause, continues: continues)
+    }
+
+    /// One that has been asked before is given time to recover.
+    private mutating func pause(before number: Int, at now: UInt64) -> Duration {
+        if let waitEnd, restarting.contains(number) {
+            defer { waits += 1 }
+            return min(Self.pause(waits), .nanoseconds(Int64(waitEnd &- now)))
+        }
+        guard timesAsked(number) > 0 else { return .zero }
+        defer { pauses += 1 }
+        return max(Self.pause(pauses), retryAfter[number] ?? .zero)
+    }
+
+    private static func pause(_ number: Int) -> Duration { min(shortestPause * (1 << min(number, 10)), longestPause) }
+
+    private func timesAsked(_ number: Int) -> Int { asked[number, default: 0] + (number == first ? 1 : 0) }
+
+    private func best(of candidates: [Candidate], where isFit: (Int, Candidate) -> Bool = { _, _ in true }) -> Int? {
+        candidates.indices.filter {
+            !excluded.contains($0) && !candidates[$0].isGone && isFit($0, candidates[$0])
+        }.min { rank($0, candidates[$0]) < rank($1, candidates[$1]) }
+    }
+
+    /// The lowest goes first.
+    private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int, Int) {
+        (
+            stalled.contains(number) ? 1 : 0, candidate.isUnwilling ? 1 : 0, timesAsked(number), -candidate.priority,
+            candidate.isFull ? 1 : 0, number
+        )
+    }
+}

@@ -1,0 +1,135 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+/// Makes lines of Ollama's shape from what memory or the store has of a reply.
+///
+/// Re-read in the order thinking, text, tool calls. The lines of a reply carry the time at which its prompt was committed.
+struct ReplyLines: Sendable {
+    /// The most text of one line, in bytes.
+    static let longestText = 16_384
+
+    /// The model of the reply.
+    let model: String
+    /// The time in the lines, in nanoseconds since 1970.
+    let createdAt: Int64
+
+    /// Made for each line: most readers are live, and never need one.
+    private var answer: OllamaAnswer { OllamaAnswer(model: model) }
+
+    /// Puts the line that follows `position` in a page into the buffer, which is emptied first.
+    ///
+    /// - Returns: the position after the line; nothing when the page has no more lines.
+    func next(in page: ReplyPage, after position: ReplyPosition, into buffer: inout ByteBuffer) -> ReplyPosition? {
+        buffer.removeAll()
+        var end = position
+        if let piece = Self.piece(of: page.thinking, at: end.thinking - page.start.thinking) {
+            end.thinking += piece.count
+            answer.append(
+                thinking: Self.wholeCharacters(page.thinking.span.extracting(piece)), at: createdAt, to: &buffer)
+            return end
+        }
+        if let piece = Self.piece(of: page.text, at: end.text - page.start.text) {
+            end.text += piece.count
+            answer.append(content: Self.wholeCharacters(page.text.span.extracting(piece)), at: createdAt, to: &buffer)
+            return end
+        }
+        let offset = end.toolCalls - page.start.toolCalls
+        guard offset >= 0, offset < page.toolCalls.count else { return nil }
+        end.toolCalls += page.toolCalls.count - offset
+        guard let array = Self.array(ofCalls: page.toolCalls.span.extracting(offset...)) else { return nil }
+        answer.append(toolCalls: array.span, at: createdAt, to: &buffer)
+        return end
+    }
+
+    /// What can be sent of the ending after text that was re-read: the last event, without the text that it carried itself,
+    /// as that stood in the text before it; one is made where the process died before there was one.
+    func ending(_ ending: ReplyEnding) -> ReplyEnding {
+        var ending = ending
+        if ending.lastEvent.isEmpty {
+            ending.lastEvent = missingEvent(of: ending.state)
+        } else if !ending.isError {
+            ending.lastEvent = Self.emptied(ending.lastEvent)
+        }
+        return ending
+    }
+
+    /// The ending as it goes to who has heard every line: verbatim, or made where there is none.
+    func verbatim(_ ending: ReplyEnding) -> ReplyEnding {
+        ending.lastEvent.isEmpty ? self.ending(ending) : ending
+    }
+
+    // MARK: - Pieces
+
+    /// The next whole characters of a part.
+    private static func piece(of bytes: [UInt8], at offset: Int) -> Range<Int>? {
+        guard offset >= 0, offset < bytes.count else { return nil }
+        var end = min(bytes.count, offset + longestText)
+        if end < bytes.count {
+            while end > offset, bytes[end] & 0xC0 == 0x80 { end -= 1 }
+        }
+        return offset..<(end > offset ? end : min(bytes.count, offset + longestText))
+    }
+
+    /// A piece without the rest of a character at its front: where a client makes its position up.
+    @_lifetime(copy bytes)
+    private static func wholeCharacters(_ bytes: Span<UInt8>) -> Span<UInt8> {
+        var start = 0
+        while start < bytes.count, bytes[start] & 0xC0 == 0x80 { start += 1 }
+        return bytes.extracting(start...)
+    }
+
+    /// The calls as a JSON array; nothing if they are not whole, which is so when a client made its position up.
+    private static func array(ofCalls calls: Span<UInt8>) -> [UInt8]? {
+        var array: [UInt8] = [UInt8(ascii: "[")]
+        array.reserveCapacity(calls.count + 2)
+        let first = calls[0] == UInt8(ascii: ",") ? 1 : 0
+        calls.extracting(first...).withUnsafeBufferPointer { array.append(contentsOf: $0) }
+        array.append(UInt8(ascii: "]"))
+        return isJSON(array.span) ? array : nil
+    }
+
+    private static func isJSON(_ text: Span<UInt8>) -> Bool {
+        do throws(JSONError) {
+            var reader = JSONReader(text)
+            try reader.skipValue()
+            try reader.finish()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    // MARK: - The last event
+
+    private static func emptied(_ bytes: [UInt8]) -> [UInt8] {
+        let line: OllamaLine
+        do throws(JSONError) {
+            line = try OllamaLine(bytes.span)
+        } catch {
+            // A reply keeps only lines that it has read.
+            return bytes
+        }
+        var buffer = ByteBuffer(capacity: bytes.count)
+        buffer.append(emptying: line, in: bytes.span)
+        return buffer.array
+    }
+
+    private func missingEvent(of state: ReplyState) -> [UInt8] {
+        var buffer = ByteBuffer()
+        switch state {
+        case .complete:
+            answer.appendEnd(at: createdAt, doneReason: "stop", promptTokens: nil, answerTokens: nil, to: &buffer)
+        case .cancelled:
+            answer.appendStop(at: createdAt, state: state.rawValue, to: &buffer)
+        case .interrupted:
+            answer.appendError(Self.interruption, at: createdAt, to: &buffer)
+        case .failed:
+            answer.appendError(Self.failure, at: createdAt, to: &buffer)
+        }
+        return buffer.array
+    }
+
+    private static let interruption = RelayError(
+        .interrupted, "The server stopped in the middle of this answer. Ask again.")
+    private static let failure = RelayError(.internal, "This answer failed. Ask again.")
+}

@@ -1,0 +1,14 @@
+import ChatterdConfiguration
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import Glibc
+
+/// The time of day.
+enum WallClock {
+    /// Nanoseconds since 1970.
+    @Sendable static func nanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

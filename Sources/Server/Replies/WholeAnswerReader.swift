@@ -1,0 +1,159 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// Turns a reply into one JSON object of Ollama's shape, for requests with `"stream":false`. Confined to its shard.
+final class WholeAnswerReader: ReplyReader {
+    private let responder: Responder
+    private let model: String
+    private let location: Fields
+    private var subscription: ReplySubscription?
+    private var waiter: CheckedContinuation<Void, Never>?
+    private var text = ByteBuffer()
+    private var thinking = ByteBuffer()
+    private var toolCalls = ByteBuffer()
+    /// The reservation for the text, the object and the output.
+    private let memory: MemoryReservation
+    private var reserved = 0
+    /// Whether the answer exceeds the memory budget. The store keeps it, and this response reports an error.
+    private var isTooLarge = false
+
+    init(_ responder: Responder, model: String, location: Fields, memory: MemoryBudget) {
+        self.responder = responder
+        self.model = model
+        self.location = location
+        self.memory = memory.charge(0)
+    }
+
+    /// Waits for the end of the reply; a client that leaves is reported, even if it has left before.
+    func follow(_ subscription: ReplySubscription) {
+        guard responder.isWaiting else {
+            subscription.readerLeft()
+            return
+        }
+        self.subscription = subscription
+        responder.onClientGone = { [self] in
+            self.subscription?.readerLeft()
+            finish()
+        }
+    }
+
+    /// Returns when the answer is given, or nobody is there to take it.
+    func ended() async {
+        guard subscription != nil else { return }
+        await withCheckedContinuation { waiter = $0 }
+    }
+
+    private func finish() {
+        subscription = nil
+        waiter.take()?.resume()
+    }
+
+    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+        guard !isTooLarge else { return true }
+        // What a reply hands on has been read before.
+        if let fields = try? OllamaLine(line) {
+            gather(fields, of: line)
+            if text.count + thinking.count + toolCalls.count > reserved {
+                reserveMore()
+            }
+        }
+        return true
+    }
+
+    func wait(at place: QueuePlace) {}
+
+    func reset(to position: ReplyPosition) {
+        isTooLarge = false
+        text.removeAll()
+        thinking.removeAll()
+        toolCalls.removeAll()
+    }
+
+    func end(_ ending: ReplyEnding, at position: ReplyPosition) {
+        defer { finish() }
+        let event = LastEvent(of: ending)
+        if let error = event.error {
+            responder.refuse(error, fields: location)
+        } else if isTooLarge {
+            responder.refuse(
+                RelayError(.overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."),
+                fields: location)
+        } else if let body = object(endingWith: event.data.span) {
+            responder.respond(json: body, fields: location, memory: memory)
+        } else {
+            responder.refuse(
+                RelayError(.internal, "The answer is stored, but could not be put together."), fields: location)
+        }
+    }
+
+    func fail(_ error: RelayError) {
+        defer { finish() }
+        responder.refuse(error, fields: location)
+    }
+
+    /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.
+    private func reserveMore() {
+        reserved = text.count + thinking.count + toolCalls.count + Self.step
+        guard !memory.grow(to: 3 * reserved, for: .output) else { return }
+        isTooLarge = true
+        (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+        reserved = 0
+        memory.shrink(to: 0)
+    }
+
+    /// The step by which the reservation grows, in bytes.
+    private static let step = 64 * 1_024
+
+    private func gather(_ fields: OllamaLine, of line: Span<UInt8>) {
+        if let content = fields.content, !content.range.isEmpty {
+            text.append(decodingJSON: line.extracting(content.range))
+        }
+        if let thought = fields.thinking, !thought.range.isEmpty {
+            thinking.append(decodingJSON: line.extracting(thought.range))
+        }
+        if let calls = fields.toolCalls {
+            if !toolCalls.isEmpty {
+                toolCalls.append(UInt8(ascii: ","))
+            }
+            toolCalls.append(line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
+        }
+    }
+
+    /// The last line of the reply, with the whole text in its message; nothing when the line does not read.
+    private func object(endingWith last: Span<UInt8>) -> ByteBuffer? {
+        guard let fields = try? OllamaLine(last), let message = fields.message else { return nil }
+        gather(fields, of: last)
+        let (text, thinking, toolCalls) = (text, thinking, toolCalls)
+        var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 128)
+        body.append(last.extracting(first: message.lowerBound))
+        body.append(assistantSaying: text.bytes, thinking: thinking.bytes, toolCalls: toolCalls.bytes)
+        body.append(last.extracting(message.upperBound..<last.count))
+        (self.text, self.thinking, self.toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+        return body
+    }
+}
+
+extension ByteBuffer {
+    /// Appends a message of the model with all of its parts; tool calls are JSON objects with commas between them.
+    mutating func append(assistantSaying text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>) {
+        append("{\"role\":\"assistant\",\"content\":")
+        append(jsonString: text)
+        if !thinking.isEmpty {
+            append(",\"thinking\":")
+            append(jsonString: thinking)
+        }
+        if !toolCalls.isEmpty {
+            append(",\"tool_calls\":[")
+            append(toolCalls)
+            append("]")
+        }
+        append("}")
+    }
+}

@@ -1,0 +1,40 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// `POST /postchatt` and `GET /getchatts`: docs/api.md.
+struct BoardRoute: Sendable {
+    let services: [ShardServices]
+
+    /// Stores a posting.
+    @Sendable func post(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            try request.requireJSON(like: #"{"name":"ada","message":"Hello, board"}"#)
+            let body = request.body.bytes
+            let posting = try Posting(decoding: body.span)
+            try await services[request].board.post(name: posting.name, message: posting.message)
+            responder.respondEmptyObject()
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Lists the newest postings, oldest first.
+    @Sendable func list(_ request: Request, _ responder: Responder) async {
+        guard request.method != .head else {
+            // RFC 9110 9.3.2: a HEAD response may omit a length that is known only after the content is generated.
+            responder.stream(.ok, fields: [.contentType: "application/json"]).finish()
+            return
+        }
+        do throws(RelayError) {
+            let list = try await services[request].board.list()
+            responder.respond(json: list.json, memory: list.memory)
+        } catch {
+            responder.refuse(error)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// `POST /llmchat` and `POST /llmprep`: docs/api.md.
+struct ChatRoute: Sendable {
+    let services: [ShardServices]
+    /// The maximum number of copies of a body while its prompt is stored, itself included.
+    private static let copies = 5
+
+    let sender: ReplySender
+    let memory: MemoryBudget
+    /// The model of a prompt that names none; without it, a prompt must.
+    let defaultModel: String?
+
+    /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
+    @Sendable func answer(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            // From the return of accept on the prompt is committed.
+            let (prompt, form) = try await accept(request, responder)
+            // A response may take long. The body is released before it.
+            request.body.release()
+            switch prompt {
+            case .started(let reply):
+                await sender.run(reply, as: form, to: responder)
+            case .known(let reply):
+                await sender.send(reply, as: form, by: services[request].chat, to: responder)
+            }
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    private func accept(
+        _ request: Request, _ responder: Responder
+    ) async throws(RelayError) -> (AcceptedPrompt, ReplyForm) {
+        var chat = try decode(request, responder, requiringModel: defaultModel == nil)
+        if let defaultModel, chat.model.isEmpty {
+            chat.model = defaultModel
+        }
+        chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
+        let form = ReplyForm(stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
+        let key = try request.idempotencyKey()
+        // The reservation stays until the prompt is stored.
+        request.body.releaseBytes()
+        return (try await services[request].chat.accept(chat, key: key), form)
+    }
+
+    /// Replaces the conversation by the messages of the request.
+    @Sendable func prepare(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            let chat = try decode(request, responder, requiringModel: false)
+            request.body.releaseBytes()
+            try await services[request].chat.replaceConversation(chat)
+            responder.respondEmptyObject()
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    private func decode(
+        _ request: Request, _ responder: Responder, requiringModel: Bool
+    ) throws(RelayError) -> ChatRequest {
+        try request.requireJSON(
+            like: requiringModel
+                ? #"{"appID":"me","model":"llama3.2","messages":[{"role":"user","content":"Hello"}]}"#
+                : #"{"appID":"me","messages":[{"role":"user","content":"Hello"}]}"#)
+        // The copies are the decoded messages, the parameters of a statement, libpq's output, and the history that the store
+        // returns.
+        guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+        do throws(ChatRequestError) {
+            let body = request.body.bytes
+            let chat = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
+            responder.annotate(Annotation.appID, chat.appID)
+            return chat
+        } catch {
+            throw RelayError(.invalidRequest, error.message)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// `DELETE /conversations/:appID`: docs/api.md.
+struct ConversationRoute: Sendable {
+    let services: [ShardServices]
+
+    /// Removes a conversation with all that belongs to it; one that is not there is removed already.
+    @Sendable func delete(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            let appID = request.parameter ?? ""
+            guard appID.unicodeScalars.count <= ChatRequest.maximumAppIDLength else {
+                throw RelayError(
+                    .invalidRequest, "An appID has at most \(ChatRequest.maximumAppIDLength) characters.")
+            }
+            responder.annotate(Annotation.appID, appID)
+            try await services[request].chat.deleteConversation(appID: appID)
+            responder.respondEmptyObject()
+        } catch {
+            responder.refuse(error)
+        }
+    }
+}

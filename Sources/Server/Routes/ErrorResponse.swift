@@ -1,0 +1,76 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+
+extension RelayError.Code {
+    /// The status of a response that is nothing but this error.
+    var status: Status {
+        switch self {
+        case .invalidRequest, .historyTooLarge: .unprocessableContent
+        case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
+        case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused, .upstreamExists: .conflict
+        case .replyNotFound, .upstreamNotFound: .notFound
+        case .unauthorized: .unauthorized
+        case .replyNotStored, .textLost, .internal: .internalServerError
+        case .model(let code):
+            switch code {
+            case .modelNotFound: .notFound
+            case .rejected, .unsupported, .contextTooLong: .badRequest
+            case .busy: .serviceUnavailable
+            case .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .gatewayTimeout
+            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete, .unauthorized: .badGateway
+            }
+        }
+    }
+}
+
+extension Responder {
+    /// Answers with an error as JSON; 503 says when to come back.
+    func refuse(_ error: RelayError, fields: Fields = [:]) {
+        annotate(error)
+        var fields = fields
+        fields.set(.contentType, "application/json")
+        if error.code.status == .serviceUnavailable {
+            fields.set(.retryAfter, FieldValue(max(1, Int(error.retryAfter?.components.seconds ?? 1))))
+        }
+        respond(error.code.status, fields: fields, body: .error(Refusal(error)))
+    }
+
+    /// Notes an error for the log.
+    func annotate(_ error: RelayError) {
+        annotate(Annotation.code, error.code.rawValue)
+        if !error.detail.isEmpty {
+            annotate(Annotation.detail, error.detail)
+        }
+    }
+
+    /// Sends a JSON text and a line end; `memory` is the reservation of a large one.
+    func respond(
+        _ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:], memory: MemoryReservation? = nil
+    ) {
+        var fields = fields
+        fields.set(.contentType, "application/json")
+        json.append("\n")
+        respond(status, fields: fields, body: json, memory: memory)
+    }
+
+    /// Answers 200 with `{}`.
+    func respondEmptyObject() {
+        var body = ByteBuffer()
+        body.append("{}")
+        respond(json: body)
+    }
+}
+
+extension Refusal {
+    /// The error as a refusal of the HTTP layer.
+    init(_ error: RelayError, fields: Fields = [:]) {
+        self.init(error.code.status, code: error.code.rawValue, message: error.message, fields: fields)
+    }
+}

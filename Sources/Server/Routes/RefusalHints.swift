@@ -1,0 +1,41 @@
+import ChatterdConfiguration
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdPostgresStore
+
+/// Hints that name the settings behind the refusals of the HTTP layer, which knows no settings.
+struct RefusalHints: Sendable {
+    private let hints: [String: String]
+
+    init(_ server: Configuration.Server) {
+        let head = "At most \(SettingText.bytes(server.headLimit)) are accepted (\(Setting.headLimit.name))."
+        let rate =
+            server.bodyMinimumRate == 0
+            ? ""
+            : ", and must come at \(SettingText.bytes(server.bodyMinimumRate)) a second (\(Setting.bodyMinimumRate.name))"
+        let pace = "It may pause for \(SettingText.duration(server.bodyTimeout)) (\(Setting.bodyTimeout.name))\(rate)."
+        hints = [
+            "body_too_large":
+                "At most \(SettingText.bytes(server.bodyLimit)) are accepted (\(Setting.bodyLimit.name)).",
+            "request_line_too_long":
+                "At most \(SettingText.bytes(server.requestLineLimit)) are accepted (\(Setting.requestLineLimit.name)).",
+            "field_too_large": head,
+            "head_too_large": head,
+            "too_many_fields": "At most \(server.fieldsLimit) are accepted (\(Setting.fieldsLimit.name)).",
+            "head_timeout":
+                "It must be complete in \(SettingText.duration(server.headTimeout)) (\(Setting.headTimeout.name)).",
+            "body_timeout": pace,
+            "misdirected_request":
+                "Use a numeric address or localhost, or have the operator add the name to \(Setting.hosts.name).",
+            "forbidden_origin": "To allow it, the operator adds its origin to \(Setting.origins.name).",
+        ]
+    }
+
+    /// The refusal with a hint.
+    func explained(_ refusal: Refusal) -> Refusal {
+        guard let hint = hints[refusal.code] else { return refusal }
+        return Refusal(
+            refusal.status, code: refusal.code, message: "\(refusal.message) \(hint)", retryAfter: refusal.retryAfter,
+            fields: refusal.fields)
+    }
+}

@@ -1,0 +1,141 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// `/replies/:id` and what can be done with a reply: docs/api.md.
+struct ReplyRoute: Sendable {
+    let services: [ShardServices]
+    let sender: ReplySender
+    let memory: MemoryBudget
+
+    /// Streams the reply from its start or from where the client left off, or describes it as JSON.
+    @Sendable func read(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            let service = services[request].chat
+            let position = try request.lastPosition()
+            let tellsQueue = try request.queueEvents(unless: nil)
+            let reply = try await find(request, responder)
+            guard !request.wantsJSON else {
+                let held = memory.charge(0)
+                let page = try await service.readWhole(reply, in: held)
+                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary, memory: held)
+                return
+            }
+            if let position, try await hasAll(reply, upTo: position, service) {
+                // HTML Standard 9.2.3: only 204 keeps a browser from coming back.
+                responder.respond(.noContent, fields: Self.momentary)
+                return
+            }
+            guard request.method != .head else {
+                responder.stream(.ok, fields: ReplySender.streamFields(for: reply.id)).finish()
+                return
+            }
+            // Who has left meanwhile is no reader: it must not keep the reply going.
+            guard responder.isWaiting else { return }
+            var start = position ?? ReplyPosition(attempt: reply.attempt)
+            start.isEnd = false
+            sender.resume(reply, tellsQueue: tellsQueue, to: responder) {
+                service.subscribe($0, to: reply, from: start)
+            }
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Stops the reply.
+    @Sendable func stop(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            let reply = try await services[request].chat.stop(try await find(request, responder))
+            responder.respond(reply.state == nil ? .accepted : .ok, json: ReplyDocument(reply).json)
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Asks for another answer to the same prompt.
+    @Sendable func regenerate(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            let wish = try decode(request)
+            let policy = try request.disconnectPolicy(unless: wish.onDisconnect)
+            let form = ReplyForm(
+                stream: wish.stream, tellsQueue: try request.queueEvents(unless: wish.queueEvents))
+            let old = try await find(request, responder)
+            let reply = try await services[request].chat.regenerate(
+                old, model: wish.model, onDisconnect: policy, onInterrupt: wish.onInterrupt)
+            await sender.run(reply, as: form, to: responder)
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Makes the reply the one that the conversation goes on from.
+    @Sendable func choose(_ request: Request, _ responder: Responder) async {
+        do throws(RelayError) {
+            try await services[request].chat.choose(try await find(request, responder))
+            responder.respondEmptyObject()
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Whether a client with this position has the complete reply.
+    ///
+    /// The position must be the exact end of the closed reply. A client with any other position gets the stored reply.
+    private func hasAll(
+        _ reply: ReplyRecord, upTo position: ReplyPosition, _ service: ChatService
+    ) async throws(RelayError) -> Bool {
+        guard position.isEnd, position.attempt == reply.attempt, reply.state != nil else { return false }
+        return try await service.page(of: reply, from: position).end == position
+    }
+
+    /// RFC 9111 4.2.2: without this a cache might keep what is true for now only.
+    private static let momentary: Fields = [.cacheControl: "no-store"]
+
+    private func find(_ request: Request, _ responder: Responder) async throws(RelayError) -> ReplyRecord {
+        guard let id = request.parameter.flatMap({ ReplyID(parsing: $0) }) else {
+            throw RelayError(.replyNotFound, "There is no such reply.")
+        }
+        let reply = try await services[request].chat.find(id, appID: request.head.target.queryItem("appID"))
+        responder.annotate(Annotation.appID, reply.turn.appID)
+        return reply
+    }
+
+    private func decode(_ request: Request) throws(RelayError) -> RegenerationRequest {
+        if request.body.count > 0 {
+            try request.requireJSON(like: #"{"model":"llama3.2"}"#)
+        }
+        do throws(ChatRequestError) {
+            let body = request.body.bytes
+            return try RegenerationRequest(decoding: body.span)
+        } catch {
+            throw RelayError(.invalidRequest, error.message)
+        }
+    }
+}
+
+extension Request {
+    /// Up to where the client has read: `Last-Event-ID`, or the query item of a client that cannot set fields.
+    fileprivate func lastPosition() throws(RelayError) -> ReplyPosition? {
+        var text = fields[.lastEventID] ?? ""
+        if text.isEmpty {
+            text = head.target.queryItem("last_event_id") ?? ""
+        }
+        if text.isEmpty { return nil }
+        guard let position = ReplyPosition(parsing: text) else {
+            throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
+        }
+        return position
+    }
+
+    /// Whether the client asks for JSON and not for events.
+    fileprivate var wantsJSON: Bool {
+        let types = fields.elements(of: .accept).compactMap { MediaType(String($0)) }
+        return types.contains(.json) && !types.contains(.eventStream)
+    }
+}

@@ -1,0 +1,66 @@
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdPostgresStore
+import ChatterdRelay
+
+extension Request {
+    /// What the body says is to become of the reply when nobody reads it, or else the `On-Disconnect` field.
+    func disconnectPolicy(unless said: DisconnectPolicy?) throws(RelayError) -> DisconnectPolicy? {
+        if let said { return said }
+        guard let text = fields[.onDisconnect] else { return nil }
+        guard let policy = DisconnectPolicy(parsing: text) else {
+            throw RelayError(
+                .invalidRequest,
+                "On-Disconnect must be finish, cancel or whole seconds from 0 to \(DisconnectPolicy.maximumSeconds).")
+        }
+        return policy
+    }
+
+    /// Whether the body says that places in a queue are to be told as events, or else the `Queue-Events` field.
+    func queueEvents(unless said: Bool?) throws(RelayError) -> Bool {
+        if let said { return said }
+        switch fields[.queueEvents] {
+        case nil, "0": return false
+        case "1": return true
+        default: throw RelayError(.invalidRequest, "Queue-Events must be 0 or 1.")
+        }
+    }
+
+    /// The client's name for this request, with the digest of its body.
+    func idempotencyKey() throws(RelayError) -> IdempotencyKey? {
+        let values = fields.values(of: .idempotencyKey)
+        guard let value = values.first else { return nil }
+        guard values.count == 1, let text = Self.unquoted(value), 1...255 ~= text.utf8.count,
+            text.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
+        else {
+            throw RelayError(.invalidRequest, "Idempotency-Key must be one key of 1 to 255 visible ASCII characters.")
+        }
+        let bytes = body.bytes
+        return IdempotencyKey(text: text, digest: RequestDigest.sha256(bytes.span))
+    }
+
+    /// A key may be written bare, or as the draft has it (draft-ietf-httpapi-idempotency-key-header-06, 2.1): as a string of
+    /// RFC 8941 3.3.3, between quotes. Nil for a string without end.
+    private static func unquoted(_ value: String) -> String? {
+        guard value.utf8.first == UInt8(ascii: "\"") else { return value }
+        var text: [UInt8] = []
+        var rest = value.utf8.dropFirst()
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "\""):
+                return rest.isEmpty ? String(decoding: text, as: UTF8.self) : nil
+            case UInt8(ascii: "\\"):
+                guard let escaped = rest.popFirst(), escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\")
+                else { return nil }
+                text.append(escaped)
+            default:
+                text.append(byte)
+            }
+        }
+        return nil
+    }
+}

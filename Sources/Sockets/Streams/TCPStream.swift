@@ -1,0 +1,416 @@
+import CChatterdSystem
+import ChatterdBasics
+import Glibc
+
+/// A TCP connection, with or without TLS, on a shard. Confined to its shard.
+///
+/// Bytes are read as they come, into a buffer that all streams of the shard share, and lent to the delegate. Output gathers in a
+/// buffer of the shard's pool until the end of the turn. The delegate is kept alive until the stream is closed.
+public final class TCPStream: ReadinessHandler, @unchecked Sendable {
+    /// How many reads a stream may do before others get their turn.
+    private static let readsPerTurn = 4
+
+    /// The shard that the stream lives on.
+    public let shard: Shard
+    /// The peer.
+    public let peer: SocketAddress
+    /// Whoever is told; until the stream is closed.
+    public var delegate: (any TCPStreamDelegate)?
+
+    private var descriptor: Int32
+    private var registration: Registration?
+    private let isClient: Bool
+    private var isConnecting: Bool
+    private var isReadable = false
+    private var isWritable = true
+    private var peerHasClosed = false
+    private var reachedEnd = false
+    private var isReadingPaused = false
+    private var isWaitingToRead = false
+    private var isWaitingToFlush = false
+    private var isBlocked = false
+    private var reportsDrained = false
+    private var shutsDownWhenDrained = false
+    private var output: ByteBuffer?
+    private var tls: TLSSession?
+
+    private init(descriptor: Int32, peer: SocketAddress, shard: Shard, isClient: Bool) {
+        self.descriptor = descriptor
+        self.peer = peer
+        self.shard = shard
+        self.isClient = isClient
+        isConnecting = isClient
+    }
+
+    deinit {
+        if descriptor >= 0 {
+            Glibc.close(descriptor)
+        }
+    }
+
+    /// Takes over an accepted descriptor; with a server's context, TLS comes first. The time limit is the caller's.
+    ///
+    /// - Throws: `system` when the shard can watch no more, `tls` when there is no memory.
+    public static func adopt(
+        _ descriptor: Int32, peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate,
+        tls: TLSContext? = nil
+    ) throws(SocketError) -> TCPStream {
+        _ = csystem_set_nodelay(descriptor)
+        let stream = TCPStream(descriptor: descriptor, peer: peer, shard: shard, isClient: false)
+        stream.tls = try tls?.accept(descriptor)
+        stream.delegate = delegate
+        stream.registration = try shard.register(descriptor, handler: stream)
+        return stream
+    }
+
+    /// Begins to connect; the delegate hears `streamConnected` or `failed`. The time limit is the caller's.
+    ///
+    /// With a client's context, the peer must prove that it is `host`, a name or a numeric address.
+    ///
+    /// - Throws: what the system refuses at once.
+    public static func connect(
+        to peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate,
+        tls: (context: TLSContext, host: String)? = nil
+    ) throws(SocketError) -> TCPStream {
+        let descriptor = csystem_tcp_socket(peer.family)
+        guard descriptor >= 0 else { throw SocketError(errno: Int(descriptor), "socket") }
+        let stream = TCPStream(descriptor: descriptor, peer: peer, shard: shard, isClient: true)
+        _ = csystem_set_nodelay(descriptor)
+        _ = csystem_set_keepalive(descriptor)
+        let status = peer.withSockaddr { csystem_connect(descriptor, $0, $1) }
+        guard status == 0 || status == -EINPROGRESS else {
+            throw SocketError(errno: Int(status), "connect to \(peer)")
+        }
+        stream.tls = try tls.map { (tls) throws(SocketError) in try tls.context.connect(descriptor, to: tls.host) }
+        stream.delegate = delegate
+        stream.registration = try shard.register(descriptor, handler: stream)
+        return stream
+    }
+
+    /// Whether `close` was called or the stream broke.
+    public var isClosed: Bool { descriptor < 0 }
+
+    /// Whether the end of a TLS stream came without the peer's saying so: then what was received may be cut.
+    ///
+    /// TCP alone cannot tell; what has a length or an end mark of its own need not ask.
+    public private(set) var isTruncated = false
+
+    private var isHandshaking: Bool { tls.map { !$0.isEstablished } ?? false }
+
+    // MARK: - Reading
+
+    /// Stops reading; what the peer sends stays with the system, and in the end with the peer.
+    public func pauseReading() {
+        isReadingPaused = true
+    }
+
+    /// Goes on reading, after the events of this turn.
+    public func resumeReading() {
+        guard isReadingPaused else { return }
+        isReadingPaused = false
+        readSoon()
+    }
+
+    /// Called by the shard when it is this stream's turn again.
+    func continueReading() {
+        isWaitingToRead = false
+        read()
+    }
+
+    private func readSoon() {
+        guard isReadable, !isWaitingToRead, !isClosed else { return }
+        isWaitingToRead = true
+        shard.readLater(self)
+    }
+
+    private func read() {
+        var reads = 0
+        while isReadable, !isReadingPaused, !isClosed {
+            if reads == Self.readsPerTurn {
+                readSoon()
+                return
+            }
+            reads += 1
+            let count = receive(into: shard.readBuffer)
+            switch count {
+            case 1...:
+                // Less than asked for, and no end in sight: the next bytes will be reported. TLS may hold back more.
+                isReadable = count == shard.readBuffer.count || peerHasClosed || tls != nil
+                delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)
+            case 0:
+                isReadable = false
+                reachedEnd = true
+                isTruncated = tls?.isTruncated ?? false
+                delegate?.streamReachedEnd(self)
+            case -Int(EAGAIN):
+                isReadable = false
+            default:
+                fail(error(count, "receive from \(peer)"))
+            }
+        }
+    }
+
+    private func receive(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        guard let tls else { return csystem_recv(descriptor, buffer.baseAddress, buffer.count) }
+        return tls.read(into: buffer)
+    }
+
+    private func error(_ code: Int, _ operation: String) -> SocketError {
+        guard code == TLSSession.failure else { return SocketError(errno: code, operation) }
+        return SocketError(.tls, "\(operation): \(tls?.reason ?? "TLS")")
+    }
+
+    // MARK: - Writing
+
+    /// The bytes that the system has not taken yet.
+    public var unsentCount: Int { output?.count ?? 0 }
+
+    /// The bytes that the system has taken since the stream began.
+    public private(set) var sentCount = 0
+
+    /// The bytes of the connection, TLS's own among them, that the peer's system has acknowledged.
+    ///
+    /// Nothing when the stream is closed or the system cannot tell. A reset does not count what the peer took before it.
+    public var acknowledgedCount: Int? {
+        let count = csystem_tcp_acknowledged(descriptor)
+        return count < 0 ? nil : Int(count)
+    }
+
+    /// Lets `body` append to the output, which is sent at the end of the turn.
+    @inline(__always)
+    public func write(_ body: (inout ByteBuffer) -> Void) {
+        guard !isClosed else { return }
+        var buffer = output.take() ?? shard.takeBuffer()
+        body(&buffer)
+        output = consume buffer
+        flushSoon()
+    }
+
+    /// Appends bytes to the output, which is sent at the end of the turn.
+    public func write(_ bytes: Span<UInt8>) {
+        write { $0.append(bytes) }
+    }
+
+    /// Has the delegate hear `streamDrained` once the output so far is sent, at the end of this turn at the earliest.
+    public func reportDrained() {
+        guard !isClosed else { return }
+        reportsDrained = true
+        flushSoon()
+    }
+
+    /// Ends this side's direction once all output is sent, and then tells `streamDrained`.
+    public func shutdownWriting() {
+        guard !isClosed else { return }
+        shutsDownWhenDrained = true
+        reportDrained()
+    }
+
+    private func flushSoon() {
+        guard !isWaitingToFlush else { return }
+        isWaitingToFlush = true
+        shard.flushLater(self)
+    }
+
+    /// Sends what can be sent; the shard calls it at the end of the turn.
+    func flush() {
+        guard !isClosed, !isConnecting, !isHandshaking else {
+            isWaitingToFlush = false
+            return
+        }
+        delegate?.streamWillFlush(self)
+        // Only now, as what the delegate adds is part of this flush.
+        isWaitingToFlush = false
+        guard !isClosed else { return }
+        // Taken out, so that appending and sending never copy it.
+        guard var buffer = output.take() else {
+            finishFlush()
+            return
+        }
+        while isWritable, !buffer.isEmpty {
+            let sent = buffer.bytes.withUnsafeBufferPointer { send($0) }
+            if sent >= 0 {
+                buffer.removeFirst(sent)
+                sentCount += sent
+            } else if sent == -Int(EAGAIN) {
+                isWritable = false
+            } else {
+                failSending(error(sent, "send to \(peer)"))
+                return
+            }
+        }
+        if buffer.isEmpty {
+            // Given away, as emptying a copy would allocate another one.
+            shard.giveBack(consume buffer)
+            finishFlush()
+        } else {
+            output = consume buffer
+            if !isBlocked {
+                isBlocked = true
+                delegate?.streamBlocked(self)
+            }
+        }
+    }
+
+    private func send(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        guard let tls else { return csystem_send(descriptor, bytes.baseAddress, bytes.count) }
+        return tls.write(bytes)
+    }
+
+    private func finishFlush() {
+        if shutsDownWhenDrained {
+            if let tls, tls.shutdown() == -Int(EAGAIN) {
+                isWritable = false
+                return
+            }
+            shutsDownWhenDrained = false
+            Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        }
+        if isBlocked || reportsDrained {
+            isBlocked = false
+            reportsDrained = false
+            delegate?.streamDrained(self)
+        }
+    }
+
+    // MARK: - Ends
+
+    /// Closes at once; unsent output is lost, and the delegate hears nothing more.
+    public func close() {
+        guard !isClosed else { return }
+        // Only when nothing is lost, as the peer then takes what it has for complete.
+        if let tls, tls.isEstablished, output == nil {
+            _ = tls.shutdown()
+        }
+        closeDescriptor()
+    }
+
+    private func closeDescriptor() {
+        if let registration {
+            shard.unregister(registration)
+        }
+        Glibc.close(descriptor)
+        descriptor = -1
+        tls = nil
+        output = nil
+        delegate = nil
+    }
+
+    /// Closes with a reset, so that the peer cannot take what it got for complete.
+    public func abort() {
+        guard !isClosed else { return }
+        _ = csystem_set_reset_on_close(descriptor)
+        closeDescriptor()
+    }
+
+    /// Hands on what the peer said before it broke the connection off: it may say why.
+    private func failSending(_ error: SocketError) {
+        while !isClosed, !isReadingPaused, !reachedEnd {
+            let count = receive(into: shard.readBuffer)
+            guard count > 0 else { break }
+            delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)
+        }
+        if !isClosed {
+            fail(error)
+        }
+    }
+
+    private func fail(_ error: SocketError) {
+        let delegate = delegate
+        closeDescriptor()
+        delegate?.stream(self, failed: error)
+    }
+
+    // MARK: - Readiness
+
+    /// Called by the shard.
+    public func becameReady(_ readiness: Readiness) {
+        if isConnecting {
+            guard finishConnecting(readiness) else { return }
+        }
+        if !readiness.isDisjoint(with: [.peerClosed, .hangUp, .failed]) {
+            peerHasClosed = true
+        }
+        // A reset that no read will find: nobody reads at present, or the peer's end has been read already.
+        if readiness.contains(.failed), reachedEnd || isReadingPaused {
+            let error = csystem_socket_error(descriptor)
+            if error != 0 {
+                fail(SocketError(errno: -Int(error), "connection to \(peer)"))
+                return
+            }
+        }
+        if let tls {
+            becameReady(readiness, tls)
+            return
+        }
+        if readiness.contains(.writable), !isWritable {
+            becameWritable()
+        }
+        if readiness.mayBeRead, !reachedEnd {
+            isReadable = true
+            read()
+        }
+    }
+
+    private func becameWritable() {
+        isWritable = true
+        if output != nil || shutsDownWhenDrained {
+            flushSoon()
+        }
+    }
+
+    /// Looks at what became of `connect`; false while that is open, or when it failed.
+    private func finishConnecting(_ readiness: Readiness) -> Bool {
+        guard !readiness.isDisjoint(with: [.writable, .failed, .hangUp]) else { return false }
+        let error = csystem_socket_error(descriptor)
+        guard error == 0 else {
+            fail(SocketError(errno: -Int(error), "connect to \(peer)"))
+            return false
+        }
+        isConnecting = false
+        if tls == nil {
+            delegate?.streamConnected(self)
+            flushSoon()
+        }
+        return true
+    }
+
+    /// The same with TLS, which may want to write in order to read, and the other way round.
+    private func becameReady(_ readiness: Readiness, _ tls: TLSSession) {
+        if readiness.mayBeRead {
+            tls.becameReadable(isLast: peerHasClosed)
+        }
+        if isHandshaking {
+            continueHandshake(tls)
+            return
+        }
+        if readiness.contains(.writable) && !isWritable || readiness.mayBeRead && tls.writeWaitsForPeer {
+            becameWritable()
+        }
+        if readiness.mayBeRead || readiness.contains(.writable) && tls.readWaitsForRoom, !reachedEnd {
+            isReadable = true
+            read()
+        }
+    }
+
+    private func continueHandshake(_ tls: TLSSession) {
+        let result = tls.handshake()
+        guard result == 1 else {
+            if result != -Int(EAGAIN) {
+                fail(SocketError(.tls, "TLS with \(peer): \(tls.reason)"))
+            }
+            return
+        }
+        if isClient {
+            delegate?.streamConnected(self)
+        }
+        flushSoon()
+        // The peer may have sent data with the end of its handshake: then no further edge tells of it.
+        isReadable = true
+        read()
+    }
+}
+
+extension Readiness {
+    /// Whether a read will find bytes, an end or an error.
+    fileprivate var mayBeRead: Bool { !isDisjoint(with: [.readable, .peerClosed, .hangUp, .failed]) }
+}

@@ -1,0 +1,99 @@
+import ChatterdBasics
+import Testing
+
+/// The arithmetic of the memory budget.
+@Suite(.timeLimit(.minutes(30))) struct MemoryBudgetTests {
+    private static let mebi = 1 << 20
+
+    /// The memory that the system would measure; set by the test.
+    private final class Process: Sendable {
+        private let resident = Lock(0)
+        var bytes: Int {
+            get { resident.withLock { $0 } }
+            set { resident.withLock { $0 = newValue } }
+        }
+    }
+
+    @Test func releasedReservationReturnsItsMemory() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        var first = budget.reserve(10 * Self.mebi, for: .output)
+        let second = try #require(budget.reserve(20 * Self.mebi, for: .output))
+        #expect(budget.reservedBytes == 30 * Self.mebi)
+        #expect(first != nil)
+        first = nil
+        #expect(budget.reservedBytes == 20 * Self.mebi)
+        second.shrink(to: 5 * Self.mebi)
+        #expect(budget.reservedBytes == 5 * Self.mebi && second.count == 5 * Self.mebi)
+        #expect(second.grow(to: 64 * Self.mebi, for: .output))
+        #expect(!second.grow(to: 65 * Self.mebi, for: .output))
+        #expect(budget.reservedBytes == 64 * Self.mebi && second.count == 64 * Self.mebi)
+    }
+
+    @Test(arguments: [(MemoryUse.body, 32), (.history, 48), (.result, 56), (.output, 64)])
+    func eachUseHasItsShare(use: MemoryUse, share: Int) throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let held = try #require(budget.reserve(share * Self.mebi, for: use))
+        #expect(budget.reserve(Self.mebi, for: use) == nil)
+        #expect(held.count == share * Self.mebi)
+    }
+
+    @Test func smallReservationMayExceedTheShare() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let held = try #require(budget.reserve(32 * Self.mebi, for: .body))
+        #expect(budget.reserve(64 * 1024, for: .body) == nil)
+        let small = try #require(budget.reserve(4 * 1024, for: .body))
+        #expect(budget.reservedBytes == held.count + small.count)
+    }
+
+    /// A body that arrives in small pieces counts as a large one.
+    @Test func reservationThatGrowsInSmallStepsKeepsToItsShare() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let body = try #require(budget.reserve(1_024, for: .body))
+        var count = body.count
+        while body.grow(to: count + 16 * 1_024, for: .body) {
+            count = body.count
+        }
+        #expect(count > 31 * Self.mebi && count <= 32 * Self.mebi)
+    }
+
+    @Test func memoryOfTheProcessAtItsStartCounts() {
+        let budget = MemoryBudget(limit: 64 * Self.mebi) { 40 * Self.mebi }
+        #expect(budget.usedBytes == 40 * Self.mebi && budget.isTight)
+        #expect(budget.reserve(25 * Self.mebi, for: .output) == nil)
+        #expect(budget.reserve(24 * Self.mebi, for: .output) != nil)
+    }
+
+    @Test func unreservedMemoryCountsOnceItIsMeasured() {
+        let process = Process()
+        let budget = MemoryBudget(limit: 64 * Self.mebi) { process.bytes }
+        process.bytes = 60 * Self.mebi
+        #expect(budget.update() == 60 * Self.mebi)
+        #expect(budget.reserve(10 * Self.mebi, for: .output) == nil)
+        // The budget measures again before a refusal.
+        process.bytes = 20 * Self.mebi
+        #expect(budget.reserve(10 * Self.mebi, for: .output) != nil)
+    }
+
+    @Test func untouchedReservationCounts() throws {
+        let process = Process()
+        let budget = MemoryBudget(limit: 64 * Self.mebi) { process.bytes }
+        let held = try #require(budget.reserve(60 * Self.mebi, for: .output))
+        budget.update()
+        #expect(budget.reserve(10 * Self.mebi, for: .output) == nil)
+        #expect(held.count == 60 * Self.mebi)
+    }
+
+    @Test func aChargeIsNeverRefused() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let charge = budget.charge(100 * Self.mebi)
+        #expect(budget.reserve(1, for: .output) == nil)
+        charge.charge(to: 110 * Self.mebi)
+        #expect(budget.reservedBytes == 110 * Self.mebi)
+        charge.shrink(to: 0)
+        #expect(budget.reserve(1, for: .output) != nil)
+    }
+
+    @Test func theRefusalNamesTheLimit() {
+        #expect(MemoryBudget(limit: 256 * Self.mebi).refusal.contains("CHATTERD_MEMORY, 256 MiB"))
+    }
+}

@@ -52,7 +52,7 @@ extension ChatService {
                 if page.ending == nil, let trouble = page.trouble {
                     guard !page.isEmpty else { throw trouble }
                     // The reader gets the available text first. The next pull throws the error.
-                    followers[id]?.poke()
+                    followers[id]?.signal()
                 }
                 if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
                     // Its shard has let it go without an end: nobody here will tell when there is more.
@@ -66,19 +66,19 @@ extension ChatService {
                 scheduler.spawn { [self] in try? await store.signal(.read, to: record) }
             }
         }
-        let watch = ReplyWatch(on: scheduler) { [unowned self] in followers[id]?.poke() }
+        let signal = CrossShardSignal(on: scheduler) { [unowned self] in followers[id]?.signal() }
         surroundings.onPresence = { isRead in
             home?.scheduler.run {
                 if isRead {
-                    home?.reply(id)?.watch(watch)
+                    home?.reply(id)?.addFollower(signal)
                 } else {
-                    home?.reply(id)?.stopWatching(watch)
+                    home?.reply(id)?.removeFollower(signal)
                 }
             }
         }
         surroundings.onIdle = { [unowned self] in
             followers[id] = nil
-            watch.cancel()
+            signal.cancel()
         }
         let follower = ReplyFollower(
             from: position, tick: home == nil ? limits.journalTick : nil,
@@ -136,13 +136,11 @@ extension ChatService {
         }
         let start = scheduler.now()
         let pause = Pause(on: scheduler)
-        var delay = Duration.milliseconds(10)
+        var backoff = Backoff(first: .milliseconds(10), longest: .milliseconds(200))
         while true {
-            await pause.wait(atMost: delay)
+            await pause.wait(atMost: backoff.next())
             let found = try await find(record.id)
-            let waited = Duration.nanoseconds(Int64(clamping: scheduler.now() &- start))
-            if found.state != nil || waited >= limits.stopPatience { return found }
-            delay = min(delay * 2, .milliseconds(200))
+            if found.state != nil || scheduler.now() - start >= limits.stopPatience { return found }
         }
     }
 

@@ -3,8 +3,10 @@ import ChatterdLanguageModels
 
 /// The use cases of the relay on one shard. Confined to its shard.
 public final class ChatService: @unchecked Sendable {
+    /// What the replies of this shard share.
+    private(set) lazy var context = makeContext()
     let store: any ConversationStore
-    /// The model servers; replaced when the registry changes.
+    /// The model servers. The registry replaces the list.
     public let upstreams: UpstreamDirectory
     let slots: SlotQueue?
     let estimates: TokenEstimates
@@ -18,15 +20,13 @@ public final class ChatService: @unchecked Sendable {
     private static let adoptions = 16
 
     let makeID: @Sendable () -> ReplyID
-    private(set) var isStopping = false
-    /// Whether running replies end because the process stops.
-    private(set) var isEnding = false
-    /// The replies that this shard makes.
+    var isStopping: Bool { context.isStopping }
+    /// The replies that this shard generates.
     private var replies: [ReplyID: Reply] = [:]
-    /// Those among them that the journal is to look at.
-    private var grown = GrownReplies()
+    /// Those with content that is not journalled.
+    private var dirty = IndexedSet<Reply>()
     private lazy var journalRound = JournalRound(on: store.makeJournalSheet())
-    /// The replies that are made elsewhere, and read here.
+    /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
     /// Makes the service of a shard; queue, estimates, board and directory are the same for all shards of the process.
@@ -47,12 +47,31 @@ public final class ChatService: @unchecked Sendable {
         self.makeID = makeID
     }
 
-    // MARK: - Making replies
+    private func makeContext() -> ReplyContext {
+        let context = ReplyContext(
+            store: store, upstreams: upstreams, slots: slots, estimates: estimates, limits: limits, board: board,
+            scheduler: scheduler,
+            follower: { [unowned self] record, position in follower(of: record, from: position) },
+            readPage: { [unowned self] record, position async throws(RelayError) in
+                try await page(of: record, from: position)
+            },
+            readWhole: { [unowned self] record async throws(RelayError) in try await readWhole(record) },
+            resolveUnconfirmed: { [unowned self] appID async throws(RelayError) in
+                try await resolveUnconfirmed(of: appID)
+            })
+        context.onDirty = { [unowned self] in dirty.insert($0) }
+        context.onFinished = { [unowned self] in finish($0) }
+        context.flushJournal = { [unowned self] in journal?.hurry() }
+        return context
+    }
 
-    /// Commits a prompt, and gives the reply that is to be run; or the reply that the key was given to before.
+    // MARK: - Accepting prompts
+
+    /// Commits a prompt.
     ///
-    /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`, `invalidRequest` and `replyNotFound` for a parent that is none,
-    ///   `idempotencyKeyReused`, `modelNotFound` and `unavailable` if no model server may be asked; the store keeps nothing then.
+    /// - Returns: the reply, which the caller runs; or the known reply of the idempotency key.
+    /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong parent;
+    ///   `idempotencyKeyReused`; `modelNotFound` and `unavailable` if no model server can be asked. The store is unchanged then.
     public func accept(
         _ request: ChatRequest, key: IdempotencyKey? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
@@ -61,13 +80,13 @@ public final class ChatService: @unchecked Sendable {
             appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
-        var room: UpstreamDescription?
+        var admission: UpstreamDescription?
         do throws(RelayError) {
-            room = try await requireRoom(for: request.model)
+            admission = try await reserveAdmission(for: request.model)
             try board.promise(appID: request.appID, key: key?.text)
         } catch {
-            giveBack(room)
-            // There is no room for another turn; but there may be none to open.
+            release(admission)
+            // A retry with a known key opens no turn, so it needs no admission.
             guard let key, let known = try await store.knownReply(appID: request.appID, key: key) else { throw error }
             return .known(try await find(known))
         }
@@ -82,7 +101,7 @@ public final class ChatService: @unchecked Sendable {
             case .known(let id):
                 let prompt = try await known(id)
                 board.giveUp(appID: request.appID, key: key?.text)
-                giveBack(room)
+                release(admission)
                 return prompt
             }
         } catch {
@@ -92,7 +111,7 @@ public final class ChatService: @unchecked Sendable {
                     onDisconnect: request.onDisconnect)
             }
             board.giveUp(appID: request.appID, key: key?.text)
-            giveBack(room)
+            release(admission)
             throw error
         }
     }
@@ -103,19 +122,19 @@ public final class ChatService: @unchecked Sendable {
         return .known(try await find(id))
     }
 
-    /// Begins another answer to the prompt of a reply; the old one is kept.
+    /// Starts another answer to the prompt of a reply. The old answer is kept.
     ///
-    /// - Parameter model: the model that is asked; nothing for the same.
-    /// - Throws: as `accept`; nothing is stored then.
+    /// - Parameter model: the requested model; `nil` for the same one.
+    /// - Throws: the errors of `accept`. The store is unchanged then.
     public func regenerate(
         _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
-        let room = try await requireRoom(for: model ?? reply.model)
+        let admission = try await reserveAdmission(for: model ?? reply.model)
         do throws(RelayError) {
             try board.promise(appID: reply.turn.appID)
         } catch {
-            giveBack(room)
+            release(admission)
             throw error
         }
         let id = makeID()
@@ -129,23 +148,23 @@ public final class ChatService: @unchecked Sendable {
                 note(unconfirmed: id, appID: reply.turn.appID, hasKey: false, onDisconnect: onDisconnect)
             }
             board.giveUp(appID: reply.turn.appID)
-            giveBack(room)
+            release(admission)
             throw error
         }
     }
 
-    /// Makes replies of dead processes again whose clients asked for that, a few at a time.
+    /// Adopts up to 16 replies that other processes have handed over, or that dead processes have left and that must be regenerated.
     public func adoptAbandoned() async throws(RelayError) {
-        let room = min(Self.adoptions, limits.replies - board.count)
-        guard !isStopping, room > 0 else { return }
+        let limit = min(Self.adoptions, limits.replies - board.count)
+        guard !isStopping, limit > 0 else { return }
         var claimed: [ReplyID: Turn] = [:]
-        // What was claimed, and will not be made for all that, is not to be taken for alive.
+        // Close claimed turns that were never started; otherwise they look alive.
         defer {
             for (id, turn) in claimed {
                 board.close(turn, for: id)
             }
         }
-        let adopted = try await store.adoptAbandoned(limit: room, except: board.replies) { turn, id in
+        let adopted = try await store.adoptAbandoned(limit: limit, except: board.replies) { turn, id in
             board.adopt(turn, for: id)
             claimed[id] = turn
         }
@@ -159,12 +178,12 @@ public final class ChatService: @unchecked Sendable {
     func begin(
         _ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
     ) -> Reply {
-        let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, service: self)
+        let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context)
         replies[reply.id] = reply
         directory.enter(reply.id, self)
         journal?.begin()
-        if isEnding {
-            // It was on its way when the others were ended.
+        if context.isEnding {
+            // The others were stopped while this turn was being opened.
             reply.stop()
         }
         return reply
@@ -188,13 +207,13 @@ public final class ChatService: @unchecked Sendable {
         return text.array
     }
 
-    /// The members of the request as they were stored; none if somebody has changed them to what is no JSON.
+    /// The stored members of the request; empty if the stored text is not JSON.
     static func members(of turn: ReopenedTurn) -> [RawMember] {
         (try? [RawMember](decodingMembers: turn.options)) ?? []
     }
 
-    func finished(_ reply: Reply) {
-        grown.remove(reply)
+    private func finish(_ reply: Reply) {
+        dirty.remove(reply)
         // The comparison is by identity: another reply of the same name keeps its entry.
         guard replies[reply.id] === reply else { return }
         replies[reply.id] = nil
@@ -202,38 +221,38 @@ public final class ChatService: @unchecked Sendable {
         board.close(reply.turn, for: reply.id)
     }
 
-    /// The reply of that name, if this shard makes it.
+    /// The reply with this id, if this shard generates it.
     func reply(_ id: ReplyID) -> Reply? { replies[id] }
 
     // MARK: - Conversations
 
-    /// Replaces a conversation; the model is not asked.
+    /// Replaces a conversation without asking a model.
     ///
-    /// A reply that is being made meanwhile ends with `conversationReplaced`.
+    /// A running reply of the conversation ends with `conversationReplaced`.
     public func replaceConversation(_ request: ChatRequest) async throws(RelayError) {
         try refuseWhenStopping()
         try await store.replaceConversation(appID: request.appID, with: request.messages)
     }
 
-    /// Removes a conversation with all that belongs to it.
+    /// Deletes a conversation and all its data.
     public func deleteConversation(appID: String) async throws(RelayError) {
         try await store.deleteConversation(appID: appID)
     }
 
-    /// Makes what is said next follow a reply.
+    /// Makes the next prompt follow a reply.
     public func choose(_ reply: ReplyRecord) async throws(RelayError) {
         try await store.choose(reply)
     }
 
     // MARK: - The journal
 
-    /// Gathers what the replies of this shard have grown by, up to about `limit` bytes; those that are left out come first next
-    /// time. The round before must have ended.
+    /// Collects the unjournalled content of this shard's replies, up to about `limit` bytes. The remaining replies come first in
+    /// the next round. The previous round must have ended.
     func gatherJournal(limit: Int) -> JournalRound {
         let now = scheduler.now()
         let round = journalRound
         var left = limit
-        grown.removeAll { reply in
+        dirty.removeAll { reply in
             switch reply.journalNeed(at: now) {
             case .none: return true
             case .later: return false
@@ -247,12 +266,7 @@ public final class ChatService: @unchecked Sendable {
         return round
     }
 
-    /// A reply has something to journal.
-    func hasGrown(_ reply: Reply) {
-        grown.insert(reply)
-    }
-
-    /// Another process tells a reply of this shard something.
+    /// Handles the signal of another process to a reply of this shard.
     func receive(_ signal: ReplySignal) {
         guard let reply = replies[signal.id] else { return }
         switch signal.kind {
@@ -265,22 +279,22 @@ public final class ChatService: @unchecked Sendable {
 
     // MARK: - Stopping
 
-    /// Takes no more prompts; replies that are running go on. Who reads replies of other processes is sent away.
+    /// Refuses prompts from now on. Running replies continue. Readers of other processes' replies get an error.
     public func stopAccepting() {
-        isStopping = true
+        context.isStopping = true
         for follower in followers.values {
-            follower.lookNow()
+            follower.pullNow()
         }
         for reply in replies.values {
-            // Who waits for a store that is away must not hold up the stop.
-            reply.wake()
+            // A wait for an unavailable store must not delay the stop.
+            reply.endWaits()
         }
     }
 
     /// Ends the running replies: their readers get an error that gives the reason. Replies without text, and replies that are to be
     /// regenerated, are handed over to other processes.
     public func endReplies() {
-        isEnding = true
+        context.isEnding = true
         for reply in replies.values {
             reply.stop()
         }
@@ -291,7 +305,7 @@ public final class ChatService: @unchecked Sendable {
     /// Throws if no model server is configured for the model, or if the queues of all its servers are full.
     ///
     /// - Returns: the server whose queue counts the prompt, if that has one.
-    private func requireRoom(for model: String) async throws(RelayError) -> UpstreamDescription? {
+    private func reserveAdmission(for model: String) async throws(RelayError) -> UpstreamDescription? {
         let choices = upstreams.choices(for: model)
         guard !choices.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
         guard let slots else { return nil }
@@ -300,7 +314,7 @@ public final class ChatService: @unchecked Sendable {
             let description = choice.upstream.description
             guard description.slots != nil else { return nil }
             do throws(RelayError) {
-                try await slots.requireRoom(at: description, on: scheduler)
+                try await slots.reserveAdmission(at: description, on: scheduler)
                 return description
             } catch {
                 refusal = refusal ?? error
@@ -310,8 +324,8 @@ public final class ChatService: @unchecked Sendable {
         return nil
     }
 
-    private func giveBack(_ room: UpstreamDescription?) {
-        if let room { slots?.giveRoomBack(at: room) }
+    private func release(_ admission: UpstreamDescription?) {
+        if let admission { slots?.releaseAdmission(at: admission) }
     }
 
     func refuseWhenStopping() throws(RelayError) {

@@ -28,7 +28,7 @@ import Testing
 
         /// Has the turn of the reply come.
         func proceed() {
-            holder.giveBack()
+            holder.release()
             relay.clock.advance(by: .seconds(2))
         }
 

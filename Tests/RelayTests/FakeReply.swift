@@ -149,11 +149,11 @@ final class FakeSource: ReplySource {
     var position: ReplyPosition { reply.visible }
 
     func attach(_ subscription: ReplySubscription) {
-        audience.insert(subscription)
+        audience.attach(subscription)
         isHeld = false
     }
 
-    func detach(_ subscription: ReplySubscription) { audience.remove(subscription) }
+    func detach(_ subscription: ReplySubscription) { audience.detach(subscription) }
 
     func drained(_ subscription: ReplySubscription) { isHeld = false }
 
@@ -165,7 +165,7 @@ final class FakeSource: ReplySource {
 
     func say(_ text: String = "", thinking: String = "", calls: String = "") {
         let line = reply.say(text: text, thinking: thinking, calls: calls)
-        for member in audience.members where !member.receive(line: line.span, to: reply.visible) {
+        for member in audience.members.elements where !member.receive(line: line.span, to: reply.visible) {
             if audience.members.count == 1 {
                 isHeld = true
             } else {
@@ -176,7 +176,7 @@ final class FakeSource: ReplySource {
 
     func finish(_ text: String = "") {
         let ending = reply.finish(text: text)
-        for member in audience.members {
+        for member in audience.members.elements {
             member.receive(ending: ending, at: reply.visible)
         }
     }

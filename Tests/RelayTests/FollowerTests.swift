@@ -70,11 +70,11 @@ import Testing
         clock.advance(by: .seconds(30))
         #expect(reply.asked.count == 1)
         say("Hello")
-        follower.poke()
+        follower.signal()
         clock.settle()
         #expect(reader.string == "Hello" && reader.lines == 1)
         reply.finish()
-        follower.poke()
+        follower.signal()
         clock.settle()
         #expect(reader.ending != nil)
     }
@@ -89,11 +89,11 @@ import Testing
         reply.release()
         clock.settle()
         reply.isSlow = true
-        follower.poke()
+        follower.signal()
         clock.settle()
         say("late")
-        follower.poke()
-        follower.poke()
+        follower.signal()
+        follower.signal()
         reply.isSlow = false
         reply.release()
         clock.settle()
@@ -265,7 +265,7 @@ import Testing
         reply.isAway = true
         say("Hello")
         clock.advance(by: .seconds(9))
-        follower.poke()
+        follower.signal()
         #expect(reader.error == nil)
         reply.isAway = false
         clock.advance(by: .seconds(1))
@@ -386,11 +386,11 @@ import Testing
                 start(lost, on: follower)
             default: clock.advance(by: .milliseconds(Int.random(in: 1...300, using: &random)))
             }
-            if isPoked { follower.poke() }
+            if isPoked { follower.signal() }
             if Bool.random(using: &random) { clock.settle() }
         }
         reply.finish(text: random.text(upTo: 20))
-        follower.poke()
+        follower.signal()
         reply.settle(readers, clock)
         for reader in readers {
             #expect(reader.isOver && reader.error == nil)

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdRelay
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 /// All of it happens on the thread of the test.
 final class HandClock {
     private var shards: [HandShard] = []
-    private(set) var now: UInt64 = 1_000_000_000
+    private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private var alarms: [WeakAlarm] = []
     private var stepsLeft = 0
 
@@ -30,7 +31,7 @@ final class HandClock {
     func advance(by duration: Duration) {
         stepsLeft = Self.stepLimit
         runTurns()
-        let end = now + UInt64(duration / .nanoseconds(1))
+        let end = now + duration
         while stepsLeft > 0, let alarm = nextAlarm(until: end) {
             now = max(now, alarm.deadline)
             alarm.ring()
@@ -41,7 +42,7 @@ final class HandClock {
         alarms.removeAll { $0.alarm == nil }
     }
 
-    private func nextAlarm(until end: UInt64) -> HandAlarm? {
+    private func nextAlarm(until end: Instant) -> HandAlarm? {
         alarms.compactMap(\.alarm).filter { $0.deadline <= end }.min { $0.deadline < $1.deadline }
     }
 
@@ -71,7 +72,7 @@ final class HandClock {
             run: { shard.run($0) },
             spawn: { body in Task(executorPreference: shard) { await body() } },
             now: { clock.value.now },
-            timeOfDay: { Int64(clock.value.now) })
+            timeOfDay: { Int64(clock.value.now.nanoseconds) })
     }
 
     private struct WeakAlarm {
@@ -109,7 +110,7 @@ final class HandShard: TaskExecutor, @unchecked Sendable {
 
 /// An alarm of a clock that is moved by hand.
 private final class HandAlarm: Alarm {
-    private(set) var deadline = UInt64.max
+    private(set) var deadline = Instant.distantFuture
     private let clock: HandClock
     private let handler: () -> Void
 
@@ -119,15 +120,15 @@ private final class HandAlarm: Alarm {
     }
 
     func set(after duration: Duration) {
-        deadline = clock.now + UInt64(max(duration, .zero) / .nanoseconds(1))
+        deadline = clock.now + duration
     }
 
     func cancel() {
-        deadline = .max
+        deadline = .distantFuture
     }
 
     func ring() {
-        deadline = .max
+        deadline = .distantFuture
         handler()
     }
 }

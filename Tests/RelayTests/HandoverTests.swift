@@ -109,8 +109,8 @@ import Testing
         let waiting = hall.process.take("b")
         let other = hall.open()
         let later = other.take("c")
-        hall.process.queue.forget(waiting.ticket)
-        hall.process.queue.forget(running.ticket)
+        hall.process.queue.keep(waiting.ticket)
+        hall.process.queue.keep(running.ticket)
         hall.clock.advance(by: .seconds(3))
         #expect(waiting.outcome == .cancelled)
         hall.slots.dead = [1]

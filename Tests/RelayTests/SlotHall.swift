@@ -29,7 +29,7 @@ final class Hall {
     /// Gives a slot back; the one of `others` that gets it.
     func passOn(from running: SlotReply, to others: [SlotReply]) throws -> SlotReply {
         let before = others.map(\.hasSlot)
-        running.giveBack()
+        running.release()
         let next = zip(others, before).filter { $0.hasSlot && !$1 }.map(\.0)
         try #require(next.count == 1)
         return next[0]
@@ -61,7 +61,7 @@ final class SlotProcess {
         let scheduler = hall.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue] in
             do throws(RelayError) {
-                try await queue.take(ticket, on: scheduler) { reply.places.append($0) }
+                try await queue.acquire(ticket, on: scheduler) { reply.places.append($0) }
                 reply.hasSlot = true
             } catch {
                 reply.outcome = error.code
@@ -72,7 +72,7 @@ final class SlotProcess {
     }
 
     /// Asks whether there is room; the refusal, if there is none.
-    func requireRoom(slots: Int? = 0, limit: Int) -> RelayError? {
+    func reserveAdmission(slots: Int? = 0, limit: Int) -> RelayError? {
         var description = UpstreamDescription(name: "u", kind: .ollama)
         description.slots = slots == 0 ? hall.slotCount : slots
         description.queueLimit = limit
@@ -80,7 +80,7 @@ final class SlotProcess {
         let scheduler = hall.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue, description] in
             do throws(RelayError) {
-                try await queue.requireRoom(at: description, on: scheduler)
+                try await queue.reserveAdmission(at: description, on: scheduler)
             } catch {
                 found.error = error
             }
@@ -94,8 +94,8 @@ final class SlotProcess {
 
 extension SlotProcess {
     /// A prompt that was let in does not come.
-    func giveRoomBack() {
-        queue.giveRoomBack(at: UpstreamDescription(name: "u", kind: .ollama))
+    func releaseAdmission() {
+        queue.releaseAdmission(at: UpstreamDescription(name: "u", kind: .ollama))
     }
 }
 
@@ -119,8 +119,8 @@ final class SlotReply: @unchecked Sendable {
     /// Whether nothing has come of it yet.
     var isWaiting: Bool { !hasSlot && outcome == nil }
 
-    func giveBack() {
-        queue.giveBack(ticket)
+    func release() {
+        queue.release(ticket)
         clock.settle()
     }
 }

@@ -19,7 +19,7 @@ import Testing
         let first = hall.process.take("a")
         let second = hall.process.take("b")
         hall.process.store.faults[.leave] = [.lost]
-        first.giveBack()
+        first.release()
         #expect(second.isWaiting)
         hall.clock.advance(by: .milliseconds(50))
         #expect(second.hasSlot)
@@ -49,7 +49,7 @@ import Testing
         hall.process.store.isAway = true
         hall.clock.advance(by: .seconds(8))
         #expect(waiting.isWaiting)
-        running.giveBack()
+        running.release()
         hall.process.store.isAway = false
         hall.clock.advance(by: .seconds(1))
         #expect(waiting.hasSlot)
@@ -73,7 +73,7 @@ import Testing
         let hall = Hall()
         let reply = hall.process.take("a")
         hall.process.store.isAway = true
-        reply.giveBack()
+        reply.release()
         hall.clock.advance(by: .seconds(600))
         #expect(hall.slots.rows.count == 1)
         let tries = hall.process.store.count(.leave)
@@ -87,7 +87,7 @@ import Testing
         let hall = Hall()
         hall.process.store.faults[.enter] = [.hang]
         let reply = hall.process.take("a")
-        reply.giveBack()
+        reply.release()
         #expect(reply.outcome == .cancelled)
         hall.process.store.release(.enter)
         hall.clock.settle()
@@ -98,7 +98,7 @@ import Testing
         let hall = Hall()
         let first = hall.process.take("a")
         hall.process.store.faults[.leave] = [.hang]
-        first.giveBack()
+        first.release()
         let again = hall.process.take("a", reply: first.ticket.reply)
         #expect(again.isWaiting)
         hall.process.store.release(.leave)
@@ -110,20 +110,20 @@ import Testing
         let hall = Hall()
         let other = hall.open()
         let first = hall.process.take("a")
-        hall.process.take("b").giveBack()
+        hall.process.take("b").release()
         let waiting = hall.process.take("c")
         // A look is under way that has seen the first one's slot.
         hall.clock.advance(by: .milliseconds(200))
         hall.process.store.faults[.granted] = [.hang]
         hall.clock.advance(by: .milliseconds(50))
         let next = other.take("d")
-        first.giveBack()
+        first.release()
         #expect(waiting.hasSlot)
         let again = hall.process.take("a", reply: first.ticket.reply)
         hall.process.store.release(.granted)
         hall.clock.settle()
         #expect(again.isWaiting && next.isWaiting)
-        waiting.giveBack()
+        waiting.release()
         hall.clock.advance(by: .seconds(1))
         #expect(next.hasSlot && again.isWaiting)
     }
@@ -133,7 +133,7 @@ import Testing
         let hall = Hall()
         hall.process.store.faults[.enter] = [.away]
         let reply = hall.process.take("a")
-        reply.giveBack()
+        reply.release()
         #expect(hall.process.store.calls == [.enter, .leave])
         // The server had it in hand all the time.
         let process = hall.process.store.process
@@ -154,7 +154,7 @@ import Testing
         let running = hall.process.take("a")
         let waiting = hall.process.take("b")
         #expect(hall.process.take("b", reply: waiting.ticket.reply).outcome == .internal)
-        running.giveBack()
+        running.release()
         #expect(waiting.hasSlot)
     }
 
@@ -162,7 +162,7 @@ import Testing
         let hall = Hall()
         let reply = hall.process.take("a")
         hall.process.store.isAway = true
-        reply.giveBack()
+        reply.release()
         hall.clock.advance(by: .seconds(5))
         hall.process.queue.end()
         hall.clock.settle()
@@ -179,9 +179,9 @@ import Testing
         hall.process.take("a")
         hall.process.take("b")
         hall.process.take("c")
-        #expect(hall.process.requireRoom(limit: 2) == nil)
+        #expect(hall.process.reserveAdmission(limit: 2) == nil)
         hall.process.take("d")
-        let refusal = try #require(hall.process.requireRoom(limit: 2))
+        let refusal = try #require(hall.process.reserveAdmission(limit: 2))
         #expect(refusal.code == .overloaded)
         // Two wait and one comes: three times 30 s on two slots.
         #expect(refusal.retryAfter == .seconds(46))
@@ -189,35 +189,35 @@ import Testing
 
     @Test func promptsThatCameTogetherCountBeforeTheyAreInTheQueue() throws {
         let hall = Hall()
-        let refused = (0..<5).map { _ in hall.process.requireRoom(limit: 2) }
+        let refused = (0..<5).map { _ in hall.process.reserveAdmission(limit: 2) }
         #expect(refused.map { $0 == nil } == [true, true, true, false, false])
         // Those that were let in and never came count no more.
         hall.clock.advance(by: .seconds(3))
-        #expect(hall.process.requireRoom(limit: 2) == nil)
+        #expect(hall.process.reserveAdmission(limit: 2) == nil)
         hall.clock.advance(by: .seconds(3))
         for name in ["a", "b"] {
-            #expect(hall.process.requireRoom(limit: 2) == nil)
+            #expect(hall.process.reserveAdmission(limit: 2) == nil)
             hall.process.take(name)
         }
-        #expect(hall.process.requireRoom(limit: 2) == nil)
-        #expect(hall.process.requireRoom(limit: 2)?.code == .overloaded)
+        #expect(hall.process.reserveAdmission(limit: 2) == nil)
+        #expect(hall.process.reserveAdmission(limit: 2)?.code == .overloaded)
     }
 
     @Test func aPromptThatDoesNotComeLeavesItsRoomToOthers() throws {
         let hall = Hall()
         for _ in 0..<5 {
-            #expect(hall.process.requireRoom(limit: 0) == nil)
-            hall.process.giveRoomBack()
+            #expect(hall.process.reserveAdmission(limit: 0) == nil)
+            hall.process.releaseAdmission()
         }
-        #expect(hall.process.requireRoom(limit: 0) == nil)
-        #expect(hall.process.requireRoom(limit: 0)?.code == .overloaded)
+        #expect(hall.process.reserveAdmission(limit: 0) == nil)
+        #expect(hall.process.reserveAdmission(limit: 0)?.code == .overloaded)
     }
 
     @Test func whereThereAreNoSlotsThereIsAlwaysRoom() throws {
         let hall = Hall()
         hall.process.store.isAway = true
-        #expect(hall.process.requireRoom(slots: nil, limit: 0) == nil)
-        #expect(hall.process.requireRoom(slots: 1, limit: 0)?.code == .storeUnavailable)
+        #expect(hall.process.reserveAdmission(slots: nil, limit: 0) == nil)
+        #expect(hall.process.reserveAdmission(slots: 1, limit: 0)?.code == .storeUnavailable)
         #expect(hall.process.store.calls == [.load])
     }
 }

@@ -11,7 +11,7 @@ import Testing
         #expect(reply.hasSlot && reply.places.isEmpty)
         hall.clock.advance(by: .seconds(60))
         #expect(hall.process.store.calls == [.enter])
-        reply.giveBack()
+        reply.release()
         hall.clock.advance(by: .seconds(60))
         #expect(hall.process.store.calls == [.enter, .leave] && hall.slots.rows.isEmpty)
     }
@@ -21,7 +21,7 @@ import Testing
         let first = hall.process.take("a")
         let second = hall.process.take("b")
         #expect(second.isWaiting && second.places == [QueuePlace(upstream: "u", position: 1, length: 1)])
-        first.giveBack()
+        first.release()
         #expect(second.hasSlot)
         #expect(hall.process.store.calls == [.enter, .enter, .leave])
     }
@@ -33,7 +33,7 @@ import Testing
         let second = other.take("b")
         hall.clock.advance(by: .seconds(2))
         #expect(second.isWaiting)
-        first.giveBack()
+        first.release()
         #expect(second.isWaiting)
         hall.clock.advance(by: .milliseconds(50))
         #expect(second.hasSlot)
@@ -92,16 +92,16 @@ import Testing
         let last = hall.process.take("b")
         let other = hall.process.take("c")
         for reply in given {
-            reply.giveBack()
+            reply.release()
             #expect(reply.outcome == .cancelled)
         }
-        running.giveBack()
+        running.release()
         #expect(last.hasSlot && other.isWaiting)
         let next = hall.process.take("b")
         #expect(next.isWaiting)
-        last.giveBack()
+        last.release()
         #expect(other.hasSlot)
-        other.giveBack()
+        other.release()
         #expect(next.hasSlot)
     }
 
@@ -109,8 +109,8 @@ import Testing
         let hall = Hall(slots: 3)
         let replies = (0..<9).map { hall.process.take("a\($0)") }
         #expect(replies.map(\.hasSlot) == [true, true, true] + Array(repeating: false, count: 6))
-        replies[1].giveBack()
-        replies[1].giveBack()
+        replies[1].release()
+        replies[1].release()
         #expect(replies.count { $0.hasSlot } == 4 && replies[3].hasSlot)
         #expect(hall.slots.running(at: "u") == 3)
     }
@@ -144,9 +144,9 @@ import Testing
         let hall = Hall(slots: 2)
         let replies = (0..<6).map { hall.process.take("a\($0)") }
         hall.process.queue.update(slots: ["u": 1])
-        replies[0].giveBack()
+        replies[0].release()
         #expect(hall.slots.running(at: "u") == 1 && !replies[2].hasSlot)
-        replies[1].giveBack()
+        replies[1].release()
         #expect(hall.slots.running(at: "u") == 1 && replies[2].hasSlot)
         // A reply that began before the change knows only what was then.
         let late = hall.process.take("b")
@@ -177,7 +177,7 @@ import Testing
         hall.slots.dead = [dying.store.process]
         let adopted = hall.process.take("b", reply: left.ticket.reply)
         #expect(adopted.places.map(\.position) == [1])
-        running.giveBack()
+        running.release()
         #expect(adopted.hasSlot && late.isWaiting)
     }
 
@@ -192,7 +192,7 @@ import Testing
         #expect(waiting.hasSlot)
         let adopted = hall.process.take("a", reply: left.ticket.reply)
         #expect(adopted.isWaiting && hall.slots.running(at: "u") == 1)
-        waiting.giveBack()
+        waiting.release()
         #expect(adopted.hasSlot && late.isWaiting)
     }
 
@@ -203,7 +203,7 @@ import Testing
         hall.slots.dead = [slow.store.process]
         let adopted = hall.process.take("a", reply: left.ticket.reply)
         #expect(adopted.hasSlot)
-        left.giveBack()
+        left.release()
         #expect(hall.slots.rows[adopted.ticket.key]?.isGranted == true)
     }
 
@@ -225,7 +225,7 @@ import Testing
         let waiting = hall.process.take("b")
         hall.slots.rows[waiting.ticket.key] = nil
         hall.clock.advance(by: .seconds(2))
-        running.giveBack()
+        running.release()
         #expect(waiting.hasSlot)
     }
 }

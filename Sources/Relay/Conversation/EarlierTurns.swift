@@ -1,24 +1,26 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The turns of a conversation that stand before one, and are to be closed before its model is asked. Confined to its shard.
+/// The earlier turns of a conversation, which must be closed before the model of a turn is asked. Confined to its shard.
 final class EarlierTurns {
     private let turn: Turn
     private var history: TurnHistory?
     private let id: ReplyID
-    private let service: ChatService
+    private let context: ReplyContext
     private var cancellation: RelayError?
     private let pause: Pause
 
-    init(before turn: ReopenedTurn, service: ChatService) {
+    init(before turn: ReopenedTurn, context: ReplyContext) {
         self.turn = turn.turn
         history = turn.history
         id = turn.id
-        self.service = service
-        pause = Pause(on: service.scheduler)
+        self.context = context
+        pause = Pause(on: context.scheduler)
     }
 
-    /// Waits for those that the history calls unfinished; returns what the turn has to go on then.
+    /// Waits until the turns that the history lists as unfinished are closed.
     ///
+    /// - Returns: the history of the turn then.
     /// - Throws: `historyTooLarge`; the reason of `cancel`.
     func wait() async throws(RelayError) -> TurnHistory {
         guard var history = history.take() else { throw Self.startedTwice }
@@ -44,15 +46,14 @@ final class EarlierTurns {
 
     /// Reads the history. Retries until `memoryTimeout` while the budget has no memory for it.
     private func readHistory() async throws(RelayError) -> TurnHistory {
-        let begun = service.scheduler.now()
+        let start = context.scheduler.now()
         while true {
             if let cancellation { throw cancellation }
             do throws(RelayError) {
-                return try await service.store.history(of: turn, for: id)
+                return try await context.store.history(of: turn, for: id)
             } catch  where error.code == .overloaded {
-                let waited = Duration.nanoseconds(Int64(clamping: service.scheduler.now() &- begun))
-                guard waited < service.limits.memoryTimeout else { throw error }
-                await pause.wait(atMost: service.limits.turnPoll)
+                guard context.scheduler.now() - start < context.limits.memoryTimeout else { throw error }
+                await pause.wait(atMost: context.limits.turnPoll)
             }
         }
     }
@@ -62,42 +63,31 @@ final class EarlierTurns {
     /// Ends the wait.
     func cancel(_ reason: RelayError) {
         cancellation = cancellation ?? reason
-        wake()
-    }
-
-    /// Has it look again.
-    func wake() {
         pause.end()
     }
 
     private func waitForEnd(of earlier: Turn) async throws(RelayError) {
-        let wakeUp = WakeUp(of: self)
+        let isClosed = CrossShardSignal(on: context.scheduler) { [pause] in pause.end() }
         defer {
-            wakeUp.sleeper = nil
-            service.board.stopWaiting(id, for: earlier)
+            isClosed.cancel()
+            context.board.stopWaiting(id, for: earlier)
         }
         while true {
             if let cancellation { throw cancellation }
-            let isOpenHere = service.board.whenClosed(earlier, for: id) { [scheduler = service.scheduler] in
-                scheduler.run { wakeUp.sleeper?.wake() }
-            }
+            let isOpenHere = context.board.whenClosed(earlier, for: id) { isClosed.signal() }
             if isOpenHere {
                 await pause.wait(atMost: .seconds(30))
                 continue
             }
-            let isAbandoned = service.board.isAbandoned(earlier)
-            if isAbandoned, try await service.resolveUnconfirmed(of: earlier.appID) { continue }
+            let isAbandoned = context.board.isAbandoned(earlier)
+            if isAbandoned, try await context.resolveUnconfirmed(earlier.appID) { continue }
             do throws(RelayError) {
-                if try await service.store.settleTurn(
-                    earlier, isAbandoned: isAbandoned, isUnwanted: false)
-                {
-                    return
-                }
+                if try await context.store.settleTurn(earlier, isAbandoned: isAbandoned, isUnwanted: false) { return }
             } catch  where error.code == .replyNotStored {
-                // Only turns of the dead are marked. The store refuses even the mark: the turn is dead all the same.
+                // Only turns of dead processes are marked. The turn is dead even if the store refuses the mark.
                 return
             }
-            await pause.wait(atMost: service.limits.turnPoll)
+            await pause.wait(atMost: context.limits.turnPoll)
         }
     }
 }

@@ -16,15 +16,15 @@ public final class PassedRequest {
     /// - Throws: `overloaded` if the queue is full; `cancelled` after `end`; `storeUnavailable`.
     public func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
         guard let slots = service.slots, let count = description.slots else { return }
-        try await slots.requireRoom(at: description, on: service.scheduler)
+        try await slots.reserveAdmission(at: description, on: service.scheduler)
         guard !isEnded else {
-            slots.giveRoomBack(at: description)
+            slots.releaseAdmission(at: description)
             throw RelayError(.cancelled, "The client left.")
         }
         let ticket = SlotTicket(
             upstream: description.name, slots: count, reply: service.makeID(), appID: SlotTicket.noConversation)
         self.ticket = ticket
-        try await slots.take(ticket, on: service.scheduler) { _ in }
+        try await slots.acquire(ticket, on: service.scheduler) { _ in }
     }
 
     /// Releases the slot and the place, and ends a wait for the slot. A second call has no effect.
@@ -32,7 +32,7 @@ public final class PassedRequest {
         guard !isEnded else { return }
         isEnded = true
         if let ticket {
-            service.slots?.giveBack(ticket)
+            service.slots?.release(ticket)
         }
         service.board.release()
     }

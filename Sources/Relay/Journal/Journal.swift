@@ -6,7 +6,7 @@ import ChatterdBasics
 public final class Journal: @unchecked Sendable {
     /// The bytes of one round, about: what is more waits for the next one.
     private static let roundLimit = 16 << 20
-    /// The longest pause between two rounds while the store is away.
+    /// The longest pause between two rounds while the store is unavailable.
     private static let longestPause = Duration.seconds(2)
 
     private let services: [ChatService]
@@ -14,8 +14,8 @@ public final class Journal: @unchecked Sendable {
     private let tick: Duration
     private let isRunning = Lock(false)
     private var alarm: (any Alarm)?
-    /// The time to the next round: the tick, or longer while the store is away.
-    private var pause: Duration
+    /// The delay of the next round while the store is unavailable.
+    private var backoff: Backoff
     /// A round is on its way.
     private var isBusy = false
     /// Somebody has so much to journal that the next round is not to wait.
@@ -29,7 +29,7 @@ public final class Journal: @unchecked Sendable {
         self.services = services
         self.home = home
         self.tick = tick
-        pause = tick
+        backoff = Backoff(first: tick * 2, longest: max(tick, Self.longestPause))
     }
 
     /// Begins its rounds unless they go on already. From any thread.
@@ -39,14 +39,14 @@ public final class Journal: @unchecked Sendable {
             return !isRunning
         }
         if begins {
-            home.scheduler.run { [self] in arm() }
+            home.scheduler.run { [self] in arm(after: tick) }
         }
     }
 
     /// Begins the next round at once, unless the store is away. From any thread.
     func hurry() {
         home.scheduler.run { [self] in
-            guard pause == tick else { return }
+            guard backoff.failures == 0 else { return }
             guard !isBusy else {
                 isUrgent = true
                 return
@@ -55,17 +55,18 @@ public final class Journal: @unchecked Sendable {
         }
     }
 
-    private func arm() {
+    /// Sets the alarm of the next round.
+    private func arm(after delay: Duration) {
         if alarm == nil {
             alarm = home.scheduler.makeAlarm { [unowned self] in collect() }
         }
-        alarm?.set(after: pause)
+        alarm?.set(after: delay)
     }
 
     private func collect() {
         guard !isBusy else { return }
         guard home.board.count > 0 else {
-            pause = tick
+            backoff.reset()
             isRunning.withLock { $0 = false }
             // A turn may have been opened before that.
             if home.board.count > 0 {
@@ -108,13 +109,14 @@ public final class Journal: @unchecked Sendable {
             service.scheduler.run { service.receive(signal) }
         }
         isBusy = false
-        pause = isWritten ? tick : max(tick, min(pause * 2, Self.longestPause))
         let isUrgent = isUrgent && isWritten
         self.isUrgent = false
+        guard isWritten else { return arm(after: backoff.next()) }
+        backoff.reset()
         if isUrgent {
             collect()
         } else {
-            arm()
+            arm(after: tick)
         }
     }
 }

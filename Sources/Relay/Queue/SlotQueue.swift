@@ -1,42 +1,44 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The queues of model servers with slots, shared by all processes; one for the process, confined to a shard of its own choice.
+/// The queues of model servers with slots. All processes share them. One object for the process, confined to one of its shards.
 ///
-/// Who is next is decided in the store, in the step that puts a ticket in or takes one out. Here the tickets of this process are
-/// watched: while some wait, it looks every 50 ms whether others have given them slots.
+/// The store decides which ticket is next, in the statement that enters or removes a ticket. This object polls the store for the
+/// tickets of this process: while some wait, it checks every 50 ms whether other processes have given them slots.
 public final class SlotQueue: @unchecked Sendable {
-    /// For how long a prompt that was let in counts, until its reply has asked for a slot.
-    private static let admission: UInt64 = 2_000_000_000
-    /// For how long a statement whose confirmation was lost may yet be done.
-    private static let doubt: UInt64 = 30_000_000_000
-    /// The longest wait for a store that is away, and for how long a slot is held when nobody knows.
-    private static let longestPause = Duration.seconds(2)
+    /// The time for which an admitted prompt counts before its reply enters the queue.
+    private static let admissionLifetime = Duration.seconds(2)
+    /// The time in which a statement may still be committed after its confirmation was lost.
+    private static let unconfirmedLifetime = Duration.seconds(30)
+    /// The longest delay between attempts to remove a ticket.
+    private static let longestDelay = Duration.seconds(2)
+    /// The assumed time for which a slot is held, before any has been released.
     private static let usualHold = Duration.seconds(5)
 
     private let store: any SlotStore
     private let limits: RelayLimits
     private let scheduler: Scheduler
-    private var passages: [SlotKey: SlotPassage] = [:]
-    /// The slots of each model server, as the last ticket said, and as they are now where that is known.
+    private var waiters: [SlotKey: SlotWaiter] = [:]
+    /// The number of slots of each model server according to its last ticket.
     private var slots: [String: Int] = [:]
-    private var current: [String: Int] = [:]
-    /// Until when the prompts count that were let in.
-    private let admitted = Lock<[String: [UInt64]]>([:])
+    /// The configured number of slots of each model server, where it is known.
+    private var configured: [String: Int] = [:]
+    /// The times up to which admitted prompts count.
+    private let admitted = Lock<[String: [Instant]]>([:])
 
-    /// How many tickets have been sent to the store.
+    /// The number of tickets that were sent to the store.
     private var entries = 0
     private var alarm: (any Alarm)?
-    private var nextLook: UInt64?
-    private var isLooking = false
-    private var surveyedAt: UInt64 = 0
-    private var doubtedUntil: UInt64 = 0
-    private var patience = StorePatience()
+    private var nextPoll: Instant?
+    private var isPolling = false
+    private var lastSurvey: Instant?
+    private var unconfirmedUntil = Instant(nanoseconds: 0)
+    private var retry = StoreRetry()
     private var isEnded = false
-    /// The tickets that the next owners of their replies take over. The survey must not remove them.
-    private var forgotten: Set<SlotKey> = []
+    /// The tickets that the next owners of their replies will use. The survey must not remove them.
+    private var kept: Set<SlotKey> = []
 
-    /// Makes the queues of a process; the store is used on the scheduler's shard.
+    /// Creates the queues of a process. The store is used on the scheduler's shard.
     public init(store: any SlotStore, limits: RelayLimits, scheduler: Scheduler) {
         self.store = store
         self.limits = limits
@@ -45,28 +47,28 @@ public final class SlotQueue: @unchecked Sendable {
 
     // MARK: - From any shard
 
-    /// Refuses a prompt for which there is no room in the queue. One that is let in counts for a while, until its ticket does;
-    /// `giveRoomBack` ends that.
+    /// Admits a prompt if the queue has room for its ticket. An admitted prompt counts for two seconds, or until its ticket does;
+    /// `releaseAdmission` ends that earlier.
     ///
-    /// - Parameter home: the shard that asks.
+    /// - Parameter home: the shard of the caller.
     /// - Throws: `overloaded`, with the time after which there may be room; `storeUnavailable`.
-    public func requireRoom(at upstream: UpstreamDescription, on home: Scheduler) async throws(RelayError) {
+    public func reserveAdmission(at upstream: UpstreamDescription, on home: Scheduler) async throws(RelayError) {
         guard let slots = upstream.slots else { return }
         let load = try await store.load(of: upstream.name)
-        // The clock of the shard that asks: that of another one is not to be read here.
+        // Only the caller's shard may read its clock.
         let now = home.now()
-        // Many may be let in before the first of them is in the queue.
-        let isRoom = admitted.withLock { admitted in
+        // Many prompts may be admitted before the first of them is in the queue.
+        let isAdmitted = admitted.withLock { admitted in
             var pending = admitted[upstream.name, default: []]
             pending.removeAll { $0 <= now }
-            let isRoom = load.running + load.waiting + pending.count < slots + upstream.queueLimit
-            if isRoom {
-                pending.append(now + Self.admission)
+            let hasRoom = load.running + load.waiting + pending.count < slots + upstream.queueLimit
+            if hasRoom {
+                pending.append(now + Self.admissionLifetime)
             }
             admitted[upstream.name] = pending.isEmpty ? nil : pending
-            return isRoom
+            return hasRoom
         }
-        guard !isRoom else { return }
+        guard !isAdmitted else { return }
         let wait = (load.hold ?? Self.usualHold) * (load.waiting + 1) / max(slots, 1)
         var error = RelayError(
             .overloaded, "\(load.waiting) prompts are waiting for the model server already. Try again in a while.")
@@ -74,9 +76,9 @@ public final class SlotQueue: @unchecked Sendable {
         throw error
     }
 
-    /// A prompt that was let in will not come. From any shard.
-    public func giveRoomBack(at upstream: UpstreamDescription) {
-        noteOneLess(of: upstream.name)
+    /// Releases the admission of a prompt that will not enter the queue. From any shard.
+    public func releaseAdmission(at upstream: UpstreamDescription) {
+        removeAdmission(at: upstream.name)
     }
 
     /// Whether replies of any process wait for a slot. From any shard.
@@ -84,7 +86,7 @@ public final class SlotQueue: @unchecked Sendable {
         try await store.load(of: upstream).waiting > 0
     }
 
-    private func noteOneLess(of upstream: String) {
+    private func removeAdmission(at upstream: String) {
         admitted.withLock { admitted in
             guard admitted[upstream] != nil else { return }
             admitted[upstream]?.removeFirst()
@@ -94,273 +96,270 @@ public final class SlotQueue: @unchecked Sendable {
         }
     }
 
-    /// Takes the slots of model servers as they are now: tickets that wait go by these, not by those of their time. From any
-    /// shard.
-    public func update(slots current: [String: Int]) {
+    /// Replaces the configured numbers of slots, which also apply to waiting tickets. From any shard.
+    public func update(slots configured: [String: Int]) {
         scheduler.run { [self] in
-            self.current = current
+            self.configured = configured
         }
     }
 
     /// Waits for a slot; from any shard.
     ///
     /// - Parameters:
-    ///   - home: the shard of the reply; `onMove` is called there, at first and whenever the place has changed, once a second at
-    ///     most.
-    /// - Throws: `cancelled` after `giveBack`; `storeUnavailable` when the store is away for longer than the timeout;
-    ///   `conversationReplaced` or `interrupted` when the reply is not to be made any more.
-    public func take(
+    ///   - home: the shard of the reply. `onMove` is called there with the first position and with changes, at most once per second.
+    /// - Throws: `cancelled` after `release`; `storeUnavailable` when the store is unavailable for longer than the timeout;
+    ///   `conversationReplaced` or `interrupted` when this process no longer generates the reply.
+    public func acquire(
         _ ticket: SlotTicket, on home: Scheduler, onMove: @escaping @Sendable (QueuePlace) -> Void
     ) async throws(RelayError) {
         let error = await withCheckedContinuation { continuation in
-            let waiter = SlotPassage.Waiter(home: home, onMove: onMove, continuation: continuation)
-            scheduler.run { [self] in begin(ticket, waiter) }
+            let caller = SlotWaiter.Caller(home: home, onMove: onMove, continuation: continuation)
+            scheduler.run { [self] in begin(ticket, caller) }
         }
         if let error { throw error }
     }
 
-    /// Gives a slot back, or the place in the queue up: `take` throws then. From any shard.
+    /// Releases a slot, or removes a waiting ticket: `acquire` throws then. From any shard.
     ///
-    /// While the store is away it is tried again and again.
-    public func giveBack(_ ticket: SlotTicket) {
+    /// While the store is unavailable, the queue retries until it has removed the ticket.
+    public func release(_ ticket: SlotTicket) {
         scheduler.run { [self] in
-            guard let passage = passages[ticket.key] else { return }
-            abandon(passage, RelayError(.cancelled, "The reply was ended while it waited for the model server."))
+            guard let waiter = waiters[ticket.key] else { return }
+            abandon(waiter, RelayError(.cancelled, "The reply was ended while it waited for the model server."))
         }
     }
 
-    /// Keeps a ticket in the store for the next owner of its reply. A running `take` throws. From any shard.
-    public func forget(_ ticket: SlotTicket) {
+    /// Keeps a ticket in the store for the next owner of its reply. A running `acquire` throws. From any shard.
+    public func keep(_ ticket: SlotTicket) {
         scheduler.run { [self] in
-            forgotten.insert(ticket.key)
-            guard let passage = passages[ticket.key] else { return }
-            passage.end(RelayError(.cancelled, "The reply is handed over to another process."))
-            passage.isWanted = false
-            passage.isEntered = false
-            passage.pause.end()
-            if !passage.isBusy {
-                passages[ticket.key] = nil
+            kept.insert(ticket.key)
+            guard let waiter = waiters[ticket.key] else { return }
+            waiter.resume(RelayError(.cancelled, "The reply is handed over to another process."))
+            waiter.isWanted = false
+            waiter.isEntered = false
+            waiter.pause.end()
+            if !waiter.isBusy {
+                waiters[ticket.key] = nil
             }
         }
     }
 
-    /// Tries no more what the store does not take: the process ends, and its tickets are worth nothing then. From any shard.
+    /// Stops all retries, because the process ends: its tickets become invalid with its lease. From any shard.
     public func end() {
         scheduler.run { [self] in
             isEnded = true
             alarm = nil
-            for passage in passages.values {
-                passage.pause.end()
+            for waiter in waiters.values {
+                waiter.pause.end()
             }
         }
     }
 
-    private func slotCount(of upstream: String) -> Int? { current[upstream] ?? slots[upstream] }
+    private func slotCount(of upstream: String) -> Int? { configured[upstream] ?? slots[upstream] }
 
-    private func asItIsNow(_ ticket: SlotTicket) -> SlotTicket {
+    private func withCurrentSlots(_ ticket: SlotTicket) -> SlotTicket {
         var ticket = ticket
         ticket.slots = slotCount(of: ticket.upstream) ?? ticket.slots
         return ticket
     }
 
-    // MARK: - The way of a ticket
+    // MARK: - One ticket
 
-    private func begin(_ ticket: SlotTicket, _ waiter: SlotPassage.Waiter) {
-        let passage = passages[ticket.key] ?? SlotPassage(ticket, on: scheduler)
-        passages[ticket.key] = passage
+    private func begin(_ ticket: SlotTicket, _ caller: SlotWaiter.Caller) {
+        let waiter = waiters[ticket.key] ?? SlotWaiter(ticket, on: scheduler)
+        waiters[ticket.key] = waiter
         slots[ticket.upstream] = ticket.slots
-        guard !passage.isWanted else {
-            waiter.end(RelayError(.internal, "The reply asked twice for one slot."))
+        guard !waiter.isWanted else {
+            caller.resume(RelayError(.internal, "The reply asked twice for one slot."))
             return
         }
-        passage.ticket = ticket
-        passage.waiter = waiter
-        passage.isWanted = true
-        passage.patience = StorePatience()
-        drive(passage)
+        waiter.ticket = ticket
+        waiter.caller = caller
+        waiter.isWanted = true
+        waiter.retry = StoreRetry()
+        work(on: waiter)
     }
 
-    /// The reply does not want the slot any more, or waits no longer.
-    private func abandon(_ passage: SlotPassage, _ reason: RelayError) {
-        passage.end(reason)
-        guard passage.isWanted else { return }
-        passage.isWanted = false
-        passage.isEntered = false
-        passage.isToLeave = true
-        passage.pause.end()
-        drive(passage)
+    /// Removes the ticket of a reply that no longer wants the slot.
+    private func abandon(_ waiter: SlotWaiter, _ reason: RelayError) {
+        waiter.resume(reason)
+        guard waiter.isWanted else { return }
+        waiter.isWanted = false
+        waiter.isEntered = false
+        waiter.mustLeave = true
+        waiter.pause.end()
+        work(on: waiter)
     }
 
-    private func drive(_ passage: SlotPassage) {
-        guard !passage.isBusy else { return }
-        passage.isBusy = true
+    /// Enters or removes the ticket until the store agrees with the reply's wish.
+    private func work(on waiter: SlotWaiter) {
+        guard !waiter.isBusy else { return }
+        waiter.isBusy = true
         scheduler.spawn { [self] in
             while true {
-                if passage.isToLeave {
-                    await leave(passage)
-                } else if passage.isWanted, !passage.isEntered {
-                    await enter(passage)
+                if waiter.mustLeave {
+                    await leave(waiter)
+                } else if waiter.isWanted, !waiter.isEntered {
+                    await enter(waiter)
                 } else {
                     break
                 }
             }
-            passage.isBusy = false
-            if !passage.isWanted {
-                passages[passage.ticket.key] = nil
+            waiter.isBusy = false
+            if !waiter.isWanted {
+                waiters[waiter.ticket.key] = nil
             }
         }
     }
 
-    private func enter(_ passage: SlotPassage) async {
-        let key = passage.ticket.key
+    private func enter(_ waiter: SlotWaiter) async {
+        let key = waiter.ticket.key
         entries += 1
-        passage.entry = entries
+        waiter.entry = entries
         do throws(RelayError) {
-            let entry = try await store.enter(asItIsNow(passage.ticket))
-            passage.patience = StorePatience()
-            noteOneLess(of: key.upstream)
-            give(entry.granted)
-            guard passage.isWanted, !passage.isToLeave else { return }
-            passage.isEntered = true
-            if let place = entry.place, passage.waiter != nil {
-                passage.move(to: place, at: scheduler.now(), interval: limits.slotSurvey)
-                lookSoon()
+            let entry = try await store.enter(withCurrentSlots(waiter.ticket))
+            waiter.retry = StoreRetry()
+            removeAdmission(at: key.upstream)
+            grant(entry.granted)
+            guard waiter.isWanted, !waiter.mustLeave else { return }
+            waiter.isEntered = true
+            if let position = entry.place, waiter.caller != nil {
+                waiter.report(position, at: scheduler.now(), interval: limits.slotSurvey)
+                schedulePoll()
             } else {
-                passage.end(nil)
+                waiter.resume(nil)
             }
         } catch {
-            mayBeDone()
-            guard passage.isWanted, !passage.isEntered, !passage.isToLeave else { return }
-            guard let pause = passage.patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+            markPossiblyCommitted()
+            guard waiter.isWanted, !waiter.isEntered, !waiter.mustLeave else { return }
+            guard let delay = waiter.retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
             else {
-                abandon(passage, error)
+                abandon(waiter, error)
                 return
             }
-            await passage.pause.wait(atMost: pause)
+            await waiter.pause.wait(atMost: delay)
         }
     }
 
-    private func leave(_ passage: SlotPassage) async {
-        var pause = Duration.milliseconds(50)
-        while passage.isToLeave {
+    private func leave(_ waiter: SlotWaiter) async {
+        var backoff = Backoff(first: .milliseconds(50), longest: Self.longestDelay)
+        while waiter.mustLeave {
             do throws(RelayError) {
-                give(try await store.leave(asItIsNow(passage.ticket)))
-                passage.isToLeave = false
+                grant(try await store.leave(withCurrentSlots(waiter.ticket)))
+                waiter.mustLeave = false
             } catch {
-                mayBeDone()
-                // Whatever the reason: a ticket that stayed would hold its slot for as long as this process lives.
-                guard !isEnded else { return passage.isToLeave = false }
-                await passage.pause.wait(atMost: pause)
-                pause = min(pause * 2, Self.longestPause)
+                markPossiblyCommitted()
+                // Retry after any error: a remaining ticket would hold its slot for as long as this process lives.
+                guard !isEnded else { return waiter.mustLeave = false }
+                await waiter.pause.wait(atMost: backoff.next())
             }
         }
     }
 
-    /// Tickets of this process have slots.
+    /// Resumes the replies whose tickets have slots.
     ///
-    /// - Parameter known: how many had been sent when the store was asked: what it says is not about later ones.
-    private func give(_ keys: [SlotKey], asOf known: Int = .max) {
+    /// - Parameter known: the number of entries that were sent when the store was asked; its answer does not cover later ones.
+    private func grant(_ keys: [SlotKey], asOf known: Int = .max) {
         for key in keys {
-            guard let passage = passages[key] else {
-                giveUp(key)
+            guard let waiter = waiters[key] else {
+                removeUnknown(key)
                 continue
             }
-            guard passage.isWanted, !passage.isToLeave, passage.waiter != nil, passage.entry <= known else { continue }
-            passage.isEntered = true
-            passage.end(nil)
-            passage.pause.end()
+            guard waiter.isWanted, !waiter.mustLeave, waiter.caller != nil, waiter.entry <= known else { continue }
+            waiter.isEntered = true
+            waiter.resume(nil)
+            waiter.pause.end()
         }
     }
 
-    /// Takes out a ticket that nobody here knows of: it was entered after it had been given up.
-    private func giveUp(_ key: SlotKey) {
-        guard !forgotten.contains(key) else { return }
+    /// Removes a ticket that this process does not know: its entry was committed after the reply had given up.
+    private func removeUnknown(_ key: SlotKey) {
+        guard !kept.contains(key) else { return }
         let ticket = SlotTicket(
             upstream: key.upstream, slots: slotCount(of: key.upstream) ?? 0, reply: key.reply, appID: "")
-        let passage = SlotPassage(ticket, on: scheduler)
-        passage.isToLeave = true
-        passages[key] = passage
-        drive(passage)
+        let waiter = SlotWaiter(ticket, on: scheduler)
+        waiter.mustLeave = true
+        waiters[key] = waiter
+        work(on: waiter)
     }
 
-    // MARK: - Looking
+    // MARK: - Polling
 
-    /// A statement was given up that may yet be done: then there is a ticket that nobody here knows of.
-    private func mayBeDone() {
-        doubtedUntil = scheduler.now() + Self.doubt
-        lookSoon()
+    /// Polls for a while, because a failed statement may still be committed. The store may then have an unknown ticket.
+    private func markPossiblyCommitted() {
+        unconfirmedUntil = scheduler.now() + Self.unconfirmedLifetime
+        schedulePoll()
     }
 
-    private var isAnyoneWaiting: Bool { passages.values.contains { $0.isWaiting } }
-
-    private func lookSoon(after pause: Duration? = nil) {
-        guard !isEnded, !isLooking, let interval = pause ?? interval else { return }
-        let time = scheduler.now() + UInt64(interval / .nanoseconds(1))
-        // Whoever comes later must not put it off.
-        guard nextLook.map({ time < $0 }) ?? true else { return }
+    private func schedulePoll(after delay: Duration? = nil) {
+        guard !isEnded, !isPolling, let interval = delay ?? pollInterval else { return }
+        let time = scheduler.now() + interval
+        // Never postpone an earlier alarm.
+        guard nextPoll.map({ time < $0 }) ?? true else { return }
         if alarm == nil {
             alarm = scheduler.makeAlarm { [unowned self] in
-                nextLook = nil
-                isLooking = true
-                scheduler.spawn { await self.look() }
+                nextPoll = nil
+                isPolling = true
+                scheduler.spawn { await self.poll() }
             }
         }
-        nextLook = time
+        nextPoll = time
         alarm?.set(after: interval)
     }
 
-    /// How long to wait for the next look; nothing if there is nothing to look for.
-    private var interval: Duration? {
-        if isAnyoneWaiting { return limits.slotLook }
-        return doubtedUntil > scheduler.now() ? limits.slotSurvey : nil
+    /// The time to the next poll; `nil` if there is nothing to poll for.
+    private var pollInterval: Duration? {
+        if waiters.values.contains(where: \.isWaiting) { return limits.slotLook }
+        return unconfirmedUntil > scheduler.now() ? limits.slotSurvey : nil
     }
 
-    private func look() async {
-        var pause: Duration?
+    private func poll() async {
+        var delay: Duration?
         do throws(RelayError) {
-            if .nanoseconds(scheduler.now() &- surveyedAt) >= limits.slotSurvey {
-                surveyedAt = scheduler.now()
+            let now = scheduler.now()
+            if lastSurvey.map({ now - $0 >= limits.slotSurvey }) ?? true {
+                lastSurvey = now
                 try await survey()
             } else {
                 let known = entries
-                give(try await store.granted(), asOf: known)
+                grant(try await store.granted(), asOf: known)
             }
-            patience = StorePatience()
+            retry = StoreRetry()
         } catch {
-            pause = patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
-            if pause == nil {
-                patience = StorePatience()
-                for passage in passages.values where passage.isWaiting {
-                    abandon(passage, error)
+            delay = retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
+            if delay == nil {
+                retry = StoreRetry()
+                for waiter in waiters.values where waiter.isWaiting {
+                    abandon(waiter, error)
                 }
             }
         }
-        isLooking = false
-        lookSoon(after: pause)
+        isPolling = false
+        schedulePoll(after: delay)
     }
 
     private func survey() async throws(RelayError) {
-        let waiting = passages.values.filter(\.isWaiting)
+        let waiting = waiters.values.filter(\.isWaiting)
         let upstreams = Set(waiting.map(\.ticket.upstream)).sorted()
         let known = entries
-        let survey = try await store.survey(upstreams)
+        let snapshot = try await store.survey(upstreams)
         let now = scheduler.now()
-        give(survey.granted, asOf: known)
-        for (key, place) in survey.places {
-            if let passage = passages[key] {
-                passage.move(to: place, at: now, interval: limits.slotSurvey)
+        grant(snapshot.granted, asOf: known)
+        for (key, position) in snapshot.places {
+            if let waiter = waiters[key] {
+                waiter.report(position, at: now, interval: limits.slotSurvey)
             } else {
-                giveUp(key)
+                removeUnknown(key)
             }
         }
-        for passage in waiting where passage.isWaiting && survey.places[passage.ticket.key] == nil {
-            // Somebody has removed it: its reply is gone, or it begins anew.
-            passage.isEntered = false
-            drive(passage)
+        for waiter in waiting where waiter.isWaiting && snapshot.places[waiter.ticket.key] == nil {
+            // The ticket was removed: its reply is gone, or starts again.
+            waiter.isEntered = false
+            work(on: waiter)
         }
         for upstream in upstreams {
-            guard let slots = slotCount(of: upstream), survey.running[upstream, default: 0] < slots else { continue }
-            give(try await store.grant(at: upstream, slots: slots))
+            guard let slots = slotCount(of: upstream), snapshot.running[upstream, default: 0] < slots else { continue }
+            grant(try await store.grant(at: upstream, slots: slots))
         }
     }
 }

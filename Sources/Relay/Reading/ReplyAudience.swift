@@ -1,28 +1,79 @@
-/// The subscriptions that are attached to a source. Confined to its shard.
-struct ReplyAudience {
-    /// All of them. Whoever goes over them may let some go meanwhile; those are not live any more.
-    private(set) var members: [ReplySubscription] = []
-    /// Where the reply waits for a slot of a model server, if it does.
-    var queuePlace: QueuePlace?
+import ChatterdBasics
 
-    /// Whether nobody is attached.
+/// All who read a reply through one source. Confined to its shard.
+struct ReplyAudience {
+    /// The subscriptions that keep up.
+    private(set) var members = IndexedSet<ReplySubscription>()
+    /// The number of subscriptions, with those that catch up.
+    var count = 0
+    /// The position of the reply in the queue of a model server, while it waits there.
+    private(set) var queuePosition: QueuePlace?
+    /// The followers on other shards.
+    private(set) var followers: [CrossShardSignal] = []
+    /// The time up to which another process counts as a reader.
+    private var readElsewhereUntil = Instant(nanoseconds: 0)
+
+    /// Whether no subscription keeps up.
     var isEmpty: Bool { members.isEmpty }
 
-    /// Takes a subscription in; it must not be in an audience.
-    mutating func insert(_ subscription: ReplySubscription) {
-        precondition(subscription.place == nil, "a subscription was attached twice")
-        subscription.place = members.count
-        members.append(subscription)
+    /// Whether neither this process nor a follower reads the reply.
+    var isAbandonedHere: Bool { count == 0 && followers.isEmpty }
+
+    /// Whether exactly one subscription reads the reply, and nobody elsewhere.
+    func hasOneReader(at now: Instant) -> Bool {
+        count == 1 && followers.isEmpty && timeReadElsewhere(at: now) == .zero
     }
 
-    /// Lets a subscription go, if it is there.
-    mutating func remove(_ subscription: ReplySubscription) {
-        guard let place = subscription.place else { return }
-        subscription.place = nil
-        let last = members.removeLast()
-        if last !== subscription {
-            members[place] = last
-            last.place = place
+    /// The time for which another process still counts as a reader.
+    func timeReadElsewhere(at now: Instant) -> Duration { max(readElsewhereUntil - now, .zero) }
+
+    /// Records that another process reads the reply.
+    mutating func isReadElsewhere(until time: Instant) {
+        readElsewhereUntil = time
+    }
+
+    /// Adds a subscription, which must not be in an audience.
+    mutating func attach(_ subscription: ReplySubscription) {
+        let isNew = members.insert(subscription)
+        precondition(isNew, "a subscription was attached twice")
+        if let queuePosition {
+            subscription.receiveSoon(queuePosition: queuePosition)
+        }
+    }
+
+    /// Removes a subscription that falls behind or leaves.
+    mutating func detach(_ subscription: ReplySubscription) {
+        members.remove(subscription)
+    }
+
+    /// Adds a follower on another shard.
+    mutating func add(_ follower: CrossShardSignal) {
+        followers.append(follower)
+    }
+
+    /// Removes a follower on another shard.
+    mutating func remove(_ follower: CrossShardSignal) {
+        followers.removeAll { $0 === follower }
+    }
+
+    /// Sends a new queue position to the members; `nil` when the reply no longer waits.
+    mutating func setQueuePosition(_ position: QueuePlace?) {
+        queuePosition = position
+        guard let position else { return }
+        forEach { $0.receive(queuePosition: position) }
+    }
+
+    /// Calls `body` for each member. Members may leave meanwhile.
+    func forEach(_ body: (ReplySubscription) -> Void) {
+        for member in members.elements {
+            body(member)
+        }
+    }
+
+    /// Signals the followers on other shards that there is more.
+    func signalFollowers() {
+        for follower in followers {
+            follower.signal()
         }
     }
 }

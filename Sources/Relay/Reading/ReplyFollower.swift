@@ -22,7 +22,7 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     private(set) var position: ReplyPosition
     /// How often it looks for more by itself; nothing if it is poked when there is more.
     var tick: Duration? {
-        didSet { pullSoon() }
+        didSet { schedulePull() }
     }
 
     /// A page of so many bytes may not have been all there is.
@@ -35,19 +35,17 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     private let scheduler: Scheduler
     private let limits: RelayLimits
     private var audience = ReplyAudience()
-    /// The readers, attached or not.
-    private var readers = 0
     private var isPulling = false
     /// Whether there may be more than was read last.
-    private var isPoked = true
+    private var mayHaveMore = true
     /// When it read last.
-    private var pulledAt: UInt64?
-    private var patience = StorePatience()
+    private var pulledAt: Instant?
+    private var retry = StoreRetry()
     /// Whether it waits for a store that is away.
-    private var isPausing = false
+    private var isWaitingForStore = false
     private var pullAlarm: (any Alarm)?
     private var presenceAlarm: (any Alarm)?
-    private var presenceToldAt: UInt64?
+    private var presenceSentAt: Instant?
 
     /// Makes a follower that stands where its first reader does.
     init(
@@ -63,72 +61,69 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         self.limits = limits
         self.fullPage = fullPage
         pullAlarm = scheduler.makeAlarm { [unowned self] in
-            isPausing = false
+            isWaitingForStore = false
             pull()
         }
-        presenceAlarm = scheduler.makeAlarm { [unowned self] in tellPresence() }
+        presenceAlarm = scheduler.makeAlarm { [unowned self] in sendPresence() }
     }
 
     /// Takes a reader in; it hears nothing before this returns.
     func subscribe(_ reader: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
         let subscription = ReplySubscription(
             reader, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
-        takeOver(readers: 1)
+        adopt(readers: 1)
         subscription.start()
         return subscription
     }
 
     /// Counts readers that a reply passes on and that attach themselves.
-    func takeOver(readers more: Int) {
-        let isFirst = readers == 0
-        readers += more
+    func adopt(readers more: Int) {
+        let isFirst = audience.count == 0
+        audience.count += more
         if isFirst {
             surroundings.onPresence(true)
-            tellPresence()
+            sendPresence()
         }
     }
 
     /// There is more of the reply than was read last.
-    func poke() {
-        isPoked = true
-        if !isPausing {
+    func signal() {
+        mayHaveMore = true
+        if !isWaitingForStore {
             pull()
         }
     }
 
     /// Reads at once, even if it waits for a store that is away.
-    func lookNow() {
-        isPausing = false
-        poke()
+    func pullNow() {
+        isWaitingForStore = false
+        signal()
     }
 
     // MARK: - Readers
 
     func attach(_ subscription: ReplySubscription) {
         let start = audience.isEmpty ? subscription.position : position.common(with: subscription.position)
-        audience.insert(subscription)
-        if let place = audience.queuePlace {
-            subscription.receiveSoon(place: place)
-        }
+        audience.attach(subscription)
         if start != position {
             position = start
-            for member in audience.members {
+            for member in audience.members.elements {
                 member.sourceMoved(to: start)
             }
         }
-        pullSoon()
+        schedulePull()
     }
 
     func detach(_ subscription: ReplySubscription) {
-        audience.remove(subscription)
+        audience.detach(subscription)
     }
 
     /// A reader that is still full when there is more falls behind then; there is nothing to resume.
     func drained(_ subscription: ReplySubscription) {}
 
     func left(_ subscription: ReplySubscription) {
-        readers -= 1
-        if readers == 0 {
+        audience.count -= 1
+        if audience.count == 0 {
             surroundings.onPresence(false)
             presenceAlarm?.set(after: Self.idleTime)
         }
@@ -139,18 +134,18 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     }
 
     /// Tells whoever makes the reply that it is read, or the owner that it is not.
-    private func tellPresence() {
-        guard readers > 0 else {
+    private func sendPresence() {
+        guard audience.count > 0 else {
             surroundings.onIdle()
             return
         }
         guard !position.isEnd else { return }
         let now = scheduler.now()
-        let next = presenceToldAt.map { Self.keepAliveInterval - .nanoseconds(now &- $0) } ?? .zero
+        let next = presenceSentAt.map { Self.keepAliveInterval - (now - $0) } ?? .zero
         if next > .zero {
             presenceAlarm?.set(after: next)
         } else {
-            presenceToldAt = now
+            presenceSentAt = now
             presenceAlarm?.set(after: Self.keepAliveInterval)
             surroundings.keepAlive()
         }
@@ -159,48 +154,48 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
     // MARK: - Reading on
 
     /// Reads at once, or when the tick comes.
-    private func pullSoon() {
-        guard !isPausing, !audience.isEmpty else { return }
-        guard let tick, let pulledAt, !isPoked else {
-            isPoked = isPoked || tick == nil
+    private func schedulePull() {
+        guard !isWaitingForStore, !audience.isEmpty else { return }
+        guard let tick, let pulledAt, !mayHaveMore else {
+            mayHaveMore = mayHaveMore || tick == nil
             pull()
             return
         }
-        pullAlarm?.set(after: max(tick - .nanoseconds(scheduler.now() &- pulledAt), .zero))
+        pullAlarm?.set(after: max(tick - (scheduler.now() - pulledAt), .zero))
     }
 
     private func pull() {
         guard !isPulling, !audience.isEmpty, !position.isEnd else { return }
         isPulling = true
-        isPoked = true
+        mayHaveMore = true
         scheduler.spawn { await self.pullPages() }
     }
 
     private func pullPages() async {
-        while isPoked, !audience.isEmpty, !position.isEnd {
-            isPoked = false
+        while mayHaveMore, !audience.isEmpty, !position.isEnd {
+            mayHaveMore = false
             let asked = position
             do throws(RelayError) {
                 let page = try await surroundings.pull(asked)
                 pulledAt = scheduler.now()
-                patience = StorePatience()
+                retry = StoreRetry()
                 guard asked == position else {
                     // Readers have come meanwhile who stand elsewhere.
-                    isPoked = true
+                    mayHaveMore = true
                     continue
                 }
-                give(page)
+                send(page)
                 if page.end.total - page.start.total >= fullPage {
-                    isPoked = true
+                    mayHaveMore = true
                 }
             } catch {
-                guard let pause = patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+                guard let pause = retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
                 else {
-                    patience = StorePatience()
+                    retry = StoreRetry()
                     fail(error)
                     break
                 }
-                isPausing = true
+                isWaitingForStore = true
                 isPulling = false
                 pullAlarm?.set(after: pause)
                 return
@@ -208,28 +203,25 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         }
         isPulling = false
         if tick != nil, !position.isEnd {
-            pullSoon()
+            schedulePull()
         }
     }
 
     /// Gives a page to all who are attached; its lines are made once.
-    private func give(_ page: ReplyPage) {
+    private func send(_ page: ReplyPage) {
         if page.start != position {
-            for member in audience.members {
+            for member in audience.members.elements {
                 member.receive(resetTo: page.start)
             }
         }
         position = page.end
-        if page.queuePlace != audience.queuePlace {
-            audience.queuePlace = page.queuePlace
-            for member in audience.members {
-                if let place = page.queuePlace { member.receive(place: place) }
-            }
+        if page.queuePlace != audience.queuePosition {
+            audience.setQueuePosition(page.queuePlace)
         }
         var line = ByteBuffer()
         var cursor = page.start
         while !audience.isEmpty, let end = lines.next(in: page, after: cursor, into: &line) {
-            for member in audience.members where !member.skips {
+            for member in audience.members.elements where !member.skips {
                 if member.isFull {
                     member.fallBehind(in: page)
                 } else {
@@ -238,19 +230,19 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
             }
             cursor = end
         }
-        for member in audience.members where member.skips {
+        for member in audience.members.elements where member.skips {
             member.receive(page: page)
         }
         if let ending = page.ending {
             let ending = lines.ending(ending)
-            for member in audience.members {
+            for member in audience.members.elements {
                 member.receive(ending: ending, at: position)
             }
         }
     }
 
     private func fail(_ error: RelayError) {
-        for member in audience.members {
+        for member in audience.members.elements {
             member.receive(error: error)
         }
     }

@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// One reader of one reply: it hears of new lines while it keeps up, and catches up page by page while it does not. Confined
 /// to its shard.
-public final class ReplySubscription: @unchecked Sendable {
+public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     private enum State {
         /// Attached to the source: hears of each line when it is made.
         case live
@@ -18,7 +18,7 @@ public final class ReplySubscription: @unchecked Sendable {
     private final class Lag {
         /// What has been read and not been given to the reader yet, for lack of room.
         var page: ReplyPage?
-        var patience = StorePatience()
+        var retry = StoreRetry()
         var alarm: (any Alarm)?
     }
 
@@ -26,8 +26,8 @@ public final class ReplySubscription: @unchecked Sendable {
     public private(set) var position: ReplyPosition
     /// Whether the reader cannot take more for now.
     private(set) var isFull = false
-    /// Its place in the audience of the source.
-    var place: Int?
+    /// The index in the audience of the source.
+    public var setIndex: Int?
 
     private var state = State.waiting
     /// Whether the reader stands beyond the source that it is attached to: it skips what it has.
@@ -161,14 +161,14 @@ public final class ReplySubscription: @unchecked Sendable {
     }
 
     /// The reply waits for a slot of its model server.
-    func receive(place: QueuePlace) {
+    func receive(queuePosition: QueuePlace) {
         guard state == .live else { return }
-        reader?.wait(at: place)
+        reader?.wait(at: queuePosition)
     }
 
     /// The same, soon: who subscribes hears nothing before it has its subscription.
-    func receiveSoon(place: QueuePlace) {
-        scheduler.run { [self] in receive(place: place) }
+    func receiveSoon(queuePosition: QueuePlace) {
+        scheduler.run { [self] in receive(queuePosition: queuePosition) }
     }
 
     /// The reply cannot be read on.
@@ -253,7 +253,7 @@ public final class ReplySubscription: @unchecked Sendable {
                 let page = try await source.page(from: position)
                 // The reader may have left meanwhile.
                 guard state == .catchingUp else { return }
-                lag.patience = StorePatience()
+                lag.retry = StoreRetry()
                 if page.start != position {
                     startOver(at: page.start)
                 }
@@ -265,7 +265,7 @@ public final class ReplySubscription: @unchecked Sendable {
                 lag.page = page
             } catch {
                 guard state == .catchingUp else { return }
-                guard let pause = lag.patience.pause(after: error, within: storePatience, now: scheduler.now()) else {
+                guard let pause = lag.retry.delay(after: error, within: storePatience, now: scheduler.now()) else {
                     fail(error)
                     return
                 }

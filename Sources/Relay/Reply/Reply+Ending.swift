@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// The end of a reply.
@@ -5,10 +6,10 @@ import ChatterdLanguageModels
 /// The reply announces an end only after the store has confirmed that this process closed the row with exactly this text and this
 /// last event. Until then readers get an error, which is no end: they resume later. See docs/durability.md.
 extension Reply {
-    /// Runs a step. If it returns the last line or throws, the reply ends.
-    func drive(_ step: () async throws(RelayError) -> [UInt8]?) async {
+    /// Runs the generation until a model server works. If the answer is complete or the generation throws, the reply ends.
+    func run(_ generation: () async throws(RelayError) -> ReplyGenerator.Outcome) async {
         do throws(RelayError) {
-            guard let lastLine = try await step() else { return }
+            guard case .complete(let lastLine) = try await generation() else { return }
             await close(with: ReplyEnding(state: .complete, lastEvent: lastLine))
         } catch {
             await end(for: error)
@@ -24,27 +25,11 @@ extension Reply {
             leave(failure)
         default:
             guard await !isLeftToOthers(after: failure) else { return leave(failure) }
-            await close(with: ReplyEnding(failure, model: model, at: service.scheduler.timeOfDay()))
+            await close(with: ReplyEnding(failure, model: model, at: context.scheduler.timeOfDay()))
         }
     }
 
     // MARK: - Closing the row
-
-    /// The content of a close. After each permanent refusal the reply asks for less.
-    private enum Wish {
-        /// The actual ending with the text.
-        case whole(ReplyEnding)
-        /// The text of a complete answer with an error that says that the answer was not stored.
-        case marked(ReplyEnding)
-        /// The ending without the text.
-        case bare(ReplyEnding)
-
-        var ending: ReplyEnding {
-            switch self {
-            case .whole(let ending), .marked(let ending), .bare(let ending): ending
-            }
-        }
-    }
 
     /// Closes the row and announces the end after the confirmation.
     ///
@@ -52,11 +37,11 @@ extension Reply {
     /// another ending could contradict it. `CHATTERD_MAX_REPLIES` also limits the replies that wait here.
     private func close(with ending: ReplyEnding) async {
         phase = .storing
-        let clock = service.scheduler
-        let timeout = service.limits.storePatience
-        var wish = Wish.whole(ending)
-        var deadline = clock.now() &+ UInt64(timeout / .nanoseconds(1))
-        var delay = Duration.milliseconds(50)
+        let clock = context.scheduler
+        let timeout = context.limits.storePatience
+        var content = ClosingContent.whole(ending)
+        var deadline = clock.now() + timeout
+        var backoff = Backoff(first: .milliseconds(50), longest: .seconds(5))
         var mustConfirmRestart = false
         while true {
             do throws(RelayError) {
@@ -64,8 +49,8 @@ extension Reply {
                     try await confirmRestart()
                     mustConfirmRestart = false
                 }
-                try await store(wish)
-                return confirmed(wish)
+                try await store(content)
+                return confirm(content)
             } catch {
                 switch error.code {
                 case .interrupted where isRestartUnconfirmed && !mustConfirmRestart:
@@ -74,61 +59,50 @@ extension Reply {
                 case .interrupted: return handOver()
                 case .conversationReplaced: return leave(error)
                 case .storeUnavailable:
-                    guard !service.isStopping else { return leave(unconfirmed(ending, error)) }
+                    guard !context.isStopping else { return leave(unconfirmed(ending, error)) }
                     let now = clock.now()
                     if now >= deadline {
                         sendAway(unconfirmed(ending, error))
-                        deadline = now &+ UInt64(max(timeout, .seconds(1)) / .nanoseconds(1))
+                        deadline = now + max(timeout, .seconds(1))
                     }
-                    await pause.wait(atMost: min(delay, .nanoseconds(deadline - now)))
-                    delay = min(delay * 2, trouble == nil ? .seconds(1) : .seconds(5))
+                    let longest = readerError == nil ? Duration.seconds(1) : .seconds(5)
+                    await pause.wait(atMost: min(backoff.next(), longest, deadline - now))
                 default:
-                    guard let next = less(than: wish, after: error) else { return leave(refused(error)) }
-                    wish = next
+                    let now = context.scheduler.timeOfDay()
+                    guard let less = content.reduced(after: error, model: model, at: now) else {
+                        return leave(refused(error))
+                    }
+                    content = less
                 }
             }
         }
     }
 
     /// Sends one close to the store.
-    private func store(_ wish: Wish) async throws(RelayError) {
-        if content.isBeingJournalled {
-            // The journal must not arrive after the end.
-            await withCheckedContinuation { journalRound = $0 }
-        }
+    private func store(_ closing: ClosingContent) async throws(RelayError) {
+        // The journal must not arrive after the end.
+        await waitForJournal()
         var rest = content.rest
-        if case .bare = wish {
+        if case .ending = closing {
             rest = ReplyPage(start: ReplyPosition(attempt: rest.start.attempt))
         }
-        try await service.store.closeTurn(
+        try await context.store.closeTurn(
             turn,
             with: ClosingReply(
                 id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
-                ending: wish.ending, account: maker?.account ?? ReplyAccount()))
+                ending: closing.ending, account: generator?.provenance ?? ReplyAccount()))
     }
 
-    /// The next smaller content after a refusal; `nil` after the smallest.
-    private func less(than wish: Wish, after error: RelayError) -> Wish? {
-        switch wish {
-        case .whole(let ending) where ending.state == .complete:
-            let failure = RelayError(
-                .replyNotStored, "The answer could not be stored. Ask again.", detail: error.detail)
-            return .marked(ReplyEnding(failure, model: model, at: service.scheduler.timeOfDay()))
-        case .whole(let ending), .marked(let ending): return .bare(ending)
-        case .bare: return nil
-        }
-    }
-
-    private func confirmed(_ wish: Wish) {
-        if case .bare = wish, !isEmpty {
+    private func confirm(_ closing: ClosingContent) {
+        if case .ending = closing, !isEmpty {
             // The readers have more text than the store.
             handOver()
         } else {
-            announce(wish.ending)
+            announce(closing.ending)
         }
     }
 
-    // MARK: - The readers
+    // MARK: - Readers
 
     /// Gives the readers the stored end.
     private func announce(_ ending: ReplyEnding) {
@@ -136,14 +110,14 @@ extension Reply {
         let isHidden = ending.state != .complete && content.visible != content.end
         content.showAll()
         phase = .ended(ending)
-        for subscription in audience.members {
+        for subscription in audience.members.elements {
             if isHidden {
                 subscription.fallBehind()
             } else {
                 subscription.receive(ending: ending, at: endPosition)
             }
         }
-        poke()
+        audience.signalFollowers()
         finish()
     }
 
@@ -160,24 +134,24 @@ extension Reply {
     private func handOver() {
         finish()
         var follower: ReplyFollower?
-        if readerCount > 0 {
-            follower = service.follower(of: record, from: content.visible)
-            follower?.takeOver(readers: readerCount)
+        if audience.count > 0 {
+            follower = context.follower(record, content.visible)
+            follower?.adopt(readers: audience.count)
         }
-        for subscription in audience.members {
+        for subscription in audience.members.elements {
             subscription.fallBehind()
         }
         phase = .handedOver(follower)
-        poke()
+        audience.signalFollowers()
     }
 
     /// Sends an error to the readers that are up to date. Followers on other shards fetch it.
     private func sendAway(_ error: RelayError) {
-        trouble = error
-        for subscription in audience.members {
+        readerError = error
+        for subscription in audience.members.elements {
             subscription.receive(error: error)
         }
-        poke()
+        audience.signalFollowers()
     }
 
     private func unconfirmed(_ ending: ReplyEnding, _ error: RelayError) -> RelayError {
@@ -198,8 +172,8 @@ extension Reply {
 
     private func finish() {
         graceAlarm?.cancel()
-        maker = nil
-        service.finished(self)
+        generator = nil
+        context.onFinished(self)
     }
 
     var endPosition: ReplyPosition {

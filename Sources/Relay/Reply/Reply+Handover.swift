@@ -2,10 +2,10 @@
 extension Reply {
     /// Ends the reply because the process stops.
     ///
-    /// A reply without text keeps its place in the queue of a model server. The next owner takes the place over.
+    /// A reply without text keeps its ticket in the queue of a model server for its next owner.
     func stop() {
         if isEmpty {
-            maker?.keepTicket()
+            generator?.keepTicket()
         }
         cancel(ChatService.ending)
     }
@@ -15,9 +15,9 @@ extension Reply {
     ///
     /// - Returns: whether the reply is handed over. If not, the caller stores the text so far.
     func isLeftToOthers(after failure: RelayError) async -> Bool {
-        guard service.isEnding, failure.code == .shuttingDown else { return false }
+        guard context.isEnding, failure.code == .shuttingDown else { return false }
         do throws(RelayError) {
-            return try await service.store.handOver(turn, id: id, attempt: contentEnd.attempt, isEmpty: isEmpty)
+            return try await context.store.handOver(turn, id: id, attempt: contentEnd.attempt, isEmpty: isEmpty)
         } catch {
             // If the handover happened without confirmation, the store refuses the close.
             return false

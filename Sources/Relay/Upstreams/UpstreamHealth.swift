@@ -19,13 +19,13 @@ public final class UpstreamHealth: Sendable {
         /// Whether a request to the server has ended, with or without an error.
         var isKnown = false
         var failures = 0
-        var coolsUntil: UInt64?
+        var coolsUntil: Instant?
         /// How long it was left alone last.
         var cooling = Duration.zero
         var isProbed = false
         var running = 0
 
-        mutating func failed(_ error: ModelError, at now: UInt64) {
+        mutating func failed(_ error: ModelError, at now: Instant) {
             failures += 1
             let wasProbed = isProbed
             isProbed = false
@@ -37,8 +37,8 @@ public final class UpstreamHealth: Sendable {
             }
         }
 
-        mutating func cool(for duration: Duration, from now: UInt64) {
-            coolsUntil = max(coolsUntil ?? 0, now &+ UInt64(clamping: Int64(duration / .nanoseconds(1))))
+        mutating func cool(for duration: Duration, from now: Instant) {
+            coolsUntil = max(coolsUntil ?? now, now + duration)
         }
     }
 
@@ -55,8 +55,8 @@ public final class UpstreamHealth: Sendable {
     /// Makes the health of one that has not been asked.
     public init() {}
 
-    /// What is known of it at `now` nanoseconds of the monotonic clock.
-    public func state(at now: UInt64) -> State {
+    /// What is known of it at `now`.
+    public func state(at now: Instant) -> State {
         record.withLock { record in
             guard let coolsUntil = record.coolsUntil else { return record.isKnown ? .healthy : .unknown }
             return now >= coolsUntil ? .probing : .coolingDown
@@ -64,7 +64,7 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// Whether it is to be asked after all others: it cools down, or somebody else tries it at this moment.
-    func isUnwilling(at now: UInt64) -> Bool {
+    func isCoolingDown(at now: Instant) -> Bool {
         record.withLock { record in
             guard let coolsUntil = record.coolsUntil else { return false }
             return now < coolsUntil || record.isProbed
@@ -75,7 +75,7 @@ public final class UpstreamHealth: Sendable {
     var running: Int { record.withLock(\.running) }
 
     /// It is asked for a reply; `answered`, `failed` or `leftAlone` follows.
-    func begin(at now: UInt64) {
+    func begin(at now: Instant) {
         record.withLock { record in
             record.running += 1
             if let coolsUntil = record.coolsUntil, now >= coolsUntil {
@@ -100,7 +100,7 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// It has failed.
-    func failed(_ error: ModelError, at now: UInt64) {
+    func failed(_ error: ModelError, at now: Instant) {
         record.withLock { record in
             record.isKnown = true
             record.running -= 1
@@ -109,7 +109,7 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// Records a failure after `leftAlone`.
-    func blame(_ error: ModelError, at now: UInt64) {
+    func blame(_ error: ModelError, at now: Instant) {
         record.withLock { $0.failed(error, at: now) }
     }
 }

@@ -1,13 +1,13 @@
 import ChatterdLanguageModels
 
-/// The failures of a reply so far. Confined to its shard.
-final class ReplyTrouble {
+/// The failures of a reply so far.
+struct FailureRecord {
     /// The reason to end the reply early.
-    var cancellation: RelayError?
+    private(set) var cancellation: RelayError?
     /// Whether a server was removed before it was asked.
-    var isAbsent = false
+    var wasServerRemoved = false
     /// The prompt that the current server found too long, and its error.
-    var refused: (receipt: ReplyReceipt, error: ModelError)?
+    var refused: (report: ReplyReceipt, error: ModelError)?
     /// Whether a shorter prompt was sent because the length may have caused the server's failure.
     var hasSentLess = false
 
@@ -17,13 +17,16 @@ final class ReplyTrouble {
     private var isBreak = false
     /// The number of failures after a break, and the last one.
     private var later: (count: Int, last: ModelError)?
-    /// The servers whose failures count if the request is not at fault.
-    private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
+
+    /// Records the first reason to end the reply.
+    mutating func cancel(_ reason: RelayError) {
+        cancellation = cancellation ?? reason
+    }
 
     /// Records a failure; `isBreak` says whether it broke off a started answer.
     ///
     /// A later failure does not replace a break: the reader gets the reason why the existing text ends.
-    func note(_ error: ModelError, isBreak: Bool) {
+    mutating func note(_ error: ModelError, isBreak: Bool) {
         if isBreak || !self.isBreak && explains(error) {
             (failure, self.isBreak, later) = (error, isBreak, nil)
         } else if self.isBreak {
@@ -42,18 +45,5 @@ final class ReplyTrouble {
         guard let failure, let later else { return failure }
         let detail = "\(failure.detail); then \(later.count) more, the last: \(later.last)"
         return ModelError(failure.code, failure.message, detail: detail)
-    }
-
-    /// Records a failure for which either the server or the request may be at fault.
-    func suspect(_ health: UpstreamHealth, of error: ModelError) {
-        suspects.append((health, error))
-    }
-
-    /// Counts the recorded failures against their servers: the request was not at fault.
-    func blameSuspects(at now: UInt64) {
-        for suspect in suspects {
-            suspect.health.blame(suspect.error, at: now)
-        }
-        suspects = []
     }
 }

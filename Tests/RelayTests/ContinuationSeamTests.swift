@@ -2,18 +2,18 @@ import Testing
 
 @testable import ChatterdRelay
 
-@Suite(.timeLimit(.minutes(30))) struct TextJointTests {
+@Suite(.timeLimit(.minutes(30))) struct ContinuationSeamTests {
     private func outcome(_ text: String, _ pieces: [String]) -> String? {
-        var joint = TextJoint(behind: Array(text.utf8))
+        var seam = ContinuationSeam(after: Array(text.utf8))
         for (index, piece) in pieces.enumerated() {
-            switch joint.take(Array(piece.utf8)) {
+            switch seam.append(Array(piece.utf8)) {
             case .hold: continue
             case .fails: return nil
             case .continues(let bytes):
                 return text + String(decoding: bytes, as: UTF8.self) + pieces[(index + 1)...].joined()
             }
         }
-        guard case .continues(let bytes) = joint.end() else { return nil }
+        guard case .continues(let bytes) = seam.end() else { return nil }
         return text + String(decoding: bytes, as: UTF8.self)
     }
 
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func whiteSpaceAtTheEndIsNotShown() {
-        #expect(TextJoint.shown(Array("a b \n\t".utf8)) == Array("a b".utf8))
-        #expect(TextJoint.shown(Array(" ".utf8)) == [])
+        #expect(ContinuationSeam.trimmed(Array("a b \n\t".utf8)) == Array("a b".utf8))
+        #expect(ContinuationSeam.trimmed(Array(" ".utf8)) == [])
     }
 }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// Chooses the next model server for a reply, and the pause before it. The plan is pure, so that tests can run every course of
@@ -6,7 +7,7 @@ import ChatterdLanguageModels
 /// Before any output the plan asks the other servers of the model, then the same ones again after a pause. After a break it asks a
 /// server that can continue the text; otherwise the reply restarts. A stalled server comes last. If all remaining servers may be
 /// restarting, the plan retries them until a deadline. A retry costs no attempt unless the server may have read the request.
-struct RescuePlan {
+struct FailoverPlan {
     /// The next action.
     enum Step: Equatable {
         /// Ask the server with this number among the choices, after a pause. `continues` says whether it continues the text or
@@ -33,20 +34,19 @@ struct RescuePlan {
         /// Its priority: the greatest goes first.
         var priority = 0
         /// Whether it is to be asked after all others.
-        var isUnwilling = false
+        var isCoolingDown = false
         /// Whether all its slots are taken.
         var isFull = false
         /// Whether it can continue the text of another server.
         var canContinue = false
         /// Whether it is there no more.
-        var isGone = false
+        var isRemoved = false
         /// The tokens that it takes, where that is known and matters.
         var context: Int?
     }
 
-    /// The pause before a server is asked again, at first and at most.
-    private static let shortestPause = Duration.milliseconds(250)
-    private static let longestPause = Duration.seconds(4)
+    /// The pauses before a server is asked again.
+    private static var backoff: Backoff { Backoff(first: .milliseconds(250), longest: .seconds(4)) }
 
     private var failoversLeft: Int
     private var rescuesLeft: Int
@@ -54,7 +54,7 @@ struct RescuePlan {
     private let restartWait: Duration
     private var hasFailed = false
     private var hasBegun = false
-    private var pauses = 0
+    private var pauses = backoff
     /// The first that was asked: most replies need no table.
     private var first: Int?
     /// How often each one was asked after that, and for how long it asks to be left alone; nothing for those that will never do.
@@ -71,8 +71,8 @@ struct RescuePlan {
     private var lastBreak: ModelError?
     /// The servers that may be restarting, the deadline for them in nanoseconds, and the number of pauses so far.
     private var restarting: Set<Int> = []
-    private var waitEnd: UInt64?
-    private var waits = 0
+    private var waitEnd: Instant?
+    private var waits = backoff
     /// Whether the last step waits for a server that is restarting.
     private(set) var isWaiting = false
 
@@ -92,7 +92,7 @@ struct RescuePlan {
 
     /// The next step after a failure at `now` nanoseconds of the monotonic clock.
     mutating func failed(
-        _ error: ModelError, by number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
+        _ error: ModelError, by number: Int, after progress: Progress, at now: Instant, _ candidates: [Candidate]
     ) -> Step {
         if error.code == .contextTooLong, !hasFailed, progress == .none {
             return refused(by: number, candidates)
@@ -123,7 +123,7 @@ struct RescuePlan {
 
     /// The next step after a server could not continue the text. The server has not failed, so this costs no attempt.
     mutating func couldNotContinue(
-        _ number: Int, after progress: Progress, at now: UInt64, _ candidates: [Candidate]
+        _ number: Int, after progress: Progress, at now: Instant, _ candidates: [Candidate]
     ) -> Step {
         beginners.insert(number)
         asked[number, default: 1] -= 1
@@ -143,7 +143,7 @@ struct RescuePlan {
     }
 
     /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
-    mutating func removed(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
+    mutating func removed(after progress: Progress, at now: Instant, _ candidates: [Candidate]) -> Step {
         next(after: progress, at: now, candidates)
     }
 
@@ -174,23 +174,23 @@ struct RescuePlan {
 
     /// Records whether a server may be restarting. Returns whether the failure costs no attempt, because the server cannot have
     /// read the request.
-    private mutating func noteRestart(_ error: ModelError, of number: Int, at now: UInt64) -> Bool {
+    private mutating func noteRestart(_ error: ModelError, of number: Int, at now: Instant) -> Bool {
         guard case .restart(let wasRead) = error.hint, error.retryAfter == nil, restartWait > .zero else {
             restarting = []
             waitEnd = nil
-            waits = 0
+            waits.reset()
             return false
         }
         restarting.insert(number)
-        waitEnd = waitEnd ?? now &+ UInt64(clamping: Int64(restartWait / .nanoseconds(1)))
+        waitEnd = waitEnd ?? now + restartWait
         return !wasRead
     }
 
-    private mutating func next(after progress: Progress, at now: UInt64, _ candidates: [Candidate]) -> Step {
+    private mutating func next(after progress: Progress, at now: Instant, _ candidates: [Candidate]) -> Step {
         var next: Int?
         if progress == .text {
             next = best(of: candidates) { number, candidate in
-                candidate.canContinue && !candidate.isUnwilling && !stalled.contains(number)
+                candidate.canContinue && !candidate.isCoolingDown && !stalled.contains(number)
                     && !restarting.contains(number) && !beginners.contains(number)
             }
         }
@@ -205,30 +205,26 @@ struct RescuePlan {
     }
 
     /// One that has been asked before is given time to recover.
-    private mutating func pause(before number: Int, at now: UInt64) -> Duration {
+    private mutating func pause(before number: Int, at now: Instant) -> Duration {
         if let waitEnd, restarting.contains(number) {
-            defer { waits += 1 }
-            return min(Self.pause(waits), .nanoseconds(Int64(waitEnd &- now)))
+            return min(waits.next(), max(waitEnd - now, .zero))
         }
         guard timesAsked(number) > 0 else { return .zero }
-        defer { pauses += 1 }
-        return max(Self.pause(pauses), retryAfter[number] ?? .zero)
+        return max(pauses.next(), retryAfter[number] ?? .zero)
     }
-
-    private static func pause(_ number: Int) -> Duration { min(shortestPause * (1 << min(number, 10)), longestPause) }
 
     private func timesAsked(_ number: Int) -> Int { asked[number, default: 0] + (number == first ? 1 : 0) }
 
     private func best(of candidates: [Candidate], where isFit: (Int, Candidate) -> Bool = { _, _ in true }) -> Int? {
         candidates.indices.filter {
-            !excluded.contains($0) && !candidates[$0].isGone && isFit($0, candidates[$0])
+            !excluded.contains($0) && !candidates[$0].isRemoved && isFit($0, candidates[$0])
         }.min { rank($0, candidates[$0]) < rank($1, candidates[$1]) }
     }
 
     /// The lowest goes first.
     private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int, Int) {
         (
-            stalled.contains(number) ? 1 : 0, candidate.isUnwilling ? 1 : 0, timesAsked(number), -candidate.priority,
+            stalled.contains(number) ? 1 : 0, candidate.isCoolingDown ? 1 : 0, timesAsked(number), -candidate.priority,
             candidate.isFull ? 1 : 0, number
         )
     }

@@ -1,24 +1,25 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import Testing
 
 @testable import ChatterdRelay
 
 /// The server that is asked after each failure, as transcripts.
-@Suite(.timeLimit(.minutes(30))) struct RescuePlanTests {
+@Suite(.timeLimit(.minutes(30))) struct FailoverPlanTests {
     /// A course of events: failures go in, and the next steps come out.
     private struct Course {
-        private var plan: RescuePlan
-        var servers: [RescuePlan.Candidate]
-        private var now: UInt64 = 0
+        private var plan: FailoverPlan
+        var servers: [FailoverPlan.Candidate]
+        private var now = Instant(nanoseconds: 0)
         private var asked: Int?
-        var progress = RescuePlan.Progress.none
+        var progress = FailoverPlan.Progress.none
 
-        init(_ servers: RescuePlan.Candidate..., failovers: Int = 4, rescues: Int = 2, wait: Duration = .zero) {
+        init(_ servers: FailoverPlan.Candidate..., failovers: Int = 4, rescues: Int = 2, wait: Duration = .zero) {
             var limits = RelayLimits()
             limits.failoverAttempts = failovers
             limits.rescueAttempts = rescues
             limits.restartWait = wait
-            plan = RescuePlan(limits)
+            plan = FailoverPlan(limits)
             self.servers = servers
             _ = tell(plan.begin(servers))
         }
@@ -36,10 +37,10 @@ import Testing
         }
 
         mutating func pass(_ duration: Duration) {
-            now += UInt64(duration / .nanoseconds(1))
+            now = now + duration
         }
 
-        private mutating func tell(_ step: RescuePlan.Step) -> String {
+        private mutating func tell(_ step: FailoverPlan.Step) -> String {
             switch step {
             case .fail: return "fail"
             case .reject: return "reject"
@@ -52,8 +53,8 @@ import Testing
         }
     }
 
-    private let prefill = RescuePlan.Candidate(canContinue: true)
-    private let plain = RescuePlan.Candidate()
+    private let prefill = FailoverPlan.Candidate(canContinue: true)
+    private let plain = FailoverPlan.Candidate()
     private let refused = ModelError.Hint.restart(wasRead: false)
     private let closed = ModelError.Hint.restart(wasRead: true)
 
@@ -95,7 +96,7 @@ import Testing
     @Test func serverThatCannotContinueCostsNoAttempt() {
         var course = Course(prefill, prefill, rescues: 1)
         course.progress = .text
-        course.servers[0].isUnwilling = true
+        course.servers[0].isCoolingDown = true
         #expect(course.fail(.incomplete) == "1 continues")
         #expect(course.cannotContinue() == "1")
         #expect(course.fail(.failed) == "fail")
@@ -170,7 +171,7 @@ import Testing
         var course = Course(prefill, wait: .seconds(30))
         course.progress = .text
         #expect(course.fail(.incomplete) == "0 continues after 250.0 ms")
-        course.servers[0].isUnwilling = true
+        course.servers[0].isCoolingDown = true
         for pause in [250, 500, 1000] {
             #expect(course.fail(.unavailable, refused) == "0 continues after \(Double(pause)) ms, waiting")
         }

@@ -1,0 +1,170 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+@testable import ChatterdRelay
+
+/// A run of a reply with scripted servers. It answers each action, and writes the actions down.
+struct GenerationCourse {
+    private var run: GenerationRun
+    private let candidates: [FailoverPlan.Candidate]
+    private var now = Instant(nanoseconds: 0)
+    private var action: GenerationRun.Action
+    private var words: [String] = []
+    /// The content of the reply.
+    private(set) var text = ""
+    /// The events that replace the usual answer to the next action of a kind: "fit", "slot", "restart" or "read".
+    var answers: [String: [GenerationRun.Event]] = [:]
+    /// The report of each fitted prompt.
+    var report = ReplyReceipt()
+
+    init(_ candidates: FailoverPlan.Candidate..., configure: (inout GenerationCourse) -> Void = { _ in }) {
+        run = GenerationRun(RelayLimits())
+        self.candidates = candidates
+        action = run.begin()
+        configure(&self)
+        perform()
+    }
+
+    /// The actions since the last call.
+    mutating func transcript() -> String {
+        defer { words = [] }
+        return words.joined(separator: ", ")
+    }
+
+    // MARK: - The server
+
+    /// The server sends a line with text.
+    mutating func say(_ text: String) {
+        receive("{\"message\":{\"content\":\"\(text)\"},\"done\":false}")
+    }
+
+    /// The server sends its last line, and the answer ends.
+    mutating func complete() {
+        receive("{\"message\":{\"content\":\"\"},\"done\":true}")
+        end()
+    }
+
+    /// The answer ends; without an error it is complete.
+    mutating func end(_ error: ModelError? = nil) {
+        run.answerEnded(error)
+        proceed()
+    }
+
+    mutating func fail(_ code: ModelError.Code, _ hint: ModelError.Hint? = nil, _ message: String = "") {
+        var error = ModelError(code, message)
+        error.hint = hint
+        end(error)
+    }
+
+    /// The reply is cancelled.
+    mutating func cancel(_ reason: RelayError) {
+        run.cancel(reason)
+        proceed()
+    }
+
+    private mutating func receive(_ line: String) {
+        let line = Array(line.utf8)
+        guard let fields = try? OllamaLine(line.span) else { return words.append("malformed") }
+        switch run.lineArrived(line.span, fields) {
+        case .append: append(line, fields)
+        case .appendWithoutText: words.append("append without text")
+        case .appendText(let text, let hasMore):
+            let piece = String(decoding: text, as: UTF8.self)
+            self.text += piece
+            words.append("append \"\(piece)\"")
+            if hasMore { append(line, fields) }
+        case .none: words.append("hold")
+        case .proceed:
+            words.append("proceed")
+            proceed()
+        case .cancel:
+            words.append("cancel")
+            proceed()
+        }
+    }
+
+    private mutating func append(_ line: [UInt8], _ fields: OllamaLine) {
+        if fields.isDone { run.lastLine = line }
+        guard let content = fields.content else { return }
+        text += String(decodingJSON: line.span.extracting(content.range))
+    }
+
+    // MARK: - The loop
+
+    private mutating func proceed() {
+        guard case .wait = action else { return }
+        next(.progressed)
+        perform()
+    }
+
+    private mutating func next(_ event: GenerationRun.Event) {
+        let position = ReplyPosition(text: text.utf8.count)
+        action = run.handle(event, at: now, content: position)
+    }
+
+    private mutating func answer(_ kind: String, _ usual: GenerationRun.Event) {
+        let event = answers[kind]?.isEmpty == false ? answers[kind]?.removeFirst() : nil
+        next(event ?? usual)
+    }
+
+    /// Performs actions until the run waits for the server or ends.
+    private mutating func perform() {
+        while true {
+            switch action {
+            case .listCandidates(let withContexts):
+                if withContexts { words.append("list contexts") }
+                next(.candidates(candidates))
+            case .pause(let duration, let isForRestart):
+                if duration > .zero { words.append("pause \(duration / .milliseconds(1)) ms") }
+                if isForRestart { words.append("for restart") }
+                now = now + duration
+                answer("pause", .paused)
+            case .readText:
+                words.append("read")
+                answer("read", .text(Array(text.utf8)))
+            case .fit(let server):
+                words.append("fit \(server)")
+                answer("fit", .fitted(report))
+            case .acquireSlot: answer("slot", .slotAcquired)
+            case .send:
+                words.append("send")
+                next(.progressed)
+            case .restart:
+                words.append("restart")
+                if answers["restart"]?.isEmpty != false { text = "" }
+                answer("restart", .restarted)
+            case .replay(let lines):
+                for line in lines {
+                    guard let fields = try? OllamaLine(line.span) else { continue }
+                    append(line, fields)
+                }
+                next(.progressed)
+            case .judge(let verdict):
+                words.append(Self.words(for: verdict))
+                next(.judged)
+            case .learn(let error):
+                words.append("learn \(error.code)")
+                next(.learned(report))
+            case .abandon:
+                words.append("abandon")
+                next(.abandoned)
+            case .wait: return words.append("wait")
+            case .complete(_, let refused):
+                return words.append(refused == nil ? "complete" : "complete, too long before")
+            case .fail(let error, let blamesServers):
+                return words.append("fail \(error.code.rawValue)\(blamesServers ? ", blame servers" : "")")
+            case .failWithoutServer(let wasRemoved):
+                return words.append(wasRemoved ? "no server is left" : "no server")
+            }
+        }
+    }
+
+    private static func words(for verdict: GenerationRun.Verdict) -> String {
+        switch verdict {
+        case .answered: "answered"
+        case .unknown: "unknown"
+        case .suspected(let error): "suspect \(error.code)"
+        case .failed(let error): "failed \(error.code)"
+        }
+    }
+}

@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func serverThatRepeatsTheTextIsCancelledAndStartsAgain() {
-        var course = GenerationCourse(continuing, continuing)
+        var course = GenerationCourse(plain, continuing)
         course.say(half)
         course.fail(.incomplete)
         _ = course.transcript()

@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 ///
 /// While a server works, no task waits: a waiting task would hold 19 KiB of frames. The next event starts a new one
 /// (`ReplyGenerator.proceed`).
-final class ReplyGenerator: GenerationConsumer, @unchecked Sendable {
+final class ReplyGenerator: GenerationConsumer {
     /// How far the reply is.
     enum Outcome {
         /// A model server works; `Reply.resume` is called when the reply can proceed.
@@ -119,7 +119,7 @@ final class ReplyGenerator: GenerationConsumer, @unchecked Sendable {
     private func proceed() {
         guard isWaiting else { return }
         isWaiting = false
-        context.scheduler.spawn { [reply] in await reply.resume() }
+        context.scheduler.spawn(with: reply) { await $0.resume() }
     }
 
     // MARK: - Control by the reply

@@ -1,51 +1,26 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The queues of model servers with slots. All processes share them. One object for the process, confined to one of its shards.
+/// The queues of model servers with slots. All processes share them. One object for the process; all calls from any shard.
 ///
-/// The store decides which ticket is next, in the statement that enters or removes a ticket. This object polls the store for the
+/// The store decides which ticket is next, in the statement that enters or removes a ticket. `SlotTickets` polls the store for the
 /// tickets of this process: while some wait, it checks every 50 ms whether other processes have given them slots.
-public final class SlotQueue: @unchecked Sendable {
-    /// The time for which an admitted prompt counts before its reply enters the queue.
-    private static let admissionLifetime = Duration.seconds(2)
-    /// The time in which a statement may still be committed after its confirmation was lost.
-    private static let unconfirmedLifetime = Duration.seconds(30)
-    /// The longest delay between attempts to remove a ticket.
-    private static let longestDelay = Duration.seconds(2)
+public final class SlotQueue: Sendable {
     /// The assumed time for which a slot is held, before any has been released.
     private static let usualHold = Duration.seconds(5)
 
     private let store: any SlotStore
-    private let limits: RelayLimits
     private let scheduler: Scheduler
-    private var waiters: [SlotKey: SlotWaiter] = [:]
-    /// The number of slots of each model server according to its last ticket.
-    private var slots: [String: Int] = [:]
-    /// The configured number of slots of each model server, where it is known.
-    private var configured: [String: Int] = [:]
-    /// The times up to which admitted prompts count.
-    private let admitted = Lock<[String: [Instant]]>([:])
-
-    /// The number of tickets that were sent to the store.
-    private var entries = 0
-    private var alarm: (any Alarm)?
-    private var nextPoll: Instant?
-    private var isPolling = false
-    private var lastSurvey: Instant?
-    private var unconfirmedUntil = Instant(nanoseconds: 0)
-    private var retry = StoreRetry()
-    private var isEnded = false
-    /// The tickets that the next owners of their replies will use. The survey must not remove them.
-    private var kept: Set<SlotKey> = []
+    private let admissions = SlotAdmissions()
+    private let tickets: Confined<SlotTickets>
 
     /// Creates the queues of a process. The store is used on the scheduler's shard.
     public init(store: any SlotStore, limits: RelayLimits, scheduler: Scheduler) {
         self.store = store
-        self.limits = limits
         self.scheduler = scheduler
+        tickets = Confined(
+            SlotTickets(store: store, limits: limits, scheduler: scheduler, admissions: admissions), to: scheduler)
     }
-
-    // MARK: - From any shard
 
     /// Admits a prompt if the queue has room for its ticket. An admitted prompt counts for two seconds, or until its ticket does;
     /// `releaseAdmission` ends that earlier.
@@ -56,19 +31,7 @@ public final class SlotQueue: @unchecked Sendable {
         guard let slots = upstream.slots else { return }
         let load = try await store.load(of: upstream.name)
         // Only the caller's shard may read its clock.
-        let now = home.now()
-        // Many prompts may be admitted before the first of them is in the queue.
-        let isAdmitted = admitted.withLock { admitted in
-            var pending = admitted[upstream.name, default: []]
-            pending.removeAll { $0 <= now }
-            let hasRoom = load.running + load.waiting + pending.count < slots + upstream.queueLimit
-            if hasRoom {
-                pending.append(now + Self.admissionLifetime)
-            }
-            admitted[upstream.name] = pending.isEmpty ? nil : pending
-            return hasRoom
-        }
-        guard !isAdmitted else { return }
+        guard !admissions.admit(at: upstream, slots: slots, load: load, now: home.now()) else { return }
         let wait = (load.hold ?? Self.usualHold) * (load.waiting + 1) / max(slots, 1)
         var error = RelayError(
             .overloaded, "\(load.waiting) prompts are waiting for the model server already. Try again in a while.")
@@ -76,34 +39,22 @@ public final class SlotQueue: @unchecked Sendable {
         throw error
     }
 
-    /// Releases the admission of a prompt that will not enter the queue. From any shard.
+    /// Releases the admission of a prompt that will not enter the queue.
     public func releaseAdmission(at upstream: UpstreamDescription) {
-        removeAdmission(at: upstream.name)
+        admissions.remove(at: upstream.name)
     }
 
-    /// Whether replies of any process wait for a slot. From any shard.
+    /// Whether replies of any process wait for a slot.
     func isAnyoneWaiting(at upstream: String) async throws(RelayError) -> Bool {
         try await store.load(of: upstream).waiting > 0
     }
 
-    private func removeAdmission(at upstream: String) {
-        admitted.withLock { admitted in
-            guard admitted[upstream] != nil else { return }
-            admitted[upstream]?.removeFirst()
-            if admitted[upstream]?.isEmpty == true {
-                admitted[upstream] = nil
-            }
-        }
-    }
-
-    /// Replaces the configured numbers of slots, which also apply to waiting tickets. From any shard.
+    /// Replaces the configured numbers of slots, which also apply to waiting tickets.
     public func update(slots configured: [String: Int]) {
-        scheduler.run { [self] in
-            self.configured = configured
-        }
+        scheduler.run { [tickets] in tickets.value.configured = configured }
     }
 
-    /// Waits for a slot; from any shard.
+    /// Waits for a slot.
     ///
     /// - Parameters:
     ///   - home: the shard of the reply. `onMove` is called there with the first position and with changes, at most once per second.
@@ -114,252 +65,25 @@ public final class SlotQueue: @unchecked Sendable {
     ) async throws(RelayError) {
         let error = await withCheckedContinuation { continuation in
             let caller = SlotWaiter.Caller(home: home, onMove: onMove, continuation: continuation)
-            scheduler.run { [self] in begin(ticket, caller) }
+            scheduler.run { [tickets] in tickets.value.acquire(ticket, for: caller) }
         }
         if let error { throw error }
     }
 
-    /// Releases a slot, or removes a waiting ticket: `acquire` throws then. From any shard.
+    /// Releases a slot, or removes a waiting ticket: `acquire` throws then.
     ///
     /// While the store is unavailable, the queue retries until it has removed the ticket.
     public func release(_ ticket: SlotTicket) {
-        scheduler.run { [self] in
-            guard let waiter = waiters[ticket.key] else { return }
-            abandon(waiter, RelayError(.cancelled, "The reply was ended while it waited for the model server."))
-        }
+        scheduler.run { [tickets] in tickets.value.release(ticket) }
     }
 
-    /// Keeps a ticket in the store for the next owner of its reply. A running `acquire` throws. From any shard.
+    /// Keeps a ticket in the store for the next owner of its reply. A running `acquire` throws.
     public func keep(_ ticket: SlotTicket) {
-        scheduler.run { [self] in
-            kept.insert(ticket.key)
-            guard let waiter = waiters[ticket.key] else { return }
-            waiter.resume(RelayError(.cancelled, "The reply is handed over to another process."))
-            waiter.isWanted = false
-            waiter.isEntered = false
-            waiter.pause.end()
-            if !waiter.isBusy {
-                waiters[ticket.key] = nil
-            }
-        }
+        scheduler.run { [tickets] in tickets.value.keep(ticket) }
     }
 
-    /// Stops all retries, because the process ends: its tickets become invalid with its lease. From any shard.
+    /// Stops all retries, because the process ends: its tickets become invalid with its lease.
     public func end() {
-        scheduler.run { [self] in
-            isEnded = true
-            alarm = nil
-            for waiter in waiters.values {
-                waiter.pause.end()
-            }
-        }
-    }
-
-    private func slotCount(of upstream: String) -> Int? { configured[upstream] ?? slots[upstream] }
-
-    private func withCurrentSlots(_ ticket: SlotTicket) -> SlotTicket {
-        var ticket = ticket
-        ticket.slots = slotCount(of: ticket.upstream) ?? ticket.slots
-        return ticket
-    }
-
-    // MARK: - One ticket
-
-    private func begin(_ ticket: SlotTicket, _ caller: SlotWaiter.Caller) {
-        let waiter = waiters[ticket.key] ?? SlotWaiter(ticket, on: scheduler)
-        waiters[ticket.key] = waiter
-        slots[ticket.upstream] = ticket.slots
-        guard !waiter.isWanted else {
-            caller.resume(RelayError(.internal, "The reply asked twice for one slot."))
-            return
-        }
-        waiter.ticket = ticket
-        waiter.caller = caller
-        waiter.isWanted = true
-        waiter.retry = StoreRetry()
-        work(on: waiter)
-    }
-
-    /// Removes the ticket of a reply that no longer wants the slot.
-    private func abandon(_ waiter: SlotWaiter, _ reason: RelayError) {
-        waiter.resume(reason)
-        guard waiter.isWanted else { return }
-        waiter.isWanted = false
-        waiter.isEntered = false
-        waiter.mustLeave = true
-        waiter.pause.end()
-        work(on: waiter)
-    }
-
-    /// Enters or removes the ticket until the store agrees with the reply's wish.
-    private func work(on waiter: SlotWaiter) {
-        guard !waiter.isBusy else { return }
-        waiter.isBusy = true
-        scheduler.spawn { [self] in
-            while true {
-                if waiter.mustLeave {
-                    await leave(waiter)
-                } else if waiter.isWanted, !waiter.isEntered {
-                    await enter(waiter)
-                } else {
-                    break
-                }
-            }
-            waiter.isBusy = false
-            if !waiter.isWanted {
-                waiters[waiter.ticket.key] = nil
-            }
-        }
-    }
-
-    private func enter(_ waiter: SlotWaiter) async {
-        let key = waiter.ticket.key
-        entries += 1
-        waiter.entry = entries
-        do throws(RelayError) {
-            let entry = try await store.enter(withCurrentSlots(waiter.ticket))
-            waiter.retry = StoreRetry()
-            removeAdmission(at: key.upstream)
-            grant(entry.granted)
-            guard waiter.isWanted, !waiter.mustLeave else { return }
-            waiter.isEntered = true
-            if let position = entry.place, waiter.caller != nil {
-                waiter.report(position, at: scheduler.now(), interval: limits.slotSurvey)
-                schedulePoll()
-            } else {
-                waiter.resume(nil)
-            }
-        } catch {
-            markPossiblyCommitted()
-            guard waiter.isWanted, !waiter.isEntered, !waiter.mustLeave else { return }
-            guard let delay = waiter.retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
-            else {
-                abandon(waiter, error)
-                return
-            }
-            await waiter.pause.wait(atMost: delay)
-        }
-    }
-
-    private func leave(_ waiter: SlotWaiter) async {
-        var backoff = Backoff(first: .milliseconds(50), longest: Self.longestDelay)
-        while waiter.mustLeave {
-            do throws(RelayError) {
-                grant(try await store.leave(withCurrentSlots(waiter.ticket)))
-                waiter.mustLeave = false
-            } catch {
-                markPossiblyCommitted()
-                // Retry after any error: a remaining ticket would hold its slot for as long as this process lives.
-                guard !isEnded else { return waiter.mustLeave = false }
-                await waiter.pause.wait(atMost: backoff.next())
-            }
-        }
-    }
-
-    /// Resumes the replies whose tickets have slots.
-    ///
-    /// - Parameter known: the number of entries that were sent when the store was asked; its answer does not cover later ones.
-    private func grant(_ keys: [SlotKey], asOf known: Int = .max) {
-        for key in keys {
-            guard let waiter = waiters[key] else {
-                removeUnknown(key)
-                continue
-            }
-            guard waiter.isWanted, !waiter.mustLeave, waiter.caller != nil, waiter.entry <= known else { continue }
-            waiter.isEntered = true
-            waiter.resume(nil)
-            waiter.pause.end()
-        }
-    }
-
-    /// Removes a ticket that this process does not know: its entry was committed after the reply had given up.
-    private func removeUnknown(_ key: SlotKey) {
-        guard !kept.contains(key) else { return }
-        let ticket = SlotTicket(
-            upstream: key.upstream, slots: slotCount(of: key.upstream) ?? 0, reply: key.reply, appID: "")
-        let waiter = SlotWaiter(ticket, on: scheduler)
-        waiter.mustLeave = true
-        waiters[key] = waiter
-        work(on: waiter)
-    }
-
-    // MARK: - Polling
-
-    /// Polls for a while, because a failed statement may still be committed. The store may then have an unknown ticket.
-    private func markPossiblyCommitted() {
-        unconfirmedUntil = scheduler.now() + Self.unconfirmedLifetime
-        schedulePoll()
-    }
-
-    private func schedulePoll(after delay: Duration? = nil) {
-        guard !isEnded, !isPolling, let interval = delay ?? pollInterval else { return }
-        let time = scheduler.now() + interval
-        // Never postpone an earlier alarm.
-        guard nextPoll.map({ time < $0 }) ?? true else { return }
-        if alarm == nil {
-            alarm = scheduler.makeAlarm { [unowned self] in
-                nextPoll = nil
-                isPolling = true
-                scheduler.spawn { await self.poll() }
-            }
-        }
-        nextPoll = time
-        alarm?.set(after: interval)
-    }
-
-    /// The time to the next poll; `nil` if there is nothing to poll for.
-    private var pollInterval: Duration? {
-        if waiters.values.contains(where: \.isWaiting) { return limits.slotLook }
-        return unconfirmedUntil > scheduler.now() ? limits.slotSurvey : nil
-    }
-
-    private func poll() async {
-        var delay: Duration?
-        do throws(RelayError) {
-            let now = scheduler.now()
-            if lastSurvey.map({ now - $0 >= limits.slotSurvey }) ?? true {
-                lastSurvey = now
-                try await survey()
-            } else {
-                let known = entries
-                grant(try await store.granted(), asOf: known)
-            }
-            retry = StoreRetry()
-        } catch {
-            delay = retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
-            if delay == nil {
-                retry = StoreRetry()
-                for waiter in waiters.values where waiter.isWaiting {
-                    abandon(waiter, error)
-                }
-            }
-        }
-        isPolling = false
-        schedulePoll(after: delay)
-    }
-
-    private func survey() async throws(RelayError) {
-        let waiting = waiters.values.filter(\.isWaiting)
-        let upstreams = Set(waiting.map(\.ticket.upstream)).sorted()
-        let known = entries
-        let snapshot = try await store.survey(upstreams)
-        let now = scheduler.now()
-        grant(snapshot.granted, asOf: known)
-        for (key, position) in snapshot.places {
-            if let waiter = waiters[key] {
-                waiter.report(position, at: now, interval: limits.slotSurvey)
-            } else {
-                removeUnknown(key)
-            }
-        }
-        for waiter in waiting where waiter.isWaiting && snapshot.places[waiter.ticket.key] == nil {
-            // The ticket was removed: its reply is gone, or starts again.
-            waiter.isEntered = false
-            work(on: waiter)
-        }
-        for upstream in upstreams {
-            guard let slots = slotCount(of: upstream), snapshot.running[upstream, default: 0] < slots else { continue }
-            grant(try await store.grant(at: upstream, slots: slots))
-        }
+        scheduler.run { [tickets] in tickets.value.end() }
     }
 }

@@ -1,9 +1,9 @@
 import ChatterdBasics
 
 /// The state of one ticket of this process. Confined to the queue's shard.
-final class SlotWaiter: @unchecked Sendable {
+final class SlotWaiter {
     /// The reply that waits for the slot, on its own shard.
-    struct Caller {
+    struct Caller: Sendable {
         let home: Scheduler
         let onMove: @Sendable (QueuePlace) -> Void
         let continuation: CheckedContinuation<RelayError?, Never>

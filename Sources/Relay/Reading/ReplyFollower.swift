@@ -5,7 +5,7 @@ import ChatterdBasics
 /// While readers are attached it reads on from where it stands, when it is poked or once per tick, and gives them the same
 /// lines; readers who do not keep up read pages of their own. A reply that was given up comes with an ending: whoever gives the
 /// pages sees to that.
-final class ReplyFollower: ReplySource, @unchecked Sendable {
+final class ReplyFollower: ReplySource {
     /// What a follower needs of the shard that it is on.
     struct Surroundings {
         /// Reads on in the reply; an empty page without an ending says that there is no more yet.
@@ -168,7 +168,7 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
         guard !isPulling, !audience.isEmpty, !position.isEnd else { return }
         isPulling = true
         mayHaveMore = true
-        scheduler.spawn { await self.pullPages() }
+        scheduler.spawn(with: self) { await $0.pullPages() }
     }
 
     private func pullPages() async {

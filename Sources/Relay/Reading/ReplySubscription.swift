@@ -168,7 +168,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     /// The same, soon: who subscribes hears nothing before it has its subscription.
     func receiveSoon(queuePosition: QueuePlace) {
-        scheduler.run { [self] in receive(queuePosition: queuePosition) }
+        scheduler.run(with: self) { $0.receive(queuePosition: queuePosition) }
     }
 
     /// The reply cannot be read on.
@@ -218,7 +218,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     private func beginCatchingUp() {
         state = .catchingUp
-        scheduler.spawn { await self.catchUp() }
+        scheduler.spawn(with: self) { await $0.catchUp() }
     }
 
     private func lagging() -> Lag {

@@ -422,16 +422,19 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
 
     /// Resumes the model without its only reader if other replies wait for its slot.
     private func checkPausedSlot() {
-        guard isPausedForReader, case .generating(let generator) = phase else { return }
-        context.scheduler.spawn { [self] in
-            let isWanted = await generator.isSlotWanted()
-            guard isPausedForReader else { return }
-            if isWanted {
-                mayPauseForReader = false
-                detachBlockedReaders()
-            } else {
-                pausedSlotAlarm?.set(after: context.limits.heldSlot)
-            }
+        guard isPausedForReader else { return }
+        context.scheduler.spawn(with: self) { await $0.resumeIfSlotIsWanted() }
+    }
+
+    private func resumeIfSlotIsWanted() async {
+        guard case .generating(let generator) = phase else { return }
+        let isWanted = await generator.isSlotWanted()
+        guard isPausedForReader else { return }
+        if isWanted {
+            mayPauseForReader = false
+            detachBlockedReaders()
+        } else {
+            pausedSlotAlarm?.set(after: context.limits.heldSlot)
         }
     }
 }

@@ -36,4 +36,16 @@ public final class Scheduler: Confinement {
 
     /// Stops the program unless the caller runs on the shard.
     public func preconditionCurrent() { check() }
+
+    /// Runs a block with an object of the shard, soon.
+    func run<Object>(with object: Object, _ block: @escaping @Sendable (Object) -> Void) {
+        let confined = Confined(object, to: self)
+        run { block(confined.value) }
+    }
+
+    /// Starts a task with an object of the shard; called there.
+    func spawn<Object>(with object: Object, _ body: @escaping @Sendable (Object) async -> Void) {
+        let confined = Confined(object, to: self)
+        spawn { await body(confined.value) }
+    }
 }

@@ -10,7 +10,7 @@ extension ReplyMaker {
             pass(line, fields)
         case .replace:
             guard fields.isDone || fields.saysSomething || !held.isEmpty else { return }
-            held.append(line.withUnsafeBufferPointer { Array($0) })
+            held.append(line.array)
             wake()
         case .join(var joint):
             var outcome = TextJoint.Outcome.hold

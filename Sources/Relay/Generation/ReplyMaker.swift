@@ -385,7 +385,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     func pass(_ line: Span<UInt8>, _ fields: OllamaLine) {
         if fields.isDone {
-            finalLine = line.withUnsafeBufferPointer { Array($0) }
+            finalLine = line.array
         }
         reply.take(line, fields)
     }

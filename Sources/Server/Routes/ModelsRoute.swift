@@ -124,7 +124,7 @@ struct ModelsRoute: Sendable {
         }
         if let listing {
             body.append(",\"health\":")
-            body.append(jsonString: listing.upstream.health.state(at: request.shard.now).rawValue)
+            body.append(jsonString: listing.upstream.health.state(at: request.shard.now.nanoseconds).rawValue)
         }
         if case .failure(let error)? = listing?.models {
             body.append(",\"problem\":")

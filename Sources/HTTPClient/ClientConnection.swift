@@ -16,8 +16,8 @@ final class ClientConnection: TCPStreamDelegate {
     }
 
     let stream: TCPStream
-    /// When the connection came into the pool, in nanoseconds of the shard's clock.
-    var idleSince: UInt64 = 0
+    /// When the connection became idle.
+    var idleSince = Instant.distantPast
     /// Whether it has served a request before: then it may be stale.
     private(set) var isReused = false
 

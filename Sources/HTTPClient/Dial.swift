@@ -5,7 +5,7 @@ import ChatterdSockets
 final class Dial: TCPStreamDelegate, @unchecked Sendable {
     private let exchange: Exchange
     private let pool: OriginPool
-    private let deadline: UInt64
+    private let deadline: Instant
     private var addresses: [SocketAddress] = []
     private var isResolved = false
     private var nextAddress = 0
@@ -17,7 +17,7 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
     init(for exchange: Exchange) {
         self.exchange = exchange
         pool = exchange.pool
-        deadline = pool.shard.now &+ pool.limits.connect.nanoseconds
+        deadline = pool.shard.now + pool.limits.connect
     }
 
     func start() {
@@ -48,9 +48,9 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
     private func tryNextAddress() {
         while nextAddress < addresses.count {
             let address = addresses[nextAddress]
-            let left = deadline - min(deadline, pool.shard.now)
+            let left = max(.zero, deadline - pool.shard.now)
             // Each address has its share of what is left, so that a dead first one leaves time for the second.
-            timer.set(at: pool.shard.now + left / UInt64(addresses.count - nextAddress))
+            timer.set(after: left / (addresses.count - nextAddress))
             nextAddress += 1
             // Asked of every address that is used: what a name stands for may change, or be chosen by a stranger.
             guard pool.limits.allowsLinkLocal || !(address.isLinkLocal || address.isMetadataService) else {

@@ -15,7 +15,7 @@ final class OriginPool: @unchecked Sendable {
     private var isRetired = false
     private var idleTimer: DeadlineTimer?
     private var addresses: [SocketAddress] = []
-    private var addressesExpire: UInt64 = 0
+    private var addressesExpire = Instant.distantPast
     /// Those that wait for the look-up under way.
     private var waiting: [Dial] = []
 
@@ -71,10 +71,10 @@ final class OriginPool: @unchecked Sendable {
     }
 
     private func closeExpired() {
-        let lifetime = limits.idleTime.nanoseconds
         while let oldest = idle.first {
-            guard oldest.idleSince + lifetime <= shard.now else {
-                idleTimer?.set(at: oldest.idleSince + lifetime)
+            let expiry = oldest.idleSince + limits.idleTime
+            guard expiry <= shard.now else {
+                idleTimer?.set(at: expiry)
                 return
             }
             idle.removeFirst().close()
@@ -110,7 +110,7 @@ final class OriginPool: @unchecked Sendable {
     private func resolved(_ result: Result<[SocketAddress], SocketError>) {
         if case .success(let found) = result {
             addresses = found
-            addressesExpire = shard.now &+ limits.addressLifetime.nanoseconds
+            addressesExpire = shard.now + limits.addressLifetime
         }
         let dials = waiting
         waiting = []
@@ -121,6 +121,6 @@ final class OriginPool: @unchecked Sendable {
 
     /// Has the name looked up again: none of its addresses answered.
     func forgetAddresses() {
-        addressesExpire = 0
+        addressesExpire = .distantPast
     }
 }

@@ -20,7 +20,7 @@ public final class PostgresPool: @unchecked Sendable {
     private var inFlightCount = 0
     private var backoff = Backoff()
     /// When the last connection went, or the first could not be made; nothing while one stands.
-    private var outageBegan: UInt64?
+    private var outageBegan: Instant?
     private var lastError: PostgresError?
     private var isShuttingDown = false
     private var shutdownContinuations: [UnsafeContinuation<Void, Never>] = []
@@ -130,9 +130,9 @@ public final class PostgresPool: @unchecked Sendable {
             }
             return
         }
-        let timeout = configuration.connectionTimeout.nanoseconds
+        let timeout = configuration.connectionTimeout
         batch.deadline = max(
-            shard.now, connections.isEmpty ? (outageBegan ?? shard.now) &+ timeout : shard.now &+ timeout)
+            shard.now, connections.isEmpty ? (outageBegan ?? shard.now) + timeout : shard.now + timeout)
         if batch.deadline <= shard.now {
             batch.fail(outageError)
             connectAsNeeded()

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdPostgres
@@ -67,14 +68,17 @@ import Testing
 
     @Test func leaseIsLateLongBeforeItRunsOut() {
         let lease = ProcessLease(id: .random())
-        #expect(lease.isLate(at: 7))
-        lease.renewed(at: 7)
-        let late = 7 + ProcessLease.renewal * 3 / 2
-        #expect(!lease.isLate(at: 7) && !lease.isLate(at: late - 1) && lease.isLate(at: late))
-        #expect(late < UInt64(ProcessLease.lifetime) * 1_000_000_000)
+        let start = Instant(nanoseconds: 7)
+        #expect(lease.isLate(at: start))
+        lease.renewed(at: start)
+        let late = start + ProcessLease.renewal * 3 / 2
+        #expect(
+            !lease.isLate(at: start) && !lease.isLate(at: Instant(nanoseconds: late.nanoseconds - 1))
+                && lease.isLate(at: late))
+        #expect(late - start < .seconds(ProcessLease.lifetime))
         // A renewal that was sent earlier and is confirmed later does not shorten the lease.
         lease.renewed(at: late)
-        lease.renewed(at: 8)
+        lease.renewed(at: start)
         #expect(!lease.isLate(at: late))
     }
 

@@ -101,7 +101,7 @@ final class Recorder: ExchangeDelegate, @unchecked Sendable {
     }
 
     func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
-        let bytes = body.withUnsafeBufferPointer { Array($0) }
+        let bytes = body.array
         state.withLock {
             $0.body += bytes
             $0.pieces += 1

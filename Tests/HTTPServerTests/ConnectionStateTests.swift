@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import Testing
 
@@ -5,262 +6,264 @@ import Testing
 
 /// Transcripts; time is moved by hand.
 @Suite(.timeLimit(.minutes(30))) struct ConnectionStateTests {
-    private static let second: UInt64 = 1_000_000_000
-
     private func makeState() -> ConnectionState {
-        ConnectionState(timing: Timing(Limits()), now: 0)
+        ConnectionState(timing: Timing(Limits()), now: .seconds(0))
     }
 
     /// A state in which a GET waits for its response, at one second.
     private func makeResponding(wantsPersistence: Bool = true) -> ConnectionState {
         var state = makeState()
-        _ = state.received(100, at: Self.second)
+        _ = state.received(100, at: .seconds(1))
         _ = state.headCompleted(
             wantsPersistence: wantsPersistence, hasBody: false, expectsContinue: false, isBodyHere: false,
-            at: Self.second)
+            at: .seconds(1))
         return state
     }
 
     @Test func aRequestWithoutBodyIsDispatchedAndTheConnectionIsIdleAgain() {
         var state = makeState()
         #expect(state.phase == .idle)
-        #expect(state.deadline == 75 * Self.second)
-        #expect(state.received(10, at: Self.second) == .read)
+        #expect(state.deadline == .seconds(75))
+        #expect(state.received(10, at: .seconds(1)) == .read)
         #expect(state.phase == .head)
-        #expect(state.deadline == 11 * Self.second)
-        #expect(state.received(10, at: 2 * Self.second) == .read)
+        #expect(state.deadline == .seconds(11))
+        #expect(state.received(10, at: .seconds(2)) == .read)
         // The deadline counts from the first byte.
-        #expect(state.deadline == 11 * Self.second)
+        #expect(state.deadline == .seconds(11))
         let action = state.headCompleted(
-            wantsPersistence: true, hasBody: false, expectsContinue: false, isBodyHere: false, at: 3 * Self.second)
+            wantsPersistence: true, hasBody: false, expectsContinue: false, isBodyHere: false, at: .seconds(3))
         #expect(action == .dispatch)
         #expect(state.phase == .responding)
-        #expect(state.deadline == .max)
+        #expect(state.deadline == .distantFuture)
         #expect(state.responseBegan() == true)
-        #expect(state.responseEnded(unsent: 200, at: 4 * Self.second) == .next)
+        #expect(state.responseEnded(unsent: 200, at: .seconds(4)) == .next)
         #expect(state.phase == .idle)
-        #expect(state.deadline == 79 * Self.second)
+        #expect(state.deadline == .seconds(79))
     }
 
     @Test func aBodyIsReadUntilItIsComplete() {
         var state = makeState()
-        _ = state.received(100, at: 0)
+        _ = state.received(100, at: .seconds(0))
         let action = state.headCompleted(
-            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: 0)
+            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: .seconds(0))
         #expect(action == .read)
         #expect(state.phase == .body)
-        #expect(state.received(5, at: 0) == .read)
+        #expect(state.received(5, at: .seconds(0)) == .read)
         #expect(state.requestCompleted() == .dispatch)
         #expect(state.phase == .responding)
     }
 
     @Test func whoExpectsContinueGetsIt() {
         var state = makeState()
-        _ = state.received(100, at: 0)
+        _ = state.received(100, at: .seconds(0))
         let action = state.headCompleted(
-            wantsPersistence: true, hasBody: true, expectsContinue: true, isBodyHere: false, at: 0)
+            wantsPersistence: true, hasBody: true, expectsContinue: true, isBodyHere: false, at: .seconds(0))
         #expect(action == .sendContinue)
     }
 
     @Test func continueIsLeftOutWhenTheBodyHasBegun() {
         var state = makeState()
-        _ = state.received(100, at: 0)
+        _ = state.received(100, at: .seconds(0))
         let action = state.headCompleted(
-            wantsPersistence: true, hasBody: true, expectsContinue: true, isBodyHere: true, at: 0)
+            wantsPersistence: true, hasBody: true, expectsContinue: true, isBodyHere: true, at: .seconds(0))
         #expect(action == .read)
     }
 
     @Test func eachBodyByteAddsToTheTimeForTheBody() {
         var state = makeState()
-        _ = state.received(100, at: 0)
+        _ = state.received(100, at: .seconds(0))
         _ = state.headCompleted(
-            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: 0)
-        #expect(state.deadline == 60 * Self.second)
-        _ = state.received(16 * 1024, at: Self.second)
-        let rounding: UInt64 = 100_000
-        #expect(state.deadline > 61 * Self.second - rounding && state.deadline <= 61 * Self.second)
-        #expect(state.deadlinePassed(sent: 0, at: 61 * Self.second) == .refuse(.bodyTimedOut))
+            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: .seconds(0))
+        #expect(state.deadline == .seconds(60))
+        _ = state.received(16 * 1024, at: .seconds(1))
+        #expect(state.deadline <= .seconds(61) && .seconds(61) - state.deadline < .microseconds(100))
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(61)) == .refuse(.bodyTimedOut))
     }
 
     @Test func aBodyNeverHasMoreTimeThanOneTimeLimit() {
         var state = makeState()
-        _ = state.received(100, at: 0)
+        _ = state.received(100, at: .seconds(0))
         _ = state.headCompleted(
-            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: 0)
+            wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: .seconds(0))
         // 8 MiB at 16 KiB a second would buy 512 seconds.
-        _ = state.received(8 * 1024 * 1024, at: 5 * Self.second)
-        #expect(state.deadline == 65 * Self.second)
-        #expect(state.deadlinePassed(sent: 0, at: 65 * Self.second) == .refuse(.bodyTimedOut))
+        _ = state.received(8 * 1024 * 1024, at: .seconds(5))
+        #expect(state.deadline == .seconds(65))
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(65)) == .refuse(.bodyTimedOut))
     }
 
     @Test func bytesHeldDuringAResponseAreBounded() {
         var state = makeResponding()
-        #expect(state.received(Timing.heldInput - 1, at: Self.second) == .hold)
-        #expect(state.received(1, at: Self.second) == .hold)
-        #expect(state.responseEnded(unsent: 1_000_000, at: Self.second) == .awaitDrain)
-        #expect(state.received(1, at: Self.second) == .abort)
+        #expect(state.received(Timing.heldInput - 1, at: .seconds(1)) == .hold)
+        #expect(state.received(1, at: .seconds(1)) == .hold)
+        #expect(state.responseEnded(unsent: 1_000_000, at: .seconds(1)) == .awaitDrain)
+        #expect(state.received(1, at: .seconds(1)) == .abort)
         #expect(state.phase == .closed)
     }
 
     @Test func eachResponseHasItsOwnBoundForBytesHeld() {
         var state = makeResponding()
-        #expect(state.received(Timing.heldInput, at: Self.second) == .hold)
-        #expect(state.responseEnded(unsent: 0, at: Self.second) == .next)
-        _ = state.received(0, at: Self.second)
+        #expect(state.received(Timing.heldInput, at: .seconds(1)) == .hold)
+        #expect(state.responseEnded(unsent: 0, at: .seconds(1)) == .next)
+        _ = state.received(0, at: .seconds(1))
         _ = state.headCompleted(
-            wantsPersistence: true, hasBody: false, expectsContinue: false, isBodyHere: false, at: Self.second)
-        #expect(state.received(Timing.heldInput, at: Self.second) == .hold)
+            wantsPersistence: true, hasBody: false, expectsContinue: false, isBodyHere: false, at: .seconds(1))
+        #expect(state.received(Timing.heldInput, at: .seconds(1)) == .hold)
     }
 
     @Test func aHeadThatTakesTooLongIsRefused() {
         var state = makeState()
-        _ = state.received(1, at: 0)
-        #expect(state.deadlinePassed(sent: 0, at: 10 * Self.second - 1) == .none)
-        #expect(state.deadlinePassed(sent: 0, at: 10 * Self.second) == .refuse(.headTimedOut))
+        _ = state.received(1, at: .seconds(0))
+        #expect(state.deadlinePassed(sent: 0, at: Instant(nanoseconds: 9_999_999_999)) == .none)
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(10)) == .refuse(.headTimedOut))
         state.refused()
         #expect(state.responseBegan() == false)
-        #expect(state.responseEnded(unsent: 200, at: 10 * Self.second) == .shutDown)
+        #expect(state.responseEnded(unsent: 200, at: .seconds(10)) == .shutDown)
         #expect(state.phase == .ending)
     }
 
     @Test func anIdleConnectionEndsWithoutAWord() {
         var state = makeState()
-        #expect(state.deadlinePassed(sent: 0, at: 75 * Self.second) == .shutDown)
-        #expect(state.outputDrained(at: 75 * Self.second) == .none)
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(75)) == .shutDown)
+        #expect(state.outputDrained(at: .seconds(75)) == .none)
         #expect(state.phase == .lingering)
-        #expect(state.inputEnded(at: 76 * Self.second) == .close)
+        #expect(state.inputEnded(at: .seconds(76)) == .close)
         #expect(state.phase == .closed)
     }
 
     @Test func whoeverDoesNotCloseAfterTheLastResponseIsClosed() {
         var state = makeResponding(wantsPersistence: false)
         #expect(state.responseBegan() == false)
-        #expect(state.responseEnded(unsent: 10, at: 2 * Self.second) == .shutDown)
-        #expect(state.outputDrained(at: 3 * Self.second) == .none)
-        #expect(state.received(1000, at: 3 * Self.second) == .discard)
-        #expect(state.deadline == 5 * Self.second)
-        #expect(state.deadlinePassed(sent: 10, at: 5 * Self.second) == .close)
+        #expect(state.responseEnded(unsent: 10, at: .seconds(2)) == .shutDown)
+        #expect(state.outputDrained(at: .seconds(3)) == .none)
+        #expect(state.received(1000, at: .seconds(3)) == .discard)
+        #expect(state.deadline == .seconds(5))
+        #expect(state.deadlinePassed(sent: 10, at: .seconds(5)) == .close)
     }
 
     @Test func anEndThatCannotBeSentIsCutOff() {
         var state = makeState()
-        #expect(state.shutdownBegan(at: Self.second) == .shutDown)
-        #expect(state.deadline == 31 * Self.second)
-        #expect(state.deadlinePassed(sent: 0, at: 31 * Self.second) == .abort)
+        #expect(state.shutdownBegan(at: .seconds(1)) == .shutDown)
+        #expect(state.deadline == .seconds(31))
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(31)) == .abort)
     }
 
     @Test func anEndBehindASlowReaderWaitsAsLongAsItReads() {
         var state = makeResponding(wantsPersistence: false)
-        #expect(state.responseEnded(unsent: 10_000, at: Self.second) == .shutDown)
-        state.outputBlocked(sent: 5000, at: Self.second)
-        #expect(state.deadlinePassed(sent: 5001, at: 31 * Self.second) == .none)
-        #expect(state.deadline == 61 * Self.second)
-        #expect(state.deadlinePassed(sent: 5001, at: 61 * Self.second) == .abort)
+        #expect(state.responseEnded(unsent: 10_000, at: .seconds(1)) == .shutDown)
+        state.outputBlocked(sent: 5000, at: .seconds(1))
+        #expect(state.deadlinePassed(sent: 5001, at: .seconds(31)) == .none)
+        #expect(state.deadline == .seconds(61))
+        #expect(state.deadlinePassed(sent: 5001, at: .seconds(61)) == .abort)
     }
 
     @Test func whatIsThrownAwayIsLimited() {
         var limits = Limits()
         limits.lingeringBytes = 1000
-        var state = ConnectionState(timing: Timing(limits), now: 0)
-        _ = state.shutdownBegan(at: 0)
-        _ = state.outputDrained(at: 0)
-        #expect(state.received(1000, at: 0) == .discard)
-        #expect(state.received(1, at: 0) == .close)
+        var state = ConnectionState(timing: Timing(limits), now: .seconds(0))
+        _ = state.shutdownBegan(at: .seconds(0))
+        _ = state.outputDrained(at: .seconds(0))
+        #expect(state.received(1000, at: .seconds(0)) == .discard)
+        #expect(state.received(1, at: .seconds(0)) == .close)
     }
 
     @Test func aClientThatEndedItsDirectionIsAnsweredBeforeTheEnd() {
         var state = makeResponding()
-        #expect(state.inputEnded(at: Self.second) == .none)
-        #expect(state.responseEnded(unsent: 10, at: 2 * Self.second) == .next)
+        #expect(state.inputEnded(at: .seconds(1)) == .none)
+        #expect(state.responseEnded(unsent: 10, at: .seconds(2)) == .next)
         // The executor finds nothing more to read, and says so again.
-        #expect(state.inputEnded(at: 2 * Self.second) == .shutDown)
-        #expect(state.outputDrained(at: 2 * Self.second) == .close)
+        #expect(state.inputEnded(at: .seconds(2)) == .shutDown)
+        #expect(state.outputDrained(at: .seconds(2)) == .close)
     }
 
     @Test func theEndInTheMidstOfARequestIsRefused() {
         var state = makeState()
-        _ = state.received(10, at: 0)
-        #expect(state.inputEnded(at: 0) == .refuse(.truncated))
+        _ = state.received(10, at: .seconds(0))
+        #expect(state.inputEnded(at: .seconds(0)) == .refuse(.truncated))
     }
 
     @Test func bytesThatComeDuringAResponseAreKept() {
         var state = makeResponding()
-        #expect(state.received(10, at: Self.second) == .hold)
+        #expect(state.received(10, at: .seconds(1)) == .hold)
     }
 
     @Test func aLargeResponseIsAwaitedBeforeTheNextRequest() {
         var state = makeResponding()
-        #expect(state.responseEnded(unsent: 1_000_000, at: Self.second) == .awaitDrain)
+        #expect(state.responseEnded(unsent: 1_000_000, at: .seconds(1)) == .awaitDrain)
         #expect(state.phase == .draining)
-        state.outputBlocked(sent: 400_000, at: Self.second)
-        #expect(state.deadline == 31 * Self.second)
-        #expect(state.outputDrained(at: 20 * Self.second) == .next)
+        state.outputBlocked(sent: 400_000, at: .seconds(1))
+        #expect(state.deadline == .seconds(31))
+        #expect(state.outputDrained(at: .seconds(20)) == .next)
         #expect(state.phase == .idle)
-        #expect(state.deadline == 95 * Self.second)
+        #expect(state.deadline == .seconds(95))
     }
 
     @Test func aReaderThatTakesSomethingIsWaitedFor() {
         var state = makeResponding()
-        state.outputBlocked(sent: 400, at: Self.second)
-        #expect(state.deadlinePassed(sent: 401, at: 31 * Self.second) == .none)
-        #expect(state.deadline == 61 * Self.second)
-        #expect(state.deadlinePassed(sent: 401, at: 61 * Self.second) == .abort)
+        state.outputBlocked(sent: 400, at: .seconds(1))
+        #expect(state.deadlinePassed(sent: 401, at: .seconds(31)) == .none)
+        #expect(state.deadline == .seconds(61))
+        #expect(state.deadlinePassed(sent: 401, at: .seconds(61)) == .abort)
         #expect(state.phase == .closed)
-        #expect(state.deadline == .max)
+        #expect(state.deadline == .distantFuture)
     }
 
     @Test func silenceIsToldOnceForEachTimeOfSilence() {
         var state = makeResponding()
-        state.setSilence(15 * Self.second, at: 2 * Self.second)
-        #expect(state.deadline == 17 * Self.second)
-        state.wrote(at: 10 * Self.second)
-        #expect(state.deadlinePassed(sent: 0, at: 17 * Self.second) == .none)
-        #expect(state.deadline == 25 * Self.second)
-        #expect(state.deadlinePassed(sent: 0, at: 25 * Self.second) == .breakSilence)
-        #expect(state.deadline == 40 * Self.second)
-        state.outputBlocked(sent: 0, at: 26 * Self.second)
+        state.setSilence(.seconds(15), at: .seconds(2))
+        #expect(state.deadline == .seconds(17))
+        state.wrote(at: .seconds(10))
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(17)) == .none)
+        #expect(state.deadline == .seconds(25))
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(25)) == .breakSilence)
+        #expect(state.deadline == .seconds(40))
+        state.outputBlocked(sent: 0, at: .seconds(26))
         // A client that takes nothing is not sent more.
-        #expect(state.deadlinePassed(sent: 0, at: 40 * Self.second) == .none)
-        #expect(state.deadline == 55 * Self.second)
-        #expect(state.outputDrained(at: 41 * Self.second) == .none)
-        #expect(state.responseEnded(unsent: 0, at: 42 * Self.second) == .next)
-        #expect(state.deadline == 117 * Self.second)
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(40)) == .none)
+        #expect(state.deadline == .seconds(55))
+        #expect(state.outputDrained(at: .seconds(41)) == .none)
+        #expect(state.responseEnded(unsent: 0, at: .seconds(42)) == .next)
+        #expect(state.deadline == .seconds(117))
     }
 
     @Test func shutdownEndsAnIdleConnectionAtOnce() {
         var state = makeState()
-        #expect(state.shutdownBegan(at: Self.second) == .shutDown)
+        #expect(state.shutdownBegan(at: .seconds(1)) == .shutDown)
     }
 
     @Test func shutdownLetsAResponseBeCompleted() {
         var state = makeResponding()
-        #expect(state.shutdownBegan(at: Self.second) == .none)
+        #expect(state.shutdownBegan(at: .seconds(1)) == .none)
         #expect(state.responseBegan() == false)
-        #expect(state.responseEnded(unsent: 0, at: 2 * Self.second) == .shutDown)
+        #expect(state.responseEnded(unsent: 0, at: .seconds(2)) == .shutDown)
     }
 
     @Test func shutdownAfterTheHeadOfAResponseStillEndsTheConnection() {
         var state = makeResponding()
         #expect(state.responseBegan() == true)
-        #expect(state.shutdownBegan(at: Self.second) == .none)
-        #expect(state.responseEnded(unsent: 0, at: 2 * Self.second) == .shutDown)
+        #expect(state.shutdownBegan(at: .seconds(1)) == .none)
+        #expect(state.responseEnded(unsent: 0, at: .seconds(2)) == .shutDown)
     }
 
     @Test func aResponseWithoutFramingEndsTheConnection() {
         var state = makeResponding()
         state.endsWithResponse()
         #expect(state.responseBegan() == false)
-        #expect(state.responseEnded(unsent: 0, at: 2 * Self.second) == .shutDown)
+        #expect(state.responseEnded(unsent: 0, at: .seconds(2)) == .shutDown)
     }
 
     @Test func nothingComesAfterTheEnd() {
         var state = makeState()
         #expect(state.close() == .close)
-        #expect(state.received(1, at: 0) == .discard)
-        #expect(state.inputEnded(at: 0) == .none)
-        #expect(state.outputDrained(at: 0) == .none)
-        #expect(state.deadline == .max)
-        #expect(state.deadlinePassed(sent: 0, at: 100 * Self.second) == .none)
-        #expect(state.shutdownBegan(at: 0) == .none)
+        #expect(state.received(1, at: .seconds(0)) == .discard)
+        #expect(state.inputEnded(at: .seconds(0)) == .none)
+        #expect(state.outputDrained(at: .seconds(0)) == .none)
+        #expect(state.deadline == .distantFuture)
+        #expect(state.deadlinePassed(sent: 0, at: .seconds(100)) == .none)
+        #expect(state.shutdownBegan(at: .seconds(0)) == .none)
     }
+}
+
+extension Instant {
+    /// The instant so many seconds after the start of the clock.
+    fileprivate static func seconds(_ count: UInt64) -> Instant { Instant(nanoseconds: count * 1_000_000_000) }
 }

@@ -153,7 +153,7 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     }
 
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
-        let bytes = line.withUnsafeBufferPointer { Array($0) }
+        let bytes = line.array
         var text = ByteBuffer()
         if let content = fields.content {
             text.append(decodingJSON: line.extracting(content.range))

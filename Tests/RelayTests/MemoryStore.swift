@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 
@@ -309,9 +310,8 @@ final class MemorySheet: JournalSheet, @unchecked Sendable {
         turn: Turn, id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
         toolCalls: Span<UInt8>
     ) {
-        func array(_ bytes: Span<UInt8>) -> [UInt8] { bytes.withUnsafeBufferPointer { Array($0) } }
         entries.append(
-            (id, ReplyPage(start: start, text: array(text), thinking: array(thinking), toolCalls: array(toolCalls))))
+            (id, ReplyPage(start: start, text: text.array, thinking: thinking.array, toolCalls: toolCalls.array)))
     }
 
     func removeAll() {

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 import ChatterdTestSupport
 import Testing
@@ -11,7 +12,7 @@ import Testing
 
     /// Timers on a shard, and when each has fired.
     private final class Timers: @unchecked Sendable {
-        let fired = Monitor<[Int: UInt64]>([:])
+        let fired = Monitor<[Int: Instant]>([:])
         /// Raised before `fired` is, so that it can be read after it.
         let count = Monitor(0)
         private let shard: Shard
@@ -36,7 +37,7 @@ import Testing
         }
 
         /// Uses the timers on the shard.
-        func use(_ body: @escaping @Sendable (_ timers: [DeadlineTimer], _ now: UInt64) -> Void) {
+        func use(_ body: @escaping @Sendable (_ timers: [DeadlineTimer], _ now: Instant) -> Void) {
             shard.runAndWait { [self] in body(timers, shard.now) }
         }
     }
@@ -45,9 +46,9 @@ import Testing
         try await blocking { [shard] in
             let count = 3000
             let timers = Timers(count, on: shard)
-            let deadlines = Monitor<[UInt64]>([])
+            let deadlines = Monitor<[Instant]>([])
             timers.use { timers, now in
-                let planned = timers.indices.map { now + UInt64($0 * 7 % 400) * 1_000_000 }
+                let planned = timers.indices.map { now + .milliseconds($0 * 7 % 400) }
                 deadlines.withLock { $0 = planned }
                 for (timer, deadline) in zip(timers, planned) {
                     timer.set(at: deadline)
@@ -82,21 +83,21 @@ import Testing
     @Test func aDeadlineThatIsPutOffHoldsAndOneThatIsBroughtForwardToo() async throws {
         try await blocking { [shard] in
             let timers = Timers(2, on: shard)
-            let due = Monitor<[UInt64]>([])
+            let due = Monitor<[Instant]>([])
             timers.use { timers, now in
-                timers[0].set(at: now + 10_000_000)
+                timers[0].set(at: now + .milliseconds(10))
                 for step in 1...20 {
-                    timers[0].set(at: now + UInt64(step) * 10_000_000)
+                    timers[0].set(at: now + .milliseconds(step * 10))
                 }
                 timers[1].set(after: .seconds(3600))
-                timers[1].set(at: now + 50_000_000)
-                due.withLock { $0 = [now + 200_000_000, now + 50_000_000] }
+                timers[1].set(at: now + .milliseconds(50))
+                due.withLock { $0 = [now + .milliseconds(200), now + .milliseconds(50)] }
             }
             let fired = try #require(timers.fired.wait { $0.count == 2 ? $0 : nil })
             let deadlines = due.withLock { $0 }
-            #expect((fired[0] ?? 0) >= deadlines[0])
-            #expect((fired[1] ?? 0) >= deadlines[1])
-            #expect((fired[1] ?? 0) <= (fired[0] ?? 0))
+            #expect((fired[0] ?? .distantPast) >= deadlines[0])
+            #expect((fired[1] ?? .distantPast) >= deadlines[1])
+            #expect((fired[1] ?? .distantPast) <= (fired[0] ?? .distantPast))
             #expect(timers.count.withLock { $0 } == 2)
         }
     }

@@ -42,7 +42,7 @@ public struct ByteBuffer: Sendable {
     public mutating func trim() {
         guard storage.capacity > storage.count else { return }
         // Through a pointer: an array made of a whole slice would share its storage, room and all.
-        storage = bytes.withUnsafeBufferPointer { Array($0) }
+        storage = bytes.array
         start = 0
     }
 

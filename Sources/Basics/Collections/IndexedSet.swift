@@ -3,7 +3,7 @@
 public struct IndexedSet<Element: IndexedSetElement> {
     @usableFromInline var storage: [Element] = []
 
-    /// The elements.
+    /// The elements. The index of each one is its `setIndex`.
     @inlinable public var elements: [Element] { storage }
 
     /// Creates an empty set.
@@ -24,10 +24,11 @@ public struct IndexedSet<Element: IndexedSetElement> {
         return true
     }
 
-    /// Removes an element. Returns `false` if the element is in no set.
+    /// Removes an element; the last element moves to its index. Returns `false` if the element is in no set.
     @inlinable @discardableResult
     public mutating func remove(_ element: Element) -> Bool {
         guard let index = element.setIndex else { return false }
+        precondition(index < storage.count && storage[index] === element, "the element is in another set")
         element.setIndex = nil
         let last = storage.removeLast()
         if last !== element {

@@ -1,36 +1,30 @@
-/// A first-in, first-out queue in an array. Both ends take constant time, averaged over the calls.
+/// A first-in, first-out queue in an array. Adding and removing an element take constant time on average. Index 0 is the oldest
+/// element.
 public struct Queue<Element> {
-    private var storage: [Element?] = []
-    private var head = 0
-    /// The number of removed elements at which the array is compacted.
-    private static var compaction: Int { 64 }
+    /// `nil` before `head`, where the elements are removed.
+    @usableFromInline var storage: [Element?] = []
+    /// The index of the oldest element in `storage`.
+    @usableFromInline var head = 0
+    /// The array is compacted when more elements than these, and more than half of the array, are removed.
+    @usableFromInline static var compactionThreshold: Int { 64 }
 
     /// Creates an empty queue.
-    public init() {}
-
-    /// The number of elements.
-    public var count: Int { storage.count - head }
-
-    /// Whether the queue has no element.
-    public var isEmpty: Bool { count == 0 }
-
-    /// The oldest element.
-    public var first: Element? { isEmpty ? nil : storage[head] }
+    @inlinable public init() {}
 
     /// Adds an element at the end.
-    public mutating func append(_ element: Element) {
+    @inlinable public mutating func append(_ element: Element) {
         storage.append(element)
     }
 
-    /// Removes and returns the oldest element.
-    public mutating func popFirst() -> Element? {
+    /// Removes and returns the oldest element; `nil` if the queue is empty.
+    @inlinable public mutating func popFirst() -> Element? {
         guard !isEmpty else { return nil }
         let element = storage[head].take()
         head += 1
         if head == storage.count {
             storage.removeAll(keepingCapacity: true)
             head = 0
-        } else if head > Self.compaction, head > storage.count / 2 {
+        } else if head > Self.compactionThreshold, head > storage.count / 2 {
             storage.removeSubrange(..<head)
             head = 0
         }
@@ -38,8 +32,28 @@ public struct Queue<Element> {
     }
 
     /// Removes and returns all elements, the oldest first.
-    public mutating func removeAll() -> [Element] {
-        defer { self = Queue() }
-        return storage[head...].compactMap { $0 }
+    @inlinable public mutating func removeAll() -> [Element] {
+        let elements = Array(self)
+        self = Queue()
+        return elements
     }
 }
+
+extension Queue: RandomAccessCollection, MutableCollection {
+    /// The index of the oldest element.
+    @inlinable public var startIndex: Int { 0 }
+
+    /// The index after the newest element.
+    @inlinable public var endIndex: Int { storage.count - head }
+
+    /// The element at an index; removing an element changes the indices of the others.
+    @inlinable public subscript(index: Int) -> Element {
+        get {
+            guard let element = storage[head + index] else { preconditionFailure("the index is out of range") }
+            return element
+        }
+        set { storage[head + index] = newValue }
+    }
+}
+
+extension Queue: Sendable where Element: Sendable {}

@@ -1,19 +1,20 @@
-/// A value that only code on its shard may use. Any thread may hold and pass it on.
+/// A value that only code in its confinement may use. Any thread may hold it and pass it on.
 ///
-/// This is the one way for a reference to a confined object to cross threads: a debug build stops at each use from elsewhere.
+/// A reference to a confined object crosses threads in this wrapper only. A debug build stops at each use from outside. Releasing the
+/// wrapper is no use: if it holds the last reference, the object is deallocated on the thread that releases it.
 public struct Confined<Value>: @unchecked Sendable {
     /// Where the value may be used.
     public let confinement: any Confinement
-    private let wrapped: Value
+    @usableFromInline let wrapped: Value
 
     /// Confines a value.
-    public init(_ value: Value, to confinement: some Confinement) {
+    @inlinable public init(_ value: Value, to confinement: some Confinement) {
         wrapped = value
         self.confinement = confinement
     }
 
-    /// The value, on its shard.
-    public var value: Value {
+    /// The value. The caller runs in the confinement; a debug build checks this.
+    @inlinable public var value: Value {
         #if DEBUG
             confinement.preconditionCurrent()
         #endif

@@ -1,5 +1,5 @@
-/// A thread or a serial queue to which values are confined: a shard, or the scheduler that stands for one.
+/// A serial context to which values are confined: a shard, or the scheduler that stands for one.
 public protocol Confinement: Sendable {
-    /// Stops the program unless the caller runs there.
+    /// Stops the program unless the caller runs in this context.
     func preconditionCurrent()
 }

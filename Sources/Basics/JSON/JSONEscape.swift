@@ -58,20 +58,10 @@ struct JSONEscape {
             return nil
         }
         var value: UInt32 = 0
-        for place in index + 2..<index + 6 {
-            guard let digit = hexValue(bytes[place]) else { return nil }
+        for position in index + 2..<index + 6 {
+            guard let digit = bytes[position].hexDigitValue else { return nil }
             value = value << 4 | UInt32(digit)
         }
         return value
-    }
-
-    /// The value of a hexadecimal digit.
-    static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

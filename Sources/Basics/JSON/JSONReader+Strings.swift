@@ -89,7 +89,7 @@ extension JSONReader {
         case UInt8(ascii: "u"):
             for place in index + 2..<index + 6 {
                 guard place < bytes.count else { throw JSONError(.unexpectedEnd, at: bytes.count) }
-                guard JSONEscape.hexValue(bytes[place]) != nil else { throw JSONError(.invalidEscape, at: place) }
+                guard bytes[place].hexDigitValue != nil else { throw JSONError(.invalidEscape, at: place) }
             }
             let escape = JSONEscape(in: bytes, at: index)
             if escape.isUnstorable { hasUnstorableEscapes = true }

@@ -1,4 +1,4 @@
-/// The delays between retries: each one is twice the one before, up to a limit.
+/// The delays between retries. Each delay is twice the one before, up to a limit.
 public struct Backoff: Sendable {
     /// The delay after the first failure.
     public let first: Duration
@@ -7,24 +7,25 @@ public struct Backoff: Sendable {
     /// The number of failures since the start or the last reset.
     public private(set) var failures = 0
 
+    /// The limit of the exponent: 2^20 times the first delay.
+    private static let maximumDoublings = 20
+
     /// Creates a back-off without failures.
     public init(first: Duration, longest: Duration) {
         self.first = first
         self.longest = longest
     }
 
-    /// Counts a failure.
-    ///
-    /// - Returns: the delay before the next attempt.
+    /// Counts a failure, and returns the delay before the next attempt.
     public mutating func next() -> Duration {
         defer { failures += 1 }
         return delay
     }
 
-    /// The delay after one more failure.
-    public var delay: Duration { min(first * (1 << min(failures, 20)), longest) }
+    /// The delay that `next()` returns.
+    public var delay: Duration { min(first * (1 << min(failures, Self.maximumDoublings)), longest) }
 
-    /// Forgets all failures.
+    /// Sets the number of failures to zero, after a success.
     public mutating func reset() {
         failures = 0
     }

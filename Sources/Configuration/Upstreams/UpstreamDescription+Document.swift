@@ -9,89 +9,83 @@ extension UpstreamDescription {
     ///
     /// What is as the defaults have it is left out, so that it stays what each process has for it.
     public func document(defaults: UpstreamReader.Defaults) -> [UInt8] {
-        var writer = DocumentWriter()
-        writer.add(.name, name)
-        writer.add(.kind, kind.rawValue)
-        writer.add(.url, url.isEmpty ? nil : url)
-        switch key {
-        case .environment(let name): writer.add(.keyEnvironment, name)
-        case .file(let path): writer.add(.keyFile, path)
-        case .given: writer.add(.key, "set")
-        case nil: break
-        }
-        writer.add(.headers, fields.map { ($0.name, $0.value) })
-        writer.add(.authorities, authorities)
-        if allowsLinkLocal {
-            writer.add(.allowsLinkLocal) { $0.append("true") }
-        }
-        if !models.isEmpty {
-            writer.add(.models) { buffer in
-                for (index, model) in models.enumerated() {
-                    buffer.append(index == 0 ? "[" : ",")
-                    buffer.append(jsonString: model)
-                }
-                buffer.append("]")
+        var document = ByteBuffer()
+        document.appendJSON { json in
+            json.object { json in
+                appendServer(to: &json)
+                appendModels(to: &json)
+                appendDefaults(to: &json)
+                json.member(.connectTimeout, connectTimeout, unless: defaults.connectTimeout)
+                json.member(.firstByteTimeout, limits.firstByte, unless: defaults.limits.firstByte)
+                json.member(.silenceTimeout, limits.silence, unless: defaults.limits.silence)
+                json.member(.totalTimeout, limits.total, unless: defaults.limits.total)
             }
         }
-        writer.add(.aliases, aliases.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-        writer.add(.priority, priority == 0 ? nil : priority)
-        writer.add(.slots, slots)
-        writer.add(.queueLimit, queueLimit == UpstreamDescription(name: "", kind: .echo).queueLimit ? nil : queueLimit)
-        for member in self.defaults {
-            guard let name = UpstreamFields.Name(rawValue: member.key) else { continue }
-            writer.add(name) { $0.append(member.value) }
+        return document.array
+    }
+
+    private func appendServer(to json: inout JSONWriter) {
+        json.member(.name, name)
+        json.member(.kind, kind.rawValue)
+        json.member(.url, url.isEmpty ? nil : url)
+        switch key {
+        case .environment(let name): json.member(.keyEnvironment, name)
+        case .file(let path): json.member(.keyFile, path)
+        case .given: json.member(.key, "set")
+        case nil: break
         }
-        writer.add(.context, contextLength)
-        writer.add(.continuation, continuation == .none ? nil : continuation.rawValue)
-        writer.add(.connectTimeout, connectTimeout, unless: defaults.connectTimeout)
-        writer.add(.firstByteTimeout, limits.firstByte, unless: defaults.limits.firstByte)
-        writer.add(.silenceTimeout, limits.silence, unless: defaults.limits.silence)
-        writer.add(.totalTimeout, limits.total, unless: defaults.limits.total)
-        return writer.finish()
+        json.member(.headers, fields.map { ($0.name, $0.value) })
+        json.member(.authorities, authorities)
+        if allowsLinkLocal {
+            json.member(UpstreamFields.Name.allowsLinkLocal.rawValue, true)
+        }
+    }
+
+    private func appendModels(to json: inout JSONWriter) {
+        if !models.isEmpty {
+            json.array(UpstreamFields.Name.models.rawValue) { json in
+                for model in models {
+                    json.string(model)
+                }
+            }
+        }
+        json.member(.aliases, aliases.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        json.member(.priority, priority == 0 ? nil : priority)
+        json.member(.slots, slots)
+        json.member(.queueLimit, queueLimit == UpstreamDescription(name: "", kind: .echo).queueLimit ? nil : queueLimit)
+    }
+
+    private func appendDefaults(to json: inout JSONWriter) {
+        for member in defaults {
+            guard let name = UpstreamFields.Name(rawValue: member.key) else { continue }
+            json.member(name.rawValue, raw: member.value.span)
+        }
+        json.member(.context, contextLength)
+        json.member(.continuation, continuation == .none ? nil : continuation.rawValue)
     }
 }
 
-/// Writes the members of a JSON object one after the other.
-private struct DocumentWriter {
-    private var buffer = ByteBuffer()
-
-    mutating func add(_ name: UpstreamFields.Name, _ value: (inout ByteBuffer) -> Void) {
-        buffer.append(buffer.isEmpty ? "{" : ",")
-        buffer.append(jsonString: name.rawValue)
-        buffer.append(":")
-        value(&buffer)
+extension JSONWriter {
+    fileprivate mutating func member(_ name: UpstreamFields.Name, _ text: String?) {
+        member(name.rawValue, text)
     }
 
-    mutating func add(_ name: UpstreamFields.Name, _ text: String?) {
-        guard let text else { return }
-        add(name) { $0.append(jsonString: text) }
+    fileprivate mutating func member(_ name: UpstreamFields.Name, _ number: Int?) {
+        member(name.rawValue, number)
     }
 
-    mutating func add(_ name: UpstreamFields.Name, _ number: Int?) {
-        guard let number else { return }
-        add(name) { $0.append(decimal: number) }
-    }
-
-    mutating func add(_ name: UpstreamFields.Name, _ duration: Duration, unless standard: Duration) {
+    fileprivate mutating func member(_ name: UpstreamFields.Name, _ duration: Duration, unless standard: Duration) {
         guard duration != standard else { return }
-        add(name, SettingText.duration(duration))
+        member(name, SettingText.duration(duration))
     }
 
-    mutating func add(_ name: UpstreamFields.Name, _ pairs: [(name: String, value: String)]) {
+    /// Writes a member that is an object of strings; no pairs write no member.
+    fileprivate mutating func member(_ name: UpstreamFields.Name, _ pairs: [(name: String, value: String)]) {
         guard !pairs.isEmpty else { return }
-        add(name) { buffer in
-            for (index, pair) in pairs.enumerated() {
-                buffer.append(index == 0 ? "{" : ",")
-                buffer.append(jsonString: pair.name)
-                buffer.append(":")
-                buffer.append(jsonString: pair.value)
+        object(name.rawValue) { json in
+            for pair in pairs {
+                json.member(pair.name, pair.value)
             }
-            buffer.append("}")
         }
-    }
-
-    consuming func finish() -> [UInt8] {
-        buffer.append("}")
-        return buffer.bytes.withUnsafeBufferPointer { Array($0) }
     }
 }

@@ -82,7 +82,7 @@ struct UpstreamFields {
     func has(_ name: Name) -> Bool { values[name] != nil }
 
     private static func bytes(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8] {
-        bytes.extracting(range).withUnsafeBufferPointer { Array($0) }
+        bytes.extracting(range).array
     }
 }
 

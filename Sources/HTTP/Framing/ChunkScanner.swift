@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The machine of the chunked coding, RFC 9112 section 7.1, with the grammar taken at its word.
 struct ChunkScanner: Sendable {
     private enum State: Sendable {
@@ -114,7 +116,7 @@ struct ChunkScanner: Sendable {
     }
 
     private mutating func readSize(_ byte: UInt8) throws(HTTPError) {
-        if let digit = Grammar.hexValue(byte) {
+        if let digit = byte.hexDigitValue {
             try countLineByte()
             guard lineBytes <= 16, rest <= Int.max >> 4 else { throw HTTPError(.malformedChunkSize) }
             rest = rest << 4 | Int(digit)

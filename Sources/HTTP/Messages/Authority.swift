@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// A host with an optional port, RFC 9110 section 7.2.
 enum Authority {
     /// Whether the bytes of a range are `uri-host [ ":" port ]`, with a host.
@@ -27,7 +29,7 @@ enum Authority {
             }
             if byte == UInt8(ascii: ":") {
                 colons += 1
-            } else if Grammar.hexValue(byte) == nil, byte != UInt8(ascii: ".") {
+            } else if byte.hexDigitValue == nil, byte != UInt8(ascii: ".") {
                 return nil
             }
             index += 1
@@ -41,8 +43,8 @@ enum Authority {
         while index < range.upperBound, bytes[index] != UInt8(ascii: ":") {
             let byte = bytes[index]
             if byte == UInt8(ascii: "%") {
-                guard index + 2 < range.upperBound, let high = Grammar.hexValue(bytes[index + 1]),
-                    let low = Grammar.hexValue(bytes[index + 2]), high << 4 | low > 0x20, high << 4 | low != 0x7F
+                guard index + 2 < range.upperBound, let high = bytes[index + 1].hexDigitValue,
+                    let low = bytes[index + 2].hexDigitValue, high << 4 | low > 0x20, high << 4 | low != 0x7F
                 else { return nil }
                 index += 2
             } else if !Grammar.isNameByteOfURI(byte) || byte == UInt8(ascii: ",") {

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Percent-decoding of paths, RFC 3986 section 2.1, for routing.
 enum PathDecoding {
     /// Decodes a path, and refuses what two readers could take for different paths.
@@ -28,8 +30,8 @@ enum PathDecoding {
     }
 
     private static func escape(_ rest: inout Substring.UTF8View) throws(HTTPError) -> UInt8 {
-        guard let first = rest.popFirst(), let second = rest.popFirst(), let high = Grammar.hexValue(first),
-            let low = Grammar.hexValue(second)
+        guard let first = rest.popFirst(), let second = rest.popFirst(), let high = first.hexDigitValue,
+            let low = second.hexDigitValue
         else { throw HTTPError(.unsafePath) }
         let value = high << 4 | low
         guard value >= 0x20, value != 0x7F else { throw HTTPError(.unsafePath) }

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 extension Target {
     /// The items of the query in order, decoded as forms are: `+` is a space, a bad escape stays as it is.
     public var queryItems: [(name: String, value: String)] {
@@ -32,7 +34,7 @@ extension Target {
             if byte == UInt8(ascii: "+") {
                 decoded.append(plus)
             } else if byte == UInt8(ascii: "%"), let first = rest.first, let second = rest.dropFirst().first,
-                let high = Grammar.hexValue(first), let low = Grammar.hexValue(second)
+                let high = first.hexDigitValue, let low = second.hexDigitValue
             {
                 decoded.append(high << 4 | low)
                 rest = rest.dropFirst(2)

@@ -16,7 +16,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     var state: ConnectionState
     private(set) var tcp: TCPStream?
     private var timer: DeadlineTimer?
-    private var armedFor = UInt64.max
+    private var armedFor = Instant.distantFuture
 
     /// What is read and not used: a part of a head, or requests to come.
     var backlog: ByteBuffer?
@@ -27,7 +27,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     /// Whether `backlog` or bytes just read are being used: what a response's end allows follows by itself.
     var isReading = false
     /// When the first byte of the present request was read.
-    var arrival: UInt64 = 0
+    var arrival = Instant.distantPast
     /// The response that is being made, or being sent.
     private(set) var exchange: Responder?
     /// The reservation for unsent output.
@@ -46,7 +46,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         setTimer()
     }
 
-    var now: UInt64 { group.shard.now }
+    var now: Instant { group.shard.now }
 
     // MARK: - What the stream tells
 
@@ -124,7 +124,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     }
 
     private func deadlinePassed() {
-        armedFor = .max
+        armedFor = .distantFuture
         perform(state.deadlinePassed(sent: tcp?.sentCount ?? 0, at: now))
         setTimer()
     }
@@ -138,11 +138,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         let wanted = state.deadline
         guard wanted != armedFor else { return }
         armedFor = wanted
-        if wanted == .max {
-            timer?.cancel()
-        } else {
-            timer?.set(at: wanted)
-        }
+        timer?.set(at: wanted)
     }
 
     // MARK: - What the state decides
@@ -186,7 +182,7 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
     /// Gives up the connection; its stream is closed.
     private func leave(_ outcome: ExchangeRecord.Outcome) {
         timer?.cancel()
-        armedFor = .max
+        armedFor = .distantFuture
         backlog = nil
         parser = nil
         incoming = nil

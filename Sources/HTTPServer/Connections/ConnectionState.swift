@@ -1,6 +1,6 @@
+import ChatterdBasics
+
 /// The life of a server connection: what has happened on it, and what follows; without I/O and without a clock.
-///
-/// Times are nanoseconds of a monotonic clock, told by the caller.
 struct ConnectionState: Sendable {
     enum Phase: Sendable, Equatable {
         /// Nothing of a request is here. Its first byte may follow, or the client's end.
@@ -62,42 +62,42 @@ struct ConnectionState: Sendable {
     private let timing: Timing
     private var keepsAlive = true
     private var isShuttingDown = false
-    private var phaseDeadline: UInt64
-    private var stallDeadline = UInt64.max
+    private var phaseDeadline: Instant
+    private var stallDeadline = Instant.distantFuture
     /// Bytes that the system had taken when the stall deadline was set.
     private var sentBefore = 0
     private var lingeringLeft = 0
     /// Bytes that came while the present response was made or sent.
     private var heldInput = 0
-    /// How long a response may be silent before its writer is asked; 0 for ever.
-    private var silence: UInt64 = 0
-    private var lastOutput: UInt64 = 0
+    /// How long a response may be silent before its writer is asked; zero for ever.
+    private var silence = Duration.zero
+    private var lastOutput = Instant.distantPast
 
-    init(timing: Timing, now: UInt64) {
+    init(timing: Timing, now: Instant) {
         self.timing = timing
-        phaseDeadline = now &+ timing.idle
+        phaseDeadline = now + timing.idle
     }
 
-    /// When `deadlinePassed` wants to be called; `max` for never.
-    var deadline: UInt64 {
+    /// When `deadlinePassed` wants to be called; `distantFuture` for never.
+    var deadline: Instant {
         let earliest = min(phaseDeadline, stallDeadline)
-        return silence == 0 ? earliest : min(earliest, lastOutput &+ silence)
+        return silence == .zero ? earliest : min(earliest, lastOutput + silence)
     }
 
     // MARK: - The request
 
     /// Bytes have come in, or kept ones are looked at.
-    mutating func received(_ count: Int, at now: UInt64) -> Action {
+    mutating func received(_ count: Int, at now: Instant) -> Action {
         switch phase {
         case .idle:
             phase = .head
-            phaseDeadline = now &+ timing.headDeadline
+            phaseDeadline = now + timing.headDeadline
             return .read
         case .head:
             return .read
         case .body:
             // What has come buys time, but never more than the limit from now: 8 MiB at once would buy hours of silence.
-            phaseDeadline = min(phaseDeadline &+ UInt64(count) &* timing.bodyByte, now &+ timing.bodyDeadline)
+            phaseDeadline = min(phaseDeadline + timing.bodyByte * count, now + timing.bodyDeadline)
             return .read
         case .responding, .draining:
             // Reading is paused, so that at most the rest of a read comes here.
@@ -115,13 +115,13 @@ struct ConnectionState: Sendable {
 
     /// A head is complete. `isBodyHere` tells that bytes of its body came with it.
     mutating func headCompleted(
-        wantsPersistence: Bool, hasBody: Bool, expectsContinue: Bool, isBodyHere: Bool, at now: UInt64
+        wantsPersistence: Bool, hasBody: Bool, expectsContinue: Bool, isBodyHere: Bool, at now: Instant
     ) -> Action {
         precondition(phase == .head, "a head where none was expected")
         keepsAlive = wantsPersistence
         guard hasBody else { return requestCompleted() }
         phase = .body
-        phaseDeadline = now &+ timing.bodyDeadline
+        phaseDeadline = now + timing.bodyDeadline
         // RFC 9110 10.1.1: not needed once content has come.
         return expectsContinue && !isBodyHere ? .sendContinue : .read
     }
@@ -130,7 +130,7 @@ struct ConnectionState: Sendable {
     mutating func requestCompleted() -> Action {
         precondition(phase == .head || phase == .body, "a request that had not begun")
         phase = .responding
-        phaseDeadline = .max
+        phaseDeadline = .distantFuture
         return .dispatch
     }
 
@@ -138,12 +138,12 @@ struct ConnectionState: Sendable {
     mutating func refused() {
         precondition(phase != .closed && phase != .lingering, "a refusal that nobody would read")
         phase = .responding
-        phaseDeadline = .max
+        phaseDeadline = .distantFuture
         keepsAlive = false
     }
 
     /// The client will send nothing more; it may still read (RFC 9112 9.6).
-    mutating func inputEnded(at now: UInt64) -> Action {
+    mutating func inputEnded(at now: Instant) -> Action {
         inputHasEnded = true
         switch phase {
         case .idle: return end(at: now)
@@ -166,22 +166,22 @@ struct ConnectionState: Sendable {
         keepsAlive = false
     }
 
-    /// From now on the writer is asked for a sign of life when it was silent for so many nanoseconds.
-    mutating func setSilence(_ nanoseconds: UInt64, at now: UInt64) {
-        silence = nanoseconds
+    /// From now on the writer is asked for a sign of life when it was silent for this long.
+    mutating func setSilence(_ duration: Duration, at now: Instant) {
+        silence = duration
         lastOutput = now
     }
 
     /// Something was written. This is all that a deadline costs a token.
     @inline(__always)
-    mutating func wrote(at now: UInt64) {
+    mutating func wrote(at now: Instant) {
         lastOutput = now
     }
 
     /// The response is written; `unsent` bytes are still here.
-    mutating func responseEnded(unsent: Int, at now: UInt64) -> Action {
+    mutating func responseEnded(unsent: Int, at now: Instant) -> Action {
         precondition(phase == .responding, "the end of a response that had not begun")
-        silence = 0
+        silence = .zero
         guard unsent <= Timing.settledOutput else {
             phase = .draining
             return .awaitDrain
@@ -190,23 +190,23 @@ struct ConnectionState: Sendable {
     }
 
     /// The system took less than there was; it has taken `sent` bytes since the connection began.
-    mutating func outputBlocked(sent: Int, at now: UInt64) {
+    mutating func outputBlocked(sent: Int, at now: Instant) {
         isBlocked = true
         sentBefore = sent
-        stallDeadline = now &+ timing.writeStall
+        stallDeadline = now + timing.writeStall
     }
 
     /// The system has taken everything.
-    mutating func outputDrained(at now: UInt64) -> Action {
+    mutating func outputDrained(at now: Instant) -> Action {
         isBlocked = false
-        stallDeadline = .max
+        stallDeadline = .distantFuture
         switch phase {
         case .draining:
             return afterResponse(at: now)
         case .ending:
             guard !inputHasEnded else { return close() }
             phase = .lingering
-            phaseDeadline = now &+ timing.lingering
+            phaseDeadline = now + timing.lingering
             return .none
         case .idle, .head, .body, .responding, .lingering, .closed:
             return .none
@@ -216,11 +216,11 @@ struct ConnectionState: Sendable {
     // MARK: - The end
 
     /// The time of `deadline` has come, perhaps; the system has taken `sent` bytes since the connection began.
-    mutating func deadlinePassed(sent: Int, at now: UInt64) -> Action {
+    mutating func deadlinePassed(sent: Int, at now: Instant) -> Action {
         if now >= stallDeadline {
             guard sent > sentBefore else { return abort() }
             sentBefore = sent
-            stallDeadline = now &+ timing.writeStall
+            stallDeadline = now + timing.writeStall
         }
         if now >= phaseDeadline {
             switch phase {
@@ -231,11 +231,11 @@ struct ConnectionState: Sendable {
             case .ending:
                 // What drains slowly has its own deadline; what cannot even begin (a handshake that rests) has this one.
                 guard isBlocked else { return abort() }
-                phaseDeadline = now &+ timing.writeStall
+                phaseDeadline = now + timing.writeStall
             case .responding, .draining, .closed: break
             }
         }
-        if silence > 0, now >= lastOutput &+ silence {
+        if silence > .zero, now >= lastOutput + silence {
             lastOutput = now
             // A client that does not take what there is needs no more of it.
             return isBlocked ? .none : .breakSilence
@@ -244,7 +244,7 @@ struct ConnectionState: Sendable {
     }
 
     /// The server takes no more requests than those that have begun.
-    mutating func shutdownBegan(at now: UInt64) -> Action {
+    mutating func shutdownBegan(at now: Instant) -> Action {
         isShuttingDown = true
         return phase == .idle ? end(at: now) : .none
     }
@@ -263,23 +263,23 @@ struct ConnectionState: Sendable {
 
     private mutating func leave() {
         phase = .closed
-        phaseDeadline = .max
-        stallDeadline = .max
-        silence = 0
+        phaseDeadline = .distantFuture
+        stallDeadline = .distantFuture
+        silence = .zero
     }
 
-    private mutating func afterResponse(at now: UInt64) -> Action {
+    private mutating func afterResponse(at now: Instant) -> Action {
         guard keepsAlive, !isShuttingDown else { return end(at: now) }
         phase = .idle
-        phaseDeadline = now &+ timing.idle
+        phaseDeadline = now + timing.idle
         heldInput = 0
         return .next
     }
 
     /// RFC 9112 9.6: the direction is ended first, and the rest read, or a reset could overtake the response.
-    private mutating func end(at now: UInt64) -> Action {
+    private mutating func end(at now: Instant) -> Action {
         phase = .ending
-        phaseDeadline = now &+ timing.writeStall
+        phaseDeadline = now + timing.writeStall
         lingeringLeft = timing.lingeringBytes
         return .shutDown
     }

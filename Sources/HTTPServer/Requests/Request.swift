@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
@@ -15,8 +16,8 @@ public struct Request: Sendable {
     public let peer: SocketAddress
     /// The shard that the connection lives on, and the handler too.
     public let shard: Shard
-    /// When its first byte was read, in nanoseconds of the monotonic clock.
-    public let arrival: UInt64
+    /// When its first byte was read.
+    public let arrival: Instant
 
     /// The method.
     public var method: Method { head.method }

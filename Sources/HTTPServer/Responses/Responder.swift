@@ -37,7 +37,7 @@ public final class Responder: @unchecked Sendable {
     var record: ExchangeRecord
     /// The foreign origin whose pages may read the response; `nil` if no origin may.
     var sharedWith: String?
-    let arrival: UInt64
+    let arrival: Instant
 
     private var connection: Connection?
     private var phase = Phase.waiting
@@ -51,7 +51,7 @@ public final class Responder: @unchecked Sendable {
     private var isBodyLeftOut = false
     private var chunk: OpenChunk?
 
-    init(id: String, method: Method?, version: Version, arrival: UInt64, connection: Connection) {
+    init(id: String, method: Method?, version: Version, arrival: Instant, connection: Connection) {
         self.id = id
         self.arrival = arrival
         self.connection = connection
@@ -148,7 +148,7 @@ public final class Responder: @unchecked Sendable {
         into buffer: inout ByteBuffer
     ) {
         record.status = status
-        record.timeToResponse = .nanoseconds(Int64(clamping: shard.now &- arrival))
+        record.timeToResponse = shard.now - arrival
         status.writeLine(to: &buffer)
         connection.group.appendDate(to: &buffer)
         buffer.append("x-request-id: ")
@@ -251,7 +251,7 @@ public final class Responder: @unchecked Sendable {
     func setSilence(_ duration: Duration, _ callback: @escaping () -> Void) {
         guard phase == .streaming, let connection else { return }
         onSilence = callback
-        connection.state.setSilence(duration.nanoseconds, at: shard.now)
+        connection.state.setSilence(duration, at: shard.now)
         connection.setTimer()
     }
 
@@ -304,7 +304,7 @@ public final class Responder: @unchecked Sendable {
         if let connection {
             record.bytesOut = connection.written - writtenBefore
         }
-        record.total = .nanoseconds(Int64(clamping: shard.now &- arrival))
+        record.total = shard.now - arrival
         if outcome != .completed, record.outcome == .completed || isLost {
             record.outcome = outcome
         }

@@ -29,7 +29,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var shard: Shard?
-    private var totalDeadline = UInt64.max
+    private var totalDeadline = Instant.distantFuture
     private var isPaused = false
     private var phase = Phase.waiting
     private var hasBegun = false
@@ -54,7 +54,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     func start(_ exchange: Exchange, on shard: Shard) {
         self.exchange = exchange
         self.shard = shard
-        totalDeadline = shard.now &+ limits.total.nanoseconds
+        totalDeadline = shard.now + limits.total
         timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
         expect(within: firstByte)
     }
@@ -120,7 +120,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private func expect(within limit: UInt64) {
         // Silence of our own making is not the model server's; what was read before a pause still comes.
         guard let shard, !isPaused else { return }
-        timer?.set(at: min(shard.now &+ limit, totalDeadline))
+        timer?.set(at: min(shard.now.advanced(byNanoseconds: limit), totalDeadline))
     }
 
     private func deadlinePassed() {

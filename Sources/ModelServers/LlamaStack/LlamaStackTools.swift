@@ -82,7 +82,7 @@ private struct LlamaStackTool {
     var required: Set<String> = []
 
     init(_ tool: Span<UInt8>) throws(JSONError) {
-        for member in try RawMember.members(of: tool.bytes) {
+        for member in try RawMember.members(of: tool.array) {
             if member.key == "function" {
                 try read(function: member.value)
             } else if member.key != "type" || member.value != Array("\"function\"".utf8) {
@@ -145,8 +145,4 @@ extension [UInt8] {
         let string = try reader.string()
         return String(decodingJSON: span.extracting(string.range))
     }
-}
-
-extension Span<UInt8> {
-    fileprivate var bytes: [UInt8] { withUnsafeBufferPointer { Array($0) } }
 }

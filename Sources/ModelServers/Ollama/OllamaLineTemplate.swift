@@ -19,7 +19,7 @@ final class OllamaLineTemplate {
             time.upperBound < content.lowerBound
         else { return }
         learned = fields
-        example = line.withUnsafeBufferPointer { Array($0) }
+        example = line.array
         self.time = time
         self.content = content
     }

@@ -242,6 +242,6 @@ extension Span<UInt8> {
     /// The bytes of a range; none without one.
     fileprivate func array(_ range: Range<Int>?) -> [UInt8] {
         guard let range else { return [] }
-        return extracting(range).withUnsafeBufferPointer { Array($0) }
+        return extracting(range).array
     }
 }

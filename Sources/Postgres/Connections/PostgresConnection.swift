@@ -16,7 +16,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private let isEncrypted: Bool
     /// Statements are prepared once; otherwise a pooler may change the session between batches, and each is parsed where it runs.
     private let ownsSession: Bool
-    private let born: UInt64
+    private let born: Instant
     private var registration: Registration?
     /// Batches that were sent; those before `first` are answered.
     private var batches: [Batch] = []
@@ -88,7 +88,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             pool.finished(batch)
             return
         }
-        batch.deadline = shard.now &+ pool.configuration.timeLimit.nanoseconds
+        batch.deadline = shard.now + pool.configuration.timeLimit
         batches.append(batch)
         if load == 1 {
             timer.set(at: batch.deadline)
@@ -302,7 +302,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             batch.repeatOnce()
         case "25006":
             // After a failover the next connection may find the new primary; once a second is often enough.
-            isRetired = shard.now &- born > 1_000_000_000
+            isRetired = shard.now - born > .seconds(1)
         default:
             if isGone, error.isSafeToRetry {
                 batch.repeatOnce()

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Queries that are done together or not at all, and whoever waits for them. Confined to its pool's shard.
 final class Batch: @unchecked Sendable {
     let queries: [Query]
@@ -10,8 +12,8 @@ final class Batch: @unchecked Sendable {
     var preparing: [Statement] = []
     /// How many of them have been answered.
     var preparedCount = 0
-    /// When to give up, on the monotonic clock in nanoseconds.
-    var deadline: UInt64 = 0
+    /// When the batch fails.
+    var deadline = Instant.distantPast
     /// Whether it failed for a reason of the connection, has left nothing behind, and is to be sent anew.
     private(set) var isToBeRepeated = false
     private var wasRepeated = false

@@ -266,6 +266,6 @@ extension QueryResult {
 
     /// The bytes of a field, to keep; none for NULL.
     public func array(_ row: Int, _ column: Int) -> [UInt8] {
-        bytes(row, column).withUnsafeBufferPointer { Array($0) }
+        bytes(row, column).array
     }
 }

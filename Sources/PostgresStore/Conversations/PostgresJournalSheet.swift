@@ -87,7 +87,3 @@ final class PostgresJournalSheet: JournalSheet, @unchecked Sendable {
         return pieces + [piece]
     }
 }
-
-extension Span<UInt8> {
-    fileprivate var array: [UInt8] { withUnsafeBufferPointer { Array($0) } }
-}

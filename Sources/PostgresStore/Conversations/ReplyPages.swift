@@ -15,13 +15,13 @@ final class ReplyPages: @unchecked Sendable {
     private struct Kept {
         let key: Key
         let page: ReplyPage
-        let expiry: UInt64
+        let expiry: Instant
     }
 
     private let shard: Shard
     private let budget: MemoryBudget
-    /// The lifetime of a page, in nanoseconds.
-    private let lifetime: UInt64
+    /// The lifetime of a page.
+    private let lifetime: Duration
     /// The size limit of all cached pages, in bytes.
     private let limit: Int
     private var pages: [Key: ReplyPage] = [:]
@@ -35,7 +35,7 @@ final class ReplyPages: @unchecked Sendable {
     init(on shard: Shard, budget: MemoryBudget, lifetime: Duration) {
         self.shard = shard
         self.budget = budget
-        self.lifetime = lifetime.nanoseconds
+        self.lifetime = lifetime
         limit = min(budget.limit / 16, 64 << 20)
     }
 
@@ -79,7 +79,7 @@ final class ReplyPages: @unchecked Sendable {
             guard memory.grow(to: size + page.size, for: .result) else { continue }
             size += page.size
             pages[key] = page
-            queue.append(Kept(key: key, page: page, expiry: shard.now &+ lifetime))
+            queue.append(Kept(key: key, page: page, expiry: shard.now + lifetime))
         }
         setTimer()
     }

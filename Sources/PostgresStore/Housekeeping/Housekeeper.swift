@@ -70,7 +70,7 @@ public final class Housekeeper: @unchecked Sendable {
     public func start() {
         timer = DeadlineTimer(on: shard) { [unowned self] in tick() }
         renewSoon()
-        timer?.set(after: .nanoseconds(ProcessLease.renewal))
+        timer?.set(after: ProcessLease.renewal)
     }
 
     /// Ends the lease, so that nobody waits for turns of this process. From any thread.
@@ -116,7 +116,7 @@ public final class Housekeeper: @unchecked Sendable {
                 glance = nil
             }
         }
-        timer?.set(after: .nanoseconds(ProcessLease.renewal))
+        timer?.set(after: ProcessLease.renewal)
     }
 
     /// Renews the lease, unless a renewal is on its way. On the shard.

@@ -8,14 +8,14 @@ import ChatterdRelay
 public final class ProcessLease: Sendable {
     /// How long a sign of life counts, in seconds.
     static let lifetime = 8
-    /// After how long it is given again, in nanoseconds.
-    static let renewal: UInt64 = 2_000_000_000
+    /// The time between two renewals.
+    static let renewal = Duration.seconds(2)
     /// How many rounds of the housekeeper a doubt lasts.
     private static let doubtRounds = 10
 
     /// The name of this process.
     let id: ReplyID
-    private let renewedAt = Lock<UInt64?>(nil)
+    private let renewedAt = Lock<Instant?>(nil)
     private let doubts = Lock(0)
 
     public init(id: ReplyID) {
@@ -28,14 +28,14 @@ public final class ProcessLease: Sendable {
     /// The query that renews the lease.
     var renewal: Query { Query(LeaseStatements.renew, parameter) }
 
-    /// Whether the lease is to be renewed at `now` nanoseconds of the monotonic clock, before a turn is opened.
-    func isLate(at now: UInt64) -> Bool {
-        renewedAt.withLock { $0.map { now &- $0 >= Self.renewal * 3 / 2 } ?? true }
+    /// Whether the lease is to be renewed at `now`, before a turn is opened.
+    func isLate(at now: Instant) -> Bool {
+        renewedAt.withLock { $0.map { now - $0 >= Self.renewal * 3 / 2 } ?? true }
     }
 
     /// Notes that the lease was renewed by a query sent at `now`.
-    func renewed(at now: UInt64) {
-        renewedAt.withLock { $0 = max($0 ?? 0, now) }
+    func renewed(at now: Instant) {
+        renewedAt.withLock { $0 = max($0 ?? now, now) }
     }
 
     /// Notes that it is unknown whether the database holds a turn as one of this process: the confirmation was lost.

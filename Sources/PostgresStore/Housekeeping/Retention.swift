@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
@@ -13,7 +14,7 @@ final class Retention: @unchecked Sendable {
     private let age: Duration
     private let store: PostgresConversationStore
     private var last = ""
-    private var restsUntil: UInt64 = 0
+    private var restsUntil = Instant.distantPast
 
     init(_ age: Duration, store: PostgresConversationStore) {
         self.age = age
@@ -39,7 +40,7 @@ final class Retention: @unchecked Sendable {
         if found.rowCount < Self.lookLimit {
             last = ""
             let rest = min(Self.longestRest, age / 4)
-            restsUntil = shard.now &+ UInt64(rest.microseconds) &* 1_000
+            restsUntil = shard.now + rest
         }
     }
 }

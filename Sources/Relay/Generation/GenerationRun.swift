@@ -326,7 +326,7 @@ struct GenerationRun {
         case .append: return .append
         case .replace:
             guard fields.isDone || fields.saysSomething || !held.isEmpty else { return .none }
-            held.append(line.withUnsafeBufferPointer { Array($0) })
+            held.append(line.array)
             return .proceed
         case .join(var seam):
             let outcome = seam.outcome(of: line, fields)

@@ -316,7 +316,7 @@ final class ReplyGenerator: GenerationConsumer {
 
     private func append(_ line: Span<UInt8>, _ fields: OllamaLine) {
         if fields.isDone {
-            run.lastLine = line.withUnsafeBufferPointer { Array($0) }
+            run.lastLine = line.array
         }
         reply.append(line, fields)
     }

@@ -50,7 +50,7 @@ final class ShardServices: Sendable {
             estimates: estimates)
         let scheduler = Scheduler(
             makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
-            spawn: { body in Task(executorPreference: shard) { await body() } }, now: { Instant(nanoseconds: shard.now) },
+            spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
             timeOfDay: WallClock.nanoseconds, check: { shard.preconditionCurrent() })
         self.slots =
             slots

@@ -53,7 +53,7 @@ private final class PromptRelay: ExchangeDelegate {
     private var exchange: Exchange?
     private var ended: CheckedContinuation<Void, Never>?
     private var isPaused = false
-    private var totalDeadline = UInt64.max
+    private var totalDeadline = Instant.distantFuture
     /// The sent request. Its memory stays reserved until the answer starts.
     private var sent: RequestBody?
 
@@ -72,7 +72,7 @@ private final class PromptRelay: ExchangeDelegate {
         sent = request.body
         let exchange = generator.client.start(passed, to: generator.origin, delegate: self)
         self.exchange = exchange
-        totalDeadline = request.shard.now &+ limits.total.nanoseconds
+        totalDeadline = request.shard.now + limits.total
         timer = DeadlineTimer(on: request.shard) { [unowned self] in deadlinePassed() }
         expect(within: limits.firstByte)
         responder.onClientGone = { self.end() }
@@ -165,7 +165,7 @@ private final class PromptRelay: ExchangeDelegate {
     private func expect(within limit: Duration) {
         // What was read before a pause still comes; the silence that follows is not the model server's.
         guard !isPaused else { return }
-        timer?.set(at: min(responder.shard.now &+ limit.nanoseconds, totalDeadline))
+        timer?.set(at: min(responder.shard.now + limit, totalDeadline))
     }
 
     private func deadlinePassed() {

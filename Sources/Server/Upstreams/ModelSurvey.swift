@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdJSONLog
 import ChatterdLanguageModels
@@ -20,7 +21,7 @@ public final class ModelSurvey: @unchecked Sendable {
     private let shard: Shard
     private let estimates: TokenEstimates
     private var listings: [Listing]?
-    private var expires: UInt64 = 0
+    private var expires = Instant.distantPast
     /// Counts what made all that was known before void.
     private var generation = 0
     private var isAsking = false
@@ -62,7 +63,7 @@ public final class ModelSurvey: @unchecked Sendable {
                 estimates.learn(models, of: listing.upstream.description)
             }
             listings = found
-            expires = shard.now &+ UInt64(Self.lifetime / .nanoseconds(1))
+            expires = shard.now + Self.lifetime
             for answer in waiting {
                 answer.resume(returning: found)
             }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdJSONLog
 import ChatterdLanguageModels
@@ -65,7 +66,7 @@ final class ShardUpstreams: @unchecked Sendable {
         let takers = choices.compactMap { choice in
             generators[ObjectIdentifier(choice.upstream)].map { (choice: choice, generator: $0) }
         }
-        let now = factory.shard.now
+        let now = factory.shard.now.nanoseconds
         let willing = takers.first { $0.choice.upstream.health.state(at: now) != .coolingDown }
         guard let first = willing ?? takers.first else {
             throw RelayError(

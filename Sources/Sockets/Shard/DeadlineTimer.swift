@@ -30,12 +30,13 @@ public final class DeadlineTimer: @unchecked Sendable {
 
     /// Calls the handler once, when the duration from now has passed; replaces an earlier setting.
     public func set(after duration: Duration) {
-        set(at: shard.now &+ duration.nanoseconds)
+        set(at: shard.now + duration)
     }
 
-    /// Calls the handler once, when the monotonic clock has passed `deadline` nanoseconds; replaces an earlier setting.
-    public func set(at deadline: UInt64) {
-        self.deadline = deadline
+    /// Calls the handler once, when `instant` has passed; replaces an earlier setting. `distantFuture` cancels the timer.
+    public func set(at instant: Instant) {
+        deadline = instant.nanoseconds
+        guard isSet else { return }
         // Its slot comes up earlier than the deadline: then it is looked at again.
         if slot >= 0, slotTick &* TimerWheel.tick <= deadline { return }
         if slot >= 0 {

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// While work keeps coming, the turn waits a moment for more instead of going back to Dispatch: a busy shard costs what a
 /// thread of its own would, an idle one holds no thread.
-public final class Shard: TaskExecutor, @unchecked Sendable {
+public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     /// How long a turn waits for more work before it goes back to Dispatch.
     private static let lingerMilliseconds: Int32 = 20
     private static let eventCapacity: Int32 = 256
@@ -45,11 +45,11 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
 
     // What follows is touched by the turn only.
 
-    /// The monotonic clock at the last look, in nanoseconds.
-    public private(set) var now: UInt64
+    /// The monotonic clock as this turn read it.
+    public private(set) var now: Instant
 
-    /// Reads the monotonic clock, in nanoseconds. Safe on any thread, unlike `now`.
-    public static func readClock() -> UInt64 { csystem_monotonic_ns() }
+    /// Reads the monotonic clock. Safe on any thread, unlike `now`.
+    public static func readClock() -> Instant { Instant(nanoseconds: csystem_monotonic_ns()) }
 
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
@@ -92,8 +92,8 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         _ = try checked(csystem_epoll_add_level(set, clockDescriptor, Self.clockTag), "epoll_ctl")
         events = csystem_events_create(Self.eventCapacity)
         readBuffer = .allocate(capacity: Self.readCapacity)
-        now = csystem_monotonic_ns()
-        wheel = TimerWheel(now: now)
+        now = Self.readClock()
+        wheel = TimerWheel(now: now.nanoseconds)
         source = DispatchSource.makeReadSource(fileDescriptor: set, queue: queue)
         // Keeps the shard alive for good: its source may fire as long as there is one.
         source.setEventHandler { [self] in turn() }
@@ -157,7 +157,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
         var timeout: Int32 = 0
         while true {
             let count = csystem_epoll_wait(set, events, timeout)
-            now = csystem_monotonic_ns()
+            now = Self.readClock()
             precondition(count >= 0, "epoll_wait failed")
             if count == 0, !hasWork {
                 break
@@ -242,8 +242,8 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     /// After the handlers: after a long turn, what has arrived in time is seen before a deadline says that it has not.
     private func runTimers() {
         isTimeUp = false
-        while let timer = wheel.next(dueBy: now) {
-            timer.slotCameUp(now: now)
+        while let timer = wheel.next(dueBy: now.nanoseconds) {
+            timer.slotCameUp(now: now.nanoseconds)
             // Thousands of streams may want to say that they are alive: their output need not be held all at once.
             if unflushed.count >= Self.eventCapacity {
                 flush()
@@ -252,7 +252,7 @@ public final class Shard: TaskExecutor, @unchecked Sendable {
     }
 
     func insert(_ timer: DeadlineTimer) {
-        wheel.insert(timer, now: now)
+        wheel.insert(timer, now: now.nanoseconds)
     }
 
     func remove(_ timer: DeadlineTimer) {

@@ -4,7 +4,7 @@ import ChatterdLanguageModels
 /// What is done with lines that are not simply the reply's.
 extension ReplyMaker {
     /// Reads a line that goes on behind the text of another server, or is to take its place.
-    func examine(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func examine(_ line: Span<UInt8>, _ fields: AnswerLine) {
         switch course {
         case .pass:
             pass(line, fields)
@@ -30,7 +30,7 @@ extension ReplyMaker {
     }
 
     /// Applies the outcome of the joint to a line.
-    private func apply(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func apply(_ outcome: TextJoint.Outcome, _ line: Span<UInt8>, _ fields: AnswerLine) {
         let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
         switch outcome {
         case .hold where isTextOnly: break
@@ -47,7 +47,7 @@ extension ReplyMaker {
             course = .pass
             if !text.isEmpty {
                 var said = ByteBuffer()
-                OllamaAnswer(model: reply.model).append(
+                AnswerLineWriter(model: reply.model).append(
                     content: text.span, at: service.scheduler.timeOfDay(), to: &said)
                 pass(said.array)
             }
@@ -58,7 +58,7 @@ extension ReplyMaker {
     }
 
     /// Passes what a line says besides its text.
-    private func passEmptied(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func passEmptied(_ line: Span<UInt8>, _ fields: AnswerLine) {
         var rest = ByteBuffer()
         rest.append(emptyingContentOf: fields, in: line)
         pass(rest.array)

@@ -281,7 +281,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
                     detail: "a model ended without a line with done")
             }
             if var receipt = account.receipt {
-                let counted = try? OllamaLine(finalLine.span)
+                let counted = try? AnswerLine(finalLine.span)
                 service.estimates.note(
                     counted?.promptTokens, and: counted?.answerTokens.flatMap(answer), in: &receipt, of: choice,
                     for: reply.turn.appID)
@@ -362,7 +362,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     // MARK: - GenerationConsumer
 
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
         if !isAnswered {
             isAnswered = true
             history?.wasSent()
@@ -383,7 +383,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
         wake()
     }
 
-    func pass(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func pass(_ line: Span<UInt8>, _ fields: AnswerLine) {
         if fields.isDone {
             finalLine = line.withUnsafeBufferPointer { Array($0) }
         }
@@ -392,7 +392,7 @@ final class ReplyMaker: GenerationConsumer, @unchecked Sendable {
 
     /// Passes a line of our own making, or one that was read before: it reads.
     func pass(_ line: [UInt8]) {
-        guard let fields = try? OllamaLine(line.span) else { return }
+        guard let fields = try? AnswerLine(line.span) else { return }
         pass(line.span, fields)
     }
 }

@@ -357,7 +357,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
     }
 
     /// Gathers a line's text and hands the line on.
-    func take(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func take(_ line: Span<UInt8>, _ fields: AnswerLine) {
         content.append(line, fields)
         guard !fields.isDone else { return }
         if journalPlace == nil {

@@ -72,8 +72,10 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
                 .idempotencyKeyReused, .unauthorized, .upstreamNotFound, .upstreamExists:
                 false
+            case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
+                .internal:
+                true
             case .model(let code): code.isRetryable
-            default: true
             }
         }
 

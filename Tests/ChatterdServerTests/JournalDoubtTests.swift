@@ -56,7 +56,7 @@ import Testing
         line.append(",\"thinking\":")
         line.append(jsonString: thinking)
         line.append("},\"done\":false}")
-        guard let fields = try? OllamaLine(line.bytes) else {
+        guard let fields = try? AnswerLine(line.bytes) else {
             Issue.record("not a line")
             return
         }

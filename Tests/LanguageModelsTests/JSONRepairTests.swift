@@ -39,11 +39,11 @@ import Testing
                 line += pieces[Int.random(in: 0..<pieces.count, using: &random)]
             }
             line += Array("\"".utf8) + space() + Array("}}".utf8) + space()
-            let before = try OllamaLine(line.span)
+            let before = try AnswerLine(line.span)
             var buffer = ByteBuffer()
             buffer.append(repairingJSON: line.span)
             let repaired = buffer.array
-            let after = try OllamaLine(repaired.span)
+            let after = try AnswerLine(repaired.span)
             #expect(!after.needsRepair)
             #expect(repaired.summary(of: after) == line.summary(of: before))
             if !before.needsRepair { #expect(repaired == line) }

@@ -152,7 +152,7 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
         self.onEnd = onEnd
     }
 
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
         let bytes = line.array
         var text = ByteBuffer()
         if let content = fields.content {

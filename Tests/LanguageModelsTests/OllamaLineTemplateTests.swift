@@ -16,11 +16,11 @@ import Testing
     private func template(learning text: String = example) throws -> OllamaLineTemplate {
         let template = OllamaLineTemplate()
         let bytes = Array(text.utf8)
-        template.learn(bytes.span, try OllamaLine(bytes.span))
+        template.learn(bytes.span, try AnswerLine(bytes.span))
         return template
     }
 
-    private func read(_ text: String, by template: OllamaLineTemplate) -> OllamaLine? {
+    private func read(_ text: String, by template: OllamaLineTemplate) -> AnswerLine? {
         let bytes = Array(text.utf8)
         return template.read(bytes.span)
     }
@@ -32,7 +32,7 @@ import Testing
     func aLineOfTheSameShapeIsReadAsInFull(content: String) throws {
         let text = line(content: content)
         let bytes = Array(text.utf8)
-        #expect(read(text, by: try template()) == (try OllamaLine(bytes.span)))
+        #expect(read(text, by: try template()) == (try AnswerLine(bytes.span)))
     }
 
     @Test(arguments: [

@@ -13,7 +13,7 @@ struct LineSummary: Equatable, Sendable {
     var doneReason: String?
     var promptTokens: Int?
     var answerTokens: Int?
-    var missing: OllamaLineMembers = []
+    var missing: AnswerLineMembers = []
 }
 
 /// A line as a real server sent it.
@@ -30,7 +30,7 @@ struct OllamaSample: Sendable, CustomTestStringConvertible {
 }
 
 extension [UInt8] {
-    func summary(of line: OllamaLine) -> LineSummary {
+    func summary(of line: AnswerLine) -> LineSummary {
         let decoded = { (string: JSONString) in String(decodingJSON: self.span.extracting(string.range)) }
         let error = line.error?.text(in: span)
         return LineSummary(
@@ -43,7 +43,7 @@ extension [UInt8] {
 
 extension ArraySlice<UInt8> {
     /// The line that the bytes are, or nil.
-    var asLine: OllamaLine? { try? OllamaLine(span) }
+    var asLine: AnswerLine? { try? AnswerLine(span) }
 }
 
 /// Ollama 0.32.15 first, then what 0.11.11 writes otherwise.

@@ -22,7 +22,7 @@ struct Decoded: Equatable {
 extension [UInt8] {
     /// A member of the message of a line, decoded.
     fileprivate func member(_ name: String) -> String? {
-        guard let line = try? OllamaLine(span), let content = line.content else { return nil }
+        guard let line = try? AnswerLine(span), let content = line.content else { return nil }
         return String(decodingJSON: span.extracting(content.range))
     }
 
@@ -34,9 +34,9 @@ extension [UInt8] {
     ) -> Decoded {
         var decoded = Decoded()
         let decoder = OpenAIDecoder(model: "tiny", limits: limits, now: { time })
-        let take = { (line: Span<UInt8>, fields: OllamaLine) -> Bool in
+        let take = { (line: Span<UInt8>, fields: AnswerLine) -> Bool in
             let text = line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
-            let read = try? OllamaLine(line)
+            let read = try? AnswerLine(line)
             decoded.lines.append(read == fields ? text : "the fields are wrong: \(text)")
             return !fields.isDone
         }

@@ -64,7 +64,7 @@ struct GenerationCourse {
 
     private mutating func receive(_ line: String) {
         let line = Array(line.utf8)
-        guard let fields = try? OllamaLine(line.span) else { return words.append("malformed") }
+        guard let fields = try? AnswerLine(line.span) else { return words.append("malformed") }
         switch run.lineArrived(line.span, fields) {
         case .append: append(line, fields)
         case .appendWithoutText: words.append("append without text")
@@ -83,7 +83,7 @@ struct GenerationCourse {
         }
     }
 
-    private mutating func append(_ line: [UInt8], _ fields: OllamaLine) {
+    private mutating func append(_ line: [UInt8], _ fields: AnswerLine) {
         if fields.isDone { run.lastLine = line }
         guard let content = fields.content else { return }
         text += String(decodingJSON: line.span.extracting(content.range))
@@ -135,7 +135,7 @@ struct GenerationCourse {
                 answer("restart", .restarted)
             case .replay(let lines):
                 for line in lines {
-                    guard let fields = try? OllamaLine(line.span) else { continue }
+                    guard let fields = try? AnswerLine(line.span) else { continue }
                     append(line, fields)
                 }
                 next(.progressed)

@@ -90,7 +90,7 @@ final class PartsReader: ReplyReader {
     }
 
     private func take(_ line: Span<UInt8>) {
-        guard let fields = try? OllamaLine(line) else {
+        guard let fields = try? AnswerLine(line) else {
             Issue.record("not a line")
             return
         }

@@ -87,7 +87,7 @@ import Testing
         let ending = ReplyEnding(state: state, lastEvent: [])
         let event = Self.lines.ending(ending).lastEvent
         #expect(String(decoding: event, as: UTF8.self).contains(part))
-        let line = try OllamaLine(event.span)
+        let line = try AnswerLine(event.span)
         #expect(line.isDone)
         #expect(Self.lines.verbatim(ending) == Self.lines.ending(ending))
     }

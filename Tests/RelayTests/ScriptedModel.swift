@@ -52,7 +52,7 @@ final class ScriptedGeneration: Generation {
     /// Sends a piece of the answer.
     func say(_ text: String) {
         var line = ByteBuffer()
-        OllamaAnswer(model: request.model).append(content: text.utf8.span, at: 0, to: &line)
+        AnswerLineWriter(model: request.model).append(content: text.utf8.span, at: 0, to: &line)
         send(line)
     }
 
@@ -65,7 +65,7 @@ final class ScriptedGeneration: Generation {
 
     private func send(_ line: ByteBuffer) {
         let bytes = line.bytes
-        guard let fields = try? OllamaLine(bytes) else {
+        guard let fields = try? AnswerLine(bytes) else {
             Issue.record("the test's line does not read: \(line.string)")
             return
         }
@@ -75,7 +75,7 @@ final class ScriptedGeneration: Generation {
     /// Sends the last line, and ends.
     func finish() {
         var line = ByteBuffer()
-        OllamaAnswer(model: request.model).appendEnd(
+        AnswerLineWriter(model: request.model).appendEnd(
             at: 0, doneReason: "stop", promptTokens: 1, answerTokens: 1, to: &line)
         send(line)
         end(nil)
@@ -134,7 +134,7 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
         var text = ByteBuffer()
         for line in lines {
             let bytes = Array(line.utf8)
-            guard let content = (try? OllamaLine(bytes.span))?.content else { continue }
+            guard let content = (try? AnswerLine(bytes.span))?.content else { continue }
             text.append(decodingJSON: bytes.span.extracting(content.range))
         }
         return text.string
@@ -151,6 +151,6 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
     /// Whether the last line says that the answer is whole.
     var isDone: Bool {
         guard let bytes = lines.last.map({ Array($0.utf8) }) else { return false }
-        return (try? OllamaLine(bytes.span))?.isDone ?? false
+        return (try? AnswerLine(bytes.span))?.isDone ?? false
     }
 }

@@ -37,7 +37,9 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .answerTooLarge, .modelNotFound, .rejected, .contextTooLong, .unsupported: false
-            default: true
+            case .unavailable, .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout, .unauthorized, .busy,
+                .failed, .malformed, .incomplete:
+                true
             }
         }
 
@@ -45,7 +47,9 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isWorthAnotherServer: Bool {
             switch self {
             case .answerTooLarge, .rejected, .contextTooLong, .totalTimeout: false
-            default: true
+            case .unavailable, .connectTimeout, .firstByteTimeout, .silenceTimeout, .modelNotFound, .unauthorized,
+                .unsupported, .busy, .failed, .malformed, .incomplete:
+                true
             }
         }
     }

@@ -7,7 +7,7 @@ public protocol GenerationConsumer: AnyObject {
     /// - Parameters:
     ///   - line: lent for the duration of the call.
     ///   - fields: where the members of interest stand in the line.
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine)
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine)
     /// The answer is over: complete after a line with `"done":true`, or for the reason given. Called once.
     func generationEnded(_ generation: any Generation, error: ModelError?)
 }

@@ -94,7 +94,7 @@ public final class EchoModel: LanguageModel, @unchecked Sendable {
 
 /// An answer of the model `echo`, word by word. Confined to its shard.
 private final class EchoGeneration: Generation {
-    private let answer: OllamaAnswer
+    private let answer: AnswerLineWriter
     private let words: [String]
     private let promptCount: Int
     private let interval: Duration
@@ -108,7 +108,7 @@ private final class EchoGeneration: Generation {
         model: String, words: [String], promptCount: Int, interval: Duration, now: @escaping @Sendable () -> Int64,
         consumer: any GenerationConsumer
     ) {
-        answer = OllamaAnswer(model: model)
+        answer = AnswerLineWriter(model: model)
         self.words = words
         self.promptCount = promptCount
         self.interval = interval
@@ -157,7 +157,7 @@ private final class EchoGeneration: Generation {
     private func say(_ line: ByteBuffer, to consumer: any GenerationConsumer) {
         let bytes = line.bytes
         // The line is of our own making: it reads.
-        guard let fields = try? OllamaLine(bytes) else { return }
+        guard let fields = try? AnswerLine(bytes) else { return }
         consumer.generation(self, line: bytes, fields: fields)
     }
 }

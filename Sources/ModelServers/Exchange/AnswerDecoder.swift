@@ -11,9 +11,9 @@ protocol AnswerDecoder: AnyObject {
     /// The line with `"done":true` is the last one.
     ///
     /// - Returns: whether something of the answer was among it, and not only signs of life (comments of an event stream).
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool
+    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool
     /// The body has ended in order, or nothing more is worth waiting for when the answer `isWhole`.
     ///
     /// - Throws: `incomplete` when there was no last line and can be none.
-    func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError)
+    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError)
 }

@@ -19,7 +19,7 @@ struct AnswerEnd {
     var isRefusal = false
 }
 
-extension OllamaAnswer {
+extension AnswerLineWriter {
     /// Appends the last line; `total` is what the answer took as a whole, in nanoseconds.
     func append(_ end: AnswerEnd, total: Int, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         appendOpening(at: nanoseconds, to: &buffer)

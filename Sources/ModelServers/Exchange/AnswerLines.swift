@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 ///
 /// What is copied into a line is the inside of JSON strings, or JSON, as it came: checked, and free of what cannot be stored.
 final class AnswerLines {
-    private let answer: OllamaAnswer
+    private let answer: AnswerLineWriter
     private let now: @Sendable () -> Int64
     private let began: Int64
     /// The time of the lines of this read; nothing until one is written.
@@ -15,12 +15,12 @@ final class AnswerLines {
     private var textLine: AnswerTextLine?
     private var storage = ByteBuffer()
     /// What the first line of text said; the others differ from it in time and text.
-    private var example: OllamaLine?
+    private var example: AnswerLine?
     /// All other lines, one at a time.
     private var line = ByteBuffer()
 
     init(model: String, now: @escaping @Sendable () -> Int64) {
-        answer = OllamaAnswer(model: model)
+        answer = AnswerLineWriter(model: model)
         self.now = now
         began = now()
     }
@@ -46,7 +46,7 @@ final class AnswerLines {
     }
 
     /// A line with text.
-    func take(text: Span<UInt8>, hasEscapes: Bool, _ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
+    func take(text: Span<UInt8>, hasEscapes: Bool, _ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
         guard var line = openTextLine() else { return takeFirst(text: text, take) }
         let fields = line.set(text, hasEscapes: hasEscapes)
         let goesOn = take(line.bytes, fields)
@@ -57,7 +57,7 @@ final class AnswerLines {
     /// A line with text, reasoning, tool calls (an array) and the probabilities of its tokens, or some of these.
     func take(
         text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, logprobs: Span<UInt8>,
-        _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) -> Bool {
         line.removeAll()
         answer.appendOpening(at: currentTime(), to: &line)
@@ -83,7 +83,7 @@ final class AnswerLines {
     }
 
     /// The last line.
-    func take(_ end: AnswerEnd, _ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
+    func take(_ end: AnswerEnd, _ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
         line.removeAll()
         let time = currentTime()
         answer.append(end, total: Int(max(0, time - began)), at: time, to: &line)
@@ -97,7 +97,7 @@ final class AnswerLines {
         return time
     }
 
-    private func takeFirst(text: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
+    private func takeFirst(text: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
         self.take(text: text, thinking: Span(), toolCalls: Span(), logprobs: Span()) { line, fields in
             if fields.isPlainToken {
                 example = fields
@@ -106,10 +106,10 @@ final class AnswerLines {
         }
     }
 
-    private func takeLine(_ take: (Span<UInt8>, OllamaLine) -> Bool) -> Bool {
+    private func takeLine(_ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
         // Made of checked parts: it reads.
         let line = line
-        guard let fields = try? OllamaLine(line.bytes) else { return true }
+        guard let fields = try? AnswerLine(line.bytes) else { return true }
         return take(line.bytes, fields)
     }
 }

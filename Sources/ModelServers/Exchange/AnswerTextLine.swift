@@ -7,12 +7,12 @@ struct AnswerTextLine {
     private let mark: ByteBuffer.Mark
     private let start: Int
     private let time: JSONString
-    private let example: OllamaLine
+    private let example: AnswerLine
 
     private static var ending: StaticString { "\"},\"done\":false}" }
 
     /// Begins a line of an answer at a time; `example` is what another one of it says.
-    init(_ answer: OllamaAnswer, at nanoseconds: Int64, like example: OllamaLine, in buffer: consuming ByteBuffer) {
+    init(_ answer: AnswerLineWriter, at nanoseconds: Int64, like example: AnswerLine, in buffer: consuming ByteBuffer) {
         buffer.removeAll()
         answer.appendOpening(at: nanoseconds, to: &buffer)
         buffer.append("\"content\":\"")
@@ -36,11 +36,11 @@ struct AnswerTextLine {
     consuming func close() -> ByteBuffer { buffer }
 
     /// Writes a text into it, which is the inside of a JSON string, and returns what the line says then.
-    mutating func set(_ text: Span<UInt8>, hasEscapes: Bool) -> OllamaLine {
+    mutating func set(_ text: Span<UInt8>, hasEscapes: Bool) -> AnswerLine {
         buffer.truncate(to: mark)
         buffer.append(text)
         buffer.append(Self.ending)
-        return OllamaLine(
+        return AnswerLine(
             example, createdAt: time,
             content: JSONString(range: start..<(start &+ text.count), hasEscapes: hasEscapes))
     }

@@ -251,7 +251,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     }
 
     /// Hands on one line; whether another one is wanted.
-    private func deliver(_ line: Span<UInt8>, _ fields: OllamaLine) -> Bool {
+    private func deliver(_ line: Span<UInt8>, _ fields: AnswerLine) -> Bool {
         guard let consumer else { return false }
         answerSize +=
             (fields.content?.range.count ?? 0) + (fields.thinking?.range.count ?? 0) + (fields.toolCalls?.count ?? 0)

@@ -27,7 +27,7 @@ struct KindProbe {
         let request = OutgoingRequest(
             .post, place.kind.dialect(at: place.origin).path, fields: fields, body: Array("{}".utf8))
         guard
-            case .success(let answer) = await SmallExchange.send(
+            case .success(let answer) = await BufferedExchange.send(
                 request, to: place.origin, client: client, on: shard, within: timeLimit)
         else { return nil }
         switch answer.head.status.code {
@@ -76,7 +76,7 @@ struct KindProbe {
         }
         // Other servers offer Ollama's lists too, so the version decides.
         guard
-            case .success(let body) = await SmallExchange.get(
+            case .success(let body) = await BufferedExchange.get(
                 "/api/version", of: place.origin, fields: fields, client: client, on: shard, within: timeLimit)
         else { return false }
         let bytes = body.bytes

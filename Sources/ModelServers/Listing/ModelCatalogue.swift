@@ -58,7 +58,7 @@ struct ModelCatalogue {
         }
     }
 
-    private func get(_ path: String, of origin: Origin, within limit: Duration) async -> SmallExchange.Outcome {
-        await SmallExchange.get(path, of: origin, fields: fields, client: client, on: shard, within: limit)
+    private func get(_ path: String, of origin: Origin, within limit: Duration) async -> BufferedExchange.Outcome {
+        await BufferedExchange.get(path, of: origin, fields: fields, client: client, on: shard, within: limit)
     }
 }

@@ -26,7 +26,7 @@ final class LlamaStackDecoder: AnswerDecoder {
     /// Never before its last event, which says all.
     var isWhole: Bool { false }
 
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         lines.beginRead()
         var index = 0
         var hasProgressed = false
@@ -40,7 +40,7 @@ final class LlamaStackDecoder: AnswerDecoder {
         return hasProgressed
     }
 
-    func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
         // The last event may lack the blank line behind it.
         _ = try read("\n\n".utf8.span, take)
         guard isDone else { throw .incomplete(hasBegun: hasBegun) }
@@ -48,7 +48,7 @@ final class LlamaStackDecoder: AnswerDecoder {
 
     /// Hands on what one event says; whether another one is wanted.
     private func read(
-        event data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        event data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         // An event with a field `data` that has no value.
         guard !data.isEmpty else { return true }
@@ -69,7 +69,7 @@ final class LlamaStackDecoder: AnswerDecoder {
     }
 
     private func handOn(
-        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         guard !event.isError else { throw ModelError(llamaStackEvent: data) }
         guard !event.isForeign else { throw .malformed("it is not text alone, and a conversation holds nothing else") }
@@ -118,7 +118,7 @@ final class LlamaStackDecoder: AnswerDecoder {
     }
 
     private func end(
-        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         try endCalls(isCut: event.isCut)
         if let array = calls.array {

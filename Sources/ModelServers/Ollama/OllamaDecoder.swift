@@ -25,7 +25,7 @@ final class OllamaDecoder: AnswerDecoder {
     /// Never before its last line, which says all.
     var isWhole: Bool { false }
 
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         hasBegun = true
         var index = 0
         let outcome = try lines.feed(bytes, from: &index) { line throws(ModelError) in
@@ -35,7 +35,7 @@ final class OllamaDecoder: AnswerDecoder {
         return true
     }
 
-    func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
         try lines.finish { line throws(ModelError) in
             _ = try read(line: line, take)
         }
@@ -44,7 +44,7 @@ final class OllamaDecoder: AnswerDecoder {
 
     /// Hands on one line; whether another one is wanted.
     @inline(__always)
-    private func read(line: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    private func read(line: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         if heldCalls == nil, let fields = template.read(line) {
             return take(line, fields)
         }
@@ -52,7 +52,7 @@ final class OllamaDecoder: AnswerDecoder {
     }
 
     private func readInFull(
-        _ line: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ line: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         let fields = try Self.fields(of: line)
         template.learn(line, fields)
@@ -63,16 +63,16 @@ final class OllamaDecoder: AnswerDecoder {
         return try complete(bytes, try Self.fields(of: bytes), take)
     }
 
-    private static func fields(of line: Span<UInt8>) throws(ModelError) -> OllamaLine {
+    private static func fields(of line: Span<UInt8>) throws(ModelError) -> AnswerLine {
         do throws(JSONError) {
-            return try OllamaLine(line)
+            return try AnswerLine(line)
         } catch {
             throw .malformed("a line of it is not a JSON object", detail: "\(error)")
         }
     }
 
     private func complete(
-        _ line: Span<UInt8>, _ fields: OllamaLine, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ line: Span<UInt8>, _ fields: AnswerLine, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         guard fields.error == nil else { throw ModelError(inAnswer: UpstreamErrorBody(line)) }
         isDone = fields.isDone
@@ -86,7 +86,7 @@ final class OllamaDecoder: AnswerDecoder {
 
     /// Hands on a line, but keeps tool calls back as long as nothing follows them.
     private func handOn(
-        _ line: Span<UInt8>, _ fields: OllamaLine, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ line: Span<UInt8>, _ fields: AnswerLine, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         guard heldCalls != nil || fields.toolCalls != nil else { return take(line, fields) }
         let isCut =
@@ -108,7 +108,7 @@ final class OllamaDecoder: AnswerDecoder {
 
     /// Hands on a line with tool calls, without the last one when the token limit has cut that.
     private func handOn(
-        _ line: Span<UInt8>, isCut: Bool, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ line: Span<UInt8>, isCut: Bool, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         let fields = try Self.fields(of: line)
         guard isCut else { return take(line, fields) }

@@ -8,13 +8,13 @@ import ChatterdLanguageModels
 final class OllamaLineTemplate {
     /// The learned line, and what it says.
     private var example: [UInt8] = []
-    private var learned: OllamaLine?
+    private var learned: AnswerLine?
     /// Where `created_at` and the content stand in it.
     private var time = 0..<0
     private var content = 0..<0
 
     /// Takes a line that was read in full as the example, if it is a token line.
-    func learn(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func learn(_ line: Span<UInt8>, _ fields: AnswerLine) {
         guard fields.isPlainToken, let time = fields.createdAt?.range, let content = fields.content?.range,
             time.upperBound < content.lowerBound
         else { return }
@@ -25,7 +25,7 @@ final class OllamaLineTemplate {
     }
 
     /// Reads a line of the learned shape; nothing if it has another.
-    func read(_ line: Span<UInt8>) -> OllamaLine? {
+    func read(_ line: Span<UInt8>) -> AnswerLine? {
         guard let learned else { return nil }
         let kept = example
         let example = kept.span
@@ -36,6 +36,6 @@ final class OllamaLineTemplate {
             let content = line.plainJSONString(from: time.range.upperBound + middle.count),
             line.count - content.range.upperBound == ending.count, line.holds(ending, at: content.range.upperBound)
         else { return nil }
-        return OllamaLine(learned, createdAt: time, content: content)
+        return AnswerLine(learned, createdAt: time, content: content)
     }
 }

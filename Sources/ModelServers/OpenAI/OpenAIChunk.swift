@@ -41,7 +41,7 @@ struct OpenAIChunk {
             } else if reader.matches(key, "timings"), try reader.kind() == .object {
                 try OpenAIUsage.readTimings(into: &usage, from: &reader)
             } else if reader.matches(key, "error") {
-                isError = try OllamaLineError(from: &reader) != nil
+                isError = try AnswerLineError(from: &reader) != nil
             } else if reader.matches(key, "object") || reader.matches(key, "type") {
                 if let word = try reader.stringOrSkip(), reader.matches(word, "error") { isComplaint = true }
             } else if reader.matches(key, "detail"), try reader.kind() != .null {

@@ -28,7 +28,7 @@ struct OpenAIChunkTemplate {
     /// - Returns: whether another line is wanted.
     func read(
         _ bytes: Span<UInt8>, from index: inout Int, writing line: inout AnswerTextLine,
-        _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) -> Bool {
         guard !opening.isEmpty else { return true }
         let (before, after) = (opening.span, ending.span)

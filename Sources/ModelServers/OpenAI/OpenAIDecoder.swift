@@ -26,7 +26,7 @@ final class OpenAIDecoder: AnswerDecoder {
 
     var isWhole: Bool { finishReason != nil }
 
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         lines.beginRead()
         if !hasBegun, isWholeBody(bytes) {
             hasBegun = true
@@ -54,7 +54,7 @@ final class OpenAIDecoder: AnswerDecoder {
 
     /// Reads the events that differ from those before in their text alone; whether another line is wanted.
     private func readTokens(
-        _ bytes: Span<UInt8>, from index: inout Int, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ bytes: Span<UInt8>, from index: inout Int, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) -> Bool {
         // Once there are calls every event is read in full: text behind a call ends it.
         guard calls.isEmpty, events.isBetweenEvents, var line = lines.openTextLine() else { return true }
@@ -64,7 +64,7 @@ final class OpenAIDecoder: AnswerDecoder {
         return goesOn
     }
 
-    func finish(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
         guard !isDone else { return }
         lines.beginRead()
         // What was cut says less than what stands there whole.
@@ -94,7 +94,7 @@ final class OpenAIDecoder: AnswerDecoder {
     }
 
     /// Reads what its end alone has made complete: a whole body, or an event without a blank line behind it.
-    private func readRest(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) {
+    private func readRest(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
         if let whole {
             _ = try read(event: whole.bytes, take)
             return
@@ -111,7 +111,7 @@ final class OpenAIDecoder: AnswerDecoder {
 
     /// Reads one event; whether another one is wanted.
     private func read(
-        event data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        event data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         if data.isDoneMark {
             guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
@@ -141,7 +141,7 @@ final class OpenAIDecoder: AnswerDecoder {
     }
 
     private func read(
-        _ chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        _ chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         guard !chunk.isError else { throw ModelError(inAnswer: UpstreamErrorBody(data)) }
         isRefusal = isRefusal || chunk.refusal != nil
@@ -157,7 +157,7 @@ final class OpenAIDecoder: AnswerDecoder {
     }
 
     private func takeText(
-        of chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, OllamaLine) -> Bool
+        of chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
     ) throws(ModelError) -> Bool {
         let text = chunk.content.flatMap { $0.range.isEmpty ? nil : $0 } ?? chunk.refusal
         guard text != nil || chunk.thinking != nil || chunk.logprobs != nil else { return true }
@@ -185,7 +185,7 @@ final class OpenAIDecoder: AnswerDecoder {
     // MARK: - Ends
 
     /// The model has stopped; whether more may be said about it.
-    private func finished(_ reason: String, _ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    private func finished(_ reason: String, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         if reason == "error" || reason == "abort" {
             throw ModelError(
                 .failed, "The model server broke off its answer.", detail: "finish_reason \(reason)")
@@ -195,7 +195,7 @@ final class OpenAIDecoder: AnswerDecoder {
     }
 
     /// Tells the calls that were gathered; whether another line is wanted.
-    private func tellCalls(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    private func tellCalls(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         if finishReason == "length" { calls.removeCut() }
         guard !calls.isEmpty else { return true }
         var array = ByteBuffer()
@@ -204,7 +204,7 @@ final class OpenAIDecoder: AnswerDecoder {
         return lines.take(text: Span(), thinking: Span(), toolCalls: array.bytes, logprobs: Span(), take)
     }
 
-    private func end(_ take: (Span<UInt8>, OllamaLine) -> Bool) throws(ModelError) -> Bool {
+    private func end(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
         // Some servers say why they stopped before they say what they call.
         guard try tellCalls(take) else { return false }
         isDone = true

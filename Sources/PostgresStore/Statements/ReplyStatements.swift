@@ -242,7 +242,7 @@ enum ReplyStatements {
         """
     }
 
-    /// The data of the `error` event of a reply, `c`, whose text has a gap: as `OllamaAnswer.appendError` writes it.
+    /// The data of the `error` event of a reply, `c`, whose text has a gap: as `ReplyEvents.appendError` writes it.
     private static var lossEvent: String {
         let error = RelayError.textLost
         return """

@@ -34,7 +34,7 @@ struct ContinuationSeam {
     }
 
     /// Decides on a line of the continuation.
-    mutating func outcome(of line: Span<UInt8>, _ fields: OllamaLine) -> Outcome {
+    mutating func outcome(of line: Span<UInt8>, _ fields: AnswerLine) -> Outcome {
         var outcome = Outcome.hold
         if let content = fields.content, !content.range.isEmpty {
             var text = ByteBuffer()

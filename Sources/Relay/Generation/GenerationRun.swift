@@ -321,7 +321,7 @@ struct GenerationRun {
     // MARK: - During the request
 
     /// Decides on a line of the answer.
-    mutating func lineArrived(_ line: Span<UInt8>, _ fields: OllamaLine) -> LineAction {
+    mutating func lineArrived(_ line: Span<UInt8>, _ fields: AnswerLine) -> LineAction {
         switch course {
         case .append: return .append
         case .replace:
@@ -335,7 +335,7 @@ struct GenerationRun {
         }
     }
 
-    private mutating func action(for outcome: ContinuationSeam.Outcome, _ fields: OllamaLine) -> LineAction {
+    private mutating func action(for outcome: ContinuationSeam.Outcome, _ fields: AnswerLine) -> LineAction {
         let isTextOnly = fields.thinking == nil && fields.toolCalls == nil
         switch outcome {
         case .hold: return isTextOnly ? .none : .appendWithoutText

@@ -277,7 +277,7 @@ final class ReplyGenerator: GenerationConsumer {
 
     // MARK: - During the request
 
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
         if !isAnswered {
             isAnswered = true
             history?.wasSent()
@@ -294,14 +294,14 @@ final class ReplyGenerator: GenerationConsumer {
         proceed()
     }
 
-    private func apply(_ action: GenerationRun.LineAction, _ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func apply(_ action: GenerationRun.LineAction, _ line: Span<UInt8>, _ fields: AnswerLine) {
         switch action {
         case .append: append(line, fields)
         case .appendWithoutText: appendWithoutText(line, fields)
         case .appendText(let text, let hasMore):
             if !text.isEmpty {
                 var said = ByteBuffer()
-                OllamaAnswer(model: reply.model).append(
+                AnswerLineWriter(model: reply.model).append(
                     content: text.span, at: context.scheduler.timeOfDay(), to: &said)
                 append(said.array)
             }
@@ -314,7 +314,7 @@ final class ReplyGenerator: GenerationConsumer {
         }
     }
 
-    private func append(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
         if fields.isDone {
             run.lastLine = line.array
         }
@@ -323,11 +323,11 @@ final class ReplyGenerator: GenerationConsumer {
 
     /// Appends a line that was checked before, so that parsing it cannot fail.
     private func append(_ line: [UInt8]) {
-        guard let fields = try? OllamaLine(line.span) else { return }
+        guard let fields = try? AnswerLine(line.span) else { return }
         append(line.span, fields)
     }
 
-    private func appendWithoutText(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    private func appendWithoutText(_ line: Span<UInt8>, _ fields: AnswerLine) {
         var rest = ByteBuffer()
         rest.append(emptyingContentOf: fields, in: line)
         append(rest.array)
@@ -396,7 +396,7 @@ final class ReplyGenerator: GenerationConsumer {
     /// Compares the estimates with the token counts in the last line.
     private func noteTokens(_ lastLine: [UInt8], refused: ReplyReceipt?) {
         guard let target, var report = provenance.receipt else { return }
-        let counts = try? OllamaLine(lastLine.span)
+        let counts = try? AnswerLine(lastLine.span)
         context.estimates.note(
             counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
             for: reply.turn.appID)

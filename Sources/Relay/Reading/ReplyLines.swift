@@ -14,7 +14,8 @@ struct ReplyLines: Sendable {
     let createdAt: Int64
 
     /// Made for each line: most readers are live, and never need one.
-    private var answer: OllamaAnswer { OllamaAnswer(model: model) }
+    private var answer: AnswerLineWriter { AnswerLineWriter(model: model) }
+    private var events: ReplyEvents { ReplyEvents(model: model) }
 
     /// Puts the line that follows `position` in a page into the buffer, which is emptied first.
     ///
@@ -102,9 +103,9 @@ struct ReplyLines: Sendable {
     // MARK: - The last event
 
     private static func emptied(_ bytes: [UInt8]) -> [UInt8] {
-        let line: OllamaLine
+        let line: AnswerLine
         do throws(JSONError) {
-            line = try OllamaLine(bytes.span)
+            line = try AnswerLine(bytes.span)
         } catch {
             // A reply keeps only lines that it has read.
             return bytes
@@ -120,11 +121,11 @@ struct ReplyLines: Sendable {
         case .complete:
             answer.appendEnd(at: createdAt, doneReason: "stop", promptTokens: nil, answerTokens: nil, to: &buffer)
         case .cancelled:
-            answer.appendStop(at: createdAt, state: state.rawValue, to: &buffer)
+            events.appendStop(at: createdAt, state: state, to: &buffer)
         case .interrupted:
-            answer.appendError(Self.interruption, at: createdAt, to: &buffer)
+            events.appendError(Self.interruption, at: createdAt, to: &buffer)
         case .failed:
-            answer.appendError(Self.failure, at: createdAt, to: &buffer)
+            events.appendError(Self.failure, at: createdAt, to: &buffer)
         }
         return buffer.array
     }

@@ -146,7 +146,7 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
     }
 
     /// Appends a line of the model, and sends it to the readers.
-    func append(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
         content.append(line, fields)
         guard !fields.isDone else { return }
         if setIndex == nil {

@@ -35,7 +35,7 @@ struct ReplyContent {
     var unjournalled: Int { end.total - journalled.total }
 
     /// Appends what a line says; what the last line says stays invisible until the reply has ended.
-    mutating func append(_ line: Span<UInt8>, _ fields: OllamaLine) {
+    mutating func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
         if let content = fields.content, !content.range.isEmpty {
             text.append(decodingJSON: line.extracting(content.range))
         }

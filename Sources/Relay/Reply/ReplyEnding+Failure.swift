@@ -1,22 +1,21 @@
 import ChatterdBasics
-import ChatterdLanguageModels
 
 extension ReplyEnding {
     /// The ending of a reply that did not come to its own: an `error` event, or a last line when it was stopped on purpose.
     init(_ failure: RelayError, model: String, at nanoseconds: Int64) {
-        let answer = OllamaAnswer(model: model)
+        let events = ReplyEvents(model: model)
         var event = ByteBuffer()
         let state: ReplyState
         switch failure.code {
         case .cancelled:
             state = .cancelled
-            answer.appendStop(at: nanoseconds, state: state.rawValue, to: &event)
+            events.appendStop(at: nanoseconds, state: state, to: &event)
         case .shuttingDown, .interrupted, .textLost:
             state = .interrupted
-            answer.appendError(failure, at: nanoseconds, to: &event)
+            events.appendError(failure, at: nanoseconds, to: &event)
         default:
             state = .failed
-            answer.appendError(failure, at: nanoseconds, to: &event)
+            events.appendError(failure, at: nanoseconds, to: &event)
         }
         self.init(state: state, lastEvent: event.array, cause: failure)
     }
@@ -36,12 +35,4 @@ extension RelayError {
     /// Another process took the reply for that of a dead one, or gave it up as such.
     public static let takenMeanwhile = RelayError(
         .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
-}
-
-extension OllamaAnswer {
-    /// Appends the data of an `error` event.
-    public func appendError(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
-        appendError(
-            error.message, code: error.code.rawValue, isRetryable: error.code.isRetryable, at: nanoseconds, to: &buffer)
-    }
 }

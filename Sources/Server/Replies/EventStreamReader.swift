@@ -78,7 +78,7 @@ final class EventStreamReader: ReplyReader {
         stream.write { EventEncoder.append(comment: comment, to: &$0) }
         guard tellsQueue else { return }
         var data = ByteBuffer()
-        OllamaAnswer(model: model).appendPlace(
+        ReplyEvents(model: model).appendQueuePosition(
             place.position, of: place.length, at: WallClock.nanoseconds(), upstream: place.upstream, to: &data)
         // Without an id: a client that comes back is told anew.
         stream.write { EventEncoder.append(name: .queue, data: data.bytes, to: &$0) }
@@ -86,7 +86,7 @@ final class EventStreamReader: ReplyReader {
 
     func reset(to position: ReplyPosition) {
         var data = ByteBuffer()
-        OllamaAnswer(model: model).appendReset(attempt: position.attempt, at: WallClock.nanoseconds(), to: &data)
+        ReplyEvents(model: model).appendReset(attempt: position.attempt, at: WallClock.nanoseconds(), to: &data)
         stream.write { EventEncoder.append(name: .reset, data: data.bytes, to: &$0) { position.append(to: &$0) } }
     }
 

@@ -1,7 +1,6 @@
 import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdJSONLog
-import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdPostgresStore
 import ChatterdRelay
@@ -21,7 +20,7 @@ struct LastEvent {
     /// An `error` event that both generations of the course's clients can read.
     init(_ error: RelayError, model: String) {
         var data = ByteBuffer()
-        OllamaAnswer(model: model).appendError(error, at: WallClock.nanoseconds(), to: &data)
+        ReplyEvents(model: model).appendError(error, at: WallClock.nanoseconds(), to: &data)
         self.data = data.array
         self.error = error
     }

@@ -58,7 +58,7 @@ final class WholeAnswerReader: ReplyReader {
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         guard !isTooLarge else { return true }
         // What a reply hands on has been read before.
-        if let fields = try? OllamaLine(line) {
+        if let fields = try? AnswerLine(line) {
             gather(fields, of: line)
             if text.count + thinking.count + toolCalls.count > reserved {
                 reserveMore()
@@ -111,7 +111,7 @@ final class WholeAnswerReader: ReplyReader {
     /// The step by which the reservation grows, in bytes.
     private static let step = 64 * 1_024
 
-    private func gather(_ fields: OllamaLine, of line: Span<UInt8>) {
+    private func gather(_ fields: AnswerLine, of line: Span<UInt8>) {
         if let content = fields.content, !content.range.isEmpty {
             text.append(decodingJSON: line.extracting(content.range))
         }
@@ -128,7 +128,7 @@ final class WholeAnswerReader: ReplyReader {
 
     /// The last line of the reply, with the whole text in its message; nothing when the line does not read.
     private func object(endingWith last: Span<UInt8>) -> ByteBuffer? {
-        guard let fields = try? OllamaLine(last), let message = fields.message else { return nil }
+        guard let fields = try? AnswerLine(last), let message = fields.message else { return nil }
         gather(fields, of: last)
         let (text, thinking, toolCalls) = (text, thinking, toolCalls)
         var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 128)

@@ -66,7 +66,7 @@ final class ShardUpstreams: @unchecked Sendable {
         let takers = choices.compactMap { choice in
             generators[ObjectIdentifier(choice.upstream)].map { (choice: choice, generator: $0) }
         }
-        let now = factory.shard.now.nanoseconds
+        let now = factory.shard.now
         let willing = takers.first { $0.choice.upstream.health.state(at: now) != .coolingDown }
         guard let first = willing ?? takers.first else {
             throw RelayError(

@@ -97,7 +97,7 @@ final class UpstreamTrial: @unchecked Sendable {
 }
 
 extension UpstreamTrial: GenerationConsumer {
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: OllamaLine) {
+    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
         for part in [fields.content, fields.thinking] {
             guard let part, text.isEmpty else { continue }
             text.append(decodingJSON: line.extracting(part.range))

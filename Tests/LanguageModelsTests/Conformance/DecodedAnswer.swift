@@ -18,7 +18,7 @@ struct DecodedAnswer: Equatable {
         let decoder = try dialect(of: kind).makeDecoder(model: "tiny", limits: GenerationLimits(), now: { 0 })
         var lines: [String] = []
         var isDone = false
-        let take = { (line: Span<UInt8>, fields: OllamaLine) -> Bool in
+        let take = { (line: Span<UInt8>, fields: AnswerLine) -> Bool in
             lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
             isDone = fields.isDone
             return !isDone

@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 import ChatterdSockets
 
 /// One answer of a model server that is awaited as a whole, with a limit on its size and on its time. Confined to its shard.
-final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
+final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
     /// The longest answer that is read, in bytes.
     static let limit = 4 << 20
 
@@ -51,7 +51,7 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
     static func send(
         _ request: OutgoingRequest, to origin: Origin, client: HTTPClient, on shard: Shard, within limit: Duration
     ) async -> Result<Answer, ModelError> {
-        let small = SmallExchange(request.path, on: shard)
+        let small = BufferedExchange(request.path, on: shard)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 small.continuation = continuation
@@ -105,9 +105,9 @@ final class SmallExchange: ExchangeDelegate, @unchecked Sendable {
     }
 }
 
-extension SmallExchange.Answer {
+extension BufferedExchange.Answer {
     /// The body of a successful answer that is not a web page.
-    fileprivate func success(of path: String) -> SmallExchange.Outcome {
+    fileprivate func success(of path: String) -> BufferedExchange.Outcome {
         if !head.status.isSuccess {
             return .failure(
                 ModelError(

@@ -4,7 +4,7 @@ extension ByteBuffer {
     /// Appends a line without the text, the reasoning and the tool calls that it carries; all else stays as it is.
     ///
     /// `line` is what was read from `bytes`.
-    public mutating func append(emptying line: OllamaLine, in bytes: Span<UInt8>) {
+    public mutating func append(emptying line: AnswerLine, in bytes: Span<UInt8>) {
         // The members may come in any order. Brackets stay where the calls were.
         var gaps: [Range<Int>] = []
         if let content = line.content { gaps.append(content.range) }
@@ -14,16 +14,16 @@ extension ByteBuffer {
     }
 
     /// Appends a line without the text that it carries; all else stays as it is.
-    public mutating func append(emptyingContentOf line: OllamaLine, in bytes: Span<UInt8>) {
+    public mutating func append(emptyingContentOf line: AnswerLine, in bytes: Span<UInt8>) {
         append(line, in: bytes, without: line.content.map { [$0.range] } ?? [])
     }
 
     /// Appends a line without the last of the tool calls that it carries; all else stays as it is.
-    public mutating func append(removingLastCallOf line: OllamaLine, in bytes: Span<UInt8>) {
+    public mutating func append(removingLastCallOf line: AnswerLine, in bytes: Span<UInt8>) {
         append(line, in: bytes, without: line.toolCalls.flatMap { bytes.lastElement(ofArrayAt: $0) }.map { [$0] } ?? [])
     }
 
-    private mutating func append(_ line: OllamaLine, in bytes: Span<UInt8>, without gaps: [Range<Int>]) {
+    private mutating func append(_ line: AnswerLine, in bytes: Span<UInt8>, without gaps: [Range<Int>]) {
         var copied = line.object.lowerBound
         for gap in gaps {
             append(bytes.extracting(copied..<gap.lowerBound))

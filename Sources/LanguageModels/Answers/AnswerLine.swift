@@ -3,12 +3,12 @@ import ChatterdBasics
 /// What one line of Ollama's `/api/chat` answer says, as places in the line.
 ///
 /// Made by one walk over the line that checks all of it. Keys may come in any order; of two alike the last counts.
-public struct OllamaLine: Sendable, Equatable {
+public struct AnswerLine: Sendable, Equatable {
     /// The object, without white space around it.
     public private(set) var object = 0..<0
 
     /// What the model server complains about; the answer has failed then, whatever else the line says.
-    public private(set) var error: OllamaLineError?
+    public private(set) var error: AnswerLineError?
 
     /// Whether this is the last line of the answer.
     public private(set) var isDone = false
@@ -38,7 +38,7 @@ public struct OllamaLine: Sendable, Equatable {
     public private(set) var answerTokens: Int?
 
     /// What clients of the first generation need and the line does not have.
-    public private(set) var missing = OllamaLineMembers.all
+    public private(set) var missing = AnswerLineMembers.all
 
     /// Whether the line must be rewritten before it can be stored and sent: see `ByteBuffer.append(repairingJSON:)`.
     public private(set) var needsRepair = false
@@ -58,7 +58,7 @@ public struct OllamaLine: Sendable, Equatable {
     }
 
     /// What a line says that is like another but for these two strings, of which the time stands first.
-    public init(_ other: OllamaLine, createdAt time: JSONString, content text: JSONString) {
+    public init(_ other: AnswerLine, createdAt time: JSONString, content text: JSONString) {
         self = other
         guard let oldTime = other.createdAt, let oldText = other.content, let oldMessage = other.message else { return }
         let shift = time.range.upperBound - oldTime.range.upperBound
@@ -97,7 +97,7 @@ public struct OllamaLine: Sendable, Equatable {
         } else if reader.matches(key, "eval_count") {
             answerTokens = try reader.kind() == .number ? reader.integer() : reader.skipped(nil)
         } else if reader.matches(key, "error") {
-            error = try OllamaLineError(from: &reader)
+            error = try AnswerLineError(from: &reader)
         } else {
             try reader.skipValue()
         }
@@ -130,7 +130,7 @@ public struct OllamaLine: Sendable, Equatable {
         missing.remove(.message)
     }
 
-    private mutating func note(_ member: OllamaLineMembers, if isPresent: Bool) {
+    private mutating func note(_ member: AnswerLineMembers, if isPresent: Bool) {
         if isPresent {
             missing.remove(member)
         } else {

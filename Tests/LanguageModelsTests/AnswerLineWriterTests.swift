@@ -3,8 +3,8 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 import Testing
 
-@Suite(.timeLimit(.minutes(30))) struct OllamaAnswerTests {
-    private let answer = OllamaAnswer(model: "m\"1")
+@Suite(.timeLimit(.minutes(30))) struct AnswerLineWriterTests {
+    private let answer = AnswerLineWriter(model: "m\"1")
     private let time: Int64 = 1_795_171_166_491_288_961
     private let opening =
         #"{"model":"m\"1","created_at":"2026-11-20T10:39:26.491288961Z","message":{"role":"assistant","content":"#
@@ -36,28 +36,6 @@ import Testing
         #expect(buffer.string == opening + #"""},"done":true,"done_reason":"length","eval_count":7}"#)
     }
 
-    @Test func aWholeAnswerIsOneObject() {
-        var buffer = ByteBuffer()
-        let text = Array("Hi".utf8)
-        answer.append(
-            whole: text.span, thinking: "hm", toolCalls: Array("[{}]".utf8), doneReason: "stop", promptTokens: 1,
-            answerTokens: 2, at: time, to: &buffer)
-        #expect(
-            buffer.string == opening
-                + #""Hi","thinking":"hm","tool_calls":[{}]},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":2}"#
-        )
-    }
-
-    @Test func anErrorCanBeReadByClientsOfBothGenerations() {
-        var buffer = ByteBuffer()
-        answer.appendError(
-            "The model \"m\" is away.", code: "upstream_unavailable", isRetryable: true, at: time, to: &buffer)
-        #expect(
-            buffer.string
-                == #"{"error":"The model \"m\" is away.","code":"upstream_unavailable","retryable":true,"model":"m\"1","created_at":"2026-11-20T10:39:26.491288961Z","message":{"role":"assistant","content":"The model \"m\" is away."},"done":true}"#
-        )
-    }
-
     @Test func everyLineIsReadBackWithNothingMissing() throws {
         var lines: [ByteBuffer] = []
         let text = Array("x".utf8)
@@ -67,11 +45,8 @@ import Testing
         buffer.removeAll()
         answer.appendEnd(at: time, doneReason: "stop", promptTokens: 1, answerTokens: 2, to: &buffer)
         lines.append(buffer)
-        buffer.removeAll()
-        answer.appendError("x", code: "internal", isRetryable: false, at: time, to: &buffer)
-        lines.append(buffer)
         for line in lines {
-            let read = try OllamaLine(line.bytes)
+            let read = try AnswerLine(line.bytes)
             #expect(read.missing == [])
             #expect(!read.needsRepair)
         }

@@ -3,11 +3,11 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 import Testing
 
-@Suite(.timeLimit(.minutes(30))) struct OllamaLineTests {
+@Suite(.timeLimit(.minutes(30))) struct AnswerLineTests {
     @Test(arguments: ollamaSamples)
     func theLinesOfRealServersAreRead(_ sample: OllamaSample) throws {
         let bytes = Array(sample.line.utf8)
-        let line = try OllamaLine(bytes.span)
+        let line = try AnswerLine(bytes.span)
         #expect(bytes.summary(of: line) == sample.summary)
         #expect(line.object == 0..<bytes.count)
         #expect(!line.needsRepair)
@@ -23,7 +23,7 @@ import Testing
 
     @Test func theObjectIsFoundBetweenWhiteSpace() throws {
         let bytes = Array("  {\"done\":true} \t".utf8)
-        let line = try OllamaLine(bytes.span)
+        let line = try AnswerLine(bytes.span)
         #expect(line.object == 2..<15)
         #expect(line.isDone)
         #expect(!line.needsRepair)
@@ -40,13 +40,13 @@ import Testing
         let bytes = Array(
             #"{"done":false,"eval_count":1,"message":{"content":"a","thinking":"t","role":"x"},"eval_count":2,"message":{"content":"b"},"created_at":"c","done":true,"model":"m"}"#
                 .utf8)
-        let line = try OllamaLine(bytes.span)
+        let line = try AnswerLine(bytes.span)
         #expect(bytes.summary(of: line) == LineSummary(content: "b", isDone: true, answerTokens: 2, missing: [.role]))
     }
 
     @Test func keysMayBeEscaped() throws {
         let bytes = Array(#"{"\u006dessage":{"conten\u0074":"a"},"d\u006fne":true}"#.utf8)
-        let line = try OllamaLine(bytes.span)
+        let line = try AnswerLine(bytes.span)
         #expect(bytes.summary(of: line).content == "a")
         #expect(line.isDone)
     }
@@ -63,30 +63,30 @@ import Testing
     ])
     func anErrorIsFoundWhateverItsShape(_ text: String, _ expected: String?) throws {
         let bytes = Array(text.utf8)
-        let line = try OllamaLine(bytes.span)
+        let line = try AnswerLine(bytes.span)
         let found = line.error?.text(in: bytes.span)
         #expect(found == expected)
     }
 
     @Test(
         arguments: [
-            ("{}", OllamaLineMembers.all), (#"{"model":1,"created_at":null,"message":[]}"#, .all),
+            ("{}", AnswerLineMembers.all), (#"{"model":1,"created_at":null,"message":[]}"#, .all),
             (#"{"model":"m","created_at":"c","message":{}}"#, [.role, .content]),
             (#"{"model":"m","created_at":"c","message":{"role":"assistant","content":null}}"#, []),
             (#"{"model":"m","created_at":"c","message":{"role":null,"content":7}}"#, [.role, .content]),
             (#"{"model":"m","created_at":"c"}"#, [.message, .role, .content]),
             (#"{"created_at":"c","message":{"role":"assistant","content":""}}"#, [.model]),
             (#"{"model":"m","message":{"role":"assistant","content":""}}"#, [.createdAt]),
-        ] as [(String, OllamaLineMembers)])
-    func whatOldClientsNeedIsMissed(_ text: String, _ expected: OllamaLineMembers) throws {
+        ] as [(String, AnswerLineMembers)])
+    func whatOldClientsNeedIsMissed(_ text: String, _ expected: AnswerLineMembers) throws {
         let bytes = Array(text.utf8)
-        let line = try OllamaLine(bytes.span)
+        let line = try AnswerLine(bytes.span)
         #expect(line.missing == expected)
 
         var buffer = ByteBuffer()
         buffer.append(completing: line, in: bytes.span, model: "my \"model\"", createdAt: 0)
         let completed = buffer.array
-        let again = try OllamaLine(completed.span)
+        let again = try AnswerLine(completed.span)
         #expect(again.missing == [])
         #expect(completed.summary(of: again).content == bytes.summary(of: line).content || expected.contains(.content))
         if expected.isEmpty { #expect(completed == bytes) }
@@ -105,7 +105,7 @@ import Testing
     func missingMembersAreAddedAtTheEnd(_ text: String, _ expected: String) throws {
         let bytes = Array(text.utf8)
         var buffer = ByteBuffer()
-        buffer.append(completing: try OllamaLine(bytes.span), in: bytes.span, model: "m", createdAt: 0)
+        buffer.append(completing: try AnswerLine(bytes.span), in: bytes.span, model: "m", createdAt: 0)
         #expect(buffer.string == expected)
     }
 
@@ -115,7 +115,7 @@ import Testing
     ])
     func onlyAnArrayWithElementsIsToolCalls(_ text: String, _ expected: String?) throws {
         let bytes = Array(text.utf8)
-        #expect(bytes.summary(of: try OllamaLine(bytes.span)).toolCalls == expected)
+        #expect(bytes.summary(of: try AnswerLine(bytes.span)).toolCalls == expected)
     }
 
     @Test(arguments: [
@@ -125,11 +125,11 @@ import Testing
     ])
     func aLineThatMustBeRewrittenIsNoticed(_ text: String, _ expected: Bool) throws {
         let bytes = Array(text.utf8)
-        #expect(try OllamaLine(bytes.span).needsRepair == expected)
+        #expect(try AnswerLine(bytes.span).needsRepair == expected)
     }
 
     @Test func bytesThatAreNotUTF8AreNoticed() throws {
         let bytes = Array("{\"a\":\"".utf8) + [0xE2, 0x82] + Array("\"}".utf8)
-        #expect(try OllamaLine(bytes.span).needsRepair)
+        #expect(try AnswerLine(bytes.span).needsRepair)
     }
 }

@@ -5,7 +5,7 @@ extension ByteBuffer {
     ///
     /// `line` is what was read from `bytes`; it must not need repair. The time is in nanoseconds since 1970.
     public mutating func append(
-        completing line: OllamaLine, in bytes: Span<UInt8>, model: String, createdAt nanoseconds: Int64
+        completing line: AnswerLine, in bytes: Span<UInt8>, model: String, createdAt nanoseconds: Int64
     ) {
         var copied = line.object.lowerBound
         if let message = line.message, !line.missing.isDisjoint(with: [.role, .content]) {

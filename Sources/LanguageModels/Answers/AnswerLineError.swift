@@ -1,7 +1,7 @@
 import ChatterdBasics
 
 /// A complaint of a model server in a line of its answer.
-public enum OllamaLineError: Sendable, Equatable {
+public enum AnswerLineError: Sendable, Equatable {
     /// The text itself, or the `message` of an error object.
     case text(JSONString)
     /// Any other JSON value, by its place.

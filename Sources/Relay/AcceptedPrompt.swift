@@ -1,10 +1,10 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What came of a prompt.
+/// The result of accepting a prompt.
 public enum AcceptedPrompt {
-    /// It is committed; the reply is to be run.
+    /// The prompt is committed. The caller runs the reply.
     case started(Reply)
-    /// It was accepted before.
+    /// The same request was accepted before.
     case known(ReplyRecord)
 }

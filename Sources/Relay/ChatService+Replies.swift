@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// Reading and ending replies, wherever they are made.
+/// Reading and stopping replies, on whichever shard or process they are generated.
 extension ChatService {
     /// Finds a reply. If its owner is dead, the reply is closed first, or another process adopts it.
     public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {
@@ -14,13 +14,13 @@ extension ChatService {
         return record
     }
 
-    /// Closes a turn of a dead process; returns whether it is closed now.
+    /// Closes a turn of a dead process. Returns whether the turn is closed now.
     private func settle(_ turn: Turn) async -> Bool {
-        // The store may refuse it, or be away: then the reply is as it was found.
+        // The store may refuse the call or be unavailable. The reply is then as it was found.
         (try? await store.settleTurn(turn, isAbandoned: false, isUnwanted: false)) ?? false
     }
 
-    /// Has a reader read a reply from a position on; the reader hears nothing before this returns.
+    /// Subscribes a listener to a reply from a position on. The listener gets no call before this returns.
     public func subscribe(
         _ reader: any ReplyReader, to record: ReplyRecord, from position: ReplyPosition
     ) -> ReplySubscription {
@@ -40,29 +40,29 @@ extension ChatService {
         let home = directory[id]
         var surroundings = ReplyFollower.Surroundings(
             pull: { [unowned self] position async throws(RelayError) in
-                let isMadeHere = directory[id] != nil
+                let isLocal = directory[id] != nil
                 let page: ReplyPage
                 do throws(RelayError) {
                     page = try await self.page(of: record, from: position)
                 } catch {
-                    throw isStopping && !isMadeHere ? Self.ending : error
+                    throw isStopping && !isLocal ? Self.ending : error
                 }
-                // Who reads a reply of another process can go on there.
-                if isStopping, !isMadeHere, page.ending == nil { throw Self.ending }
+                // A reader of another process's reply can continue there.
+                if isStopping, !isLocal, page.ending == nil { throw Self.ending }
                 if page.ending == nil, let trouble = page.trouble {
                     guard !page.isEmpty else { throw trouble }
                     // The reader gets the available text first. The next pull throws the error.
                     followers[id]?.signal()
                 }
                 if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
-                    // Its shard has let it go without an end: nobody here will tell when there is more.
+                    // Its shard has released the reply without an end and sends no more signals. The follower polls instead.
                     follower.tick = limits.journalTick
                 }
                 return page
             })
         if home == nil, record.state == nil {
             surroundings.keepAlive = { [unowned self] in
-                // If it fails, the next one is four seconds away.
+                // After a failure, the next signal follows in four seconds.
                 scheduler.spawn { [self] in try? await store.signal(.read, to: record) }
             }
         }
@@ -91,7 +91,7 @@ extension ChatService {
         ReplyLines(model: record.model, createdAt: record.createdAt * 1000)
     }
 
-    /// All there is of a reply, with its ending if it is over; the last event is without text of its own.
+    /// Reads the whole content of a reply, and its ending if it has ended. The last event has no text of its own.
     ///
     /// - Parameter memory: a reservation that grows to the size of the page, the document and the output.
     /// - Throws: `overloaded` if the budget has no memory for them.
@@ -105,7 +105,7 @@ extension ChatService {
             }
             let page = try await page(of: record, from: whole.end)
             if page.start != whole.end {
-                // It was begun again meanwhile.
+                // The reply has restarted.
                 whole = page
             } else {
                 whole.text += page.text
@@ -121,15 +121,15 @@ extension ChatService {
         }
     }
 
-    /// Ends a reply, and waits a while for its end.
+    /// Stops a reply, and waits for its end until a timeout.
     ///
-    /// - Returns: the reply as it is then.
+    /// - Returns: the current state of the reply.
     public func stop(_ record: ReplyRecord) async throws(RelayError) -> ReplyRecord {
         guard record.state == nil else { return record }
         if let home = directory[record.id] {
             home.scheduler.run { home.reply(record.id)?.cancel(.stopped) }
         } else if record.isAbandoned {
-            // Nobody is there to be told.
+            // No living process can receive a signal.
             _ = try await store.settleTurn(record.turn, isAbandoned: false, isUnwanted: true)
         } else {
             try await store.signal(.stop, to: record)
@@ -144,11 +144,11 @@ extension ChatService {
         }
     }
 
-    /// A deleted reply has no stored end, so reading it throws.
+    /// Reads one page of a reply, from memory or from the store.
     ///
-    /// - Throws: `conversationReplaced` if the reply is gone.
+    /// - Throws: `conversationReplaced` if the reply is deleted.
     public func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        // What is stored is whole; memory may still wait to hear of that.
+        // A reply with a stored end is complete in the store. The memory may not know the end yet.
         if record.state == nil, let home = directory[record.id],
             let page = await home.memoryPage(of: record.id, from: position, for: self)
         {
@@ -161,7 +161,7 @@ extension ChatService {
         }
     }
 
-    /// Asks this service, from the shard of another one.
+    /// Reads a page from this service's memory. Called on the shard of `asker`.
     private func memoryPage(
         of id: ReplyID, from position: ReplyPosition, for asker: ChatService
     ) async -> ReplyPage? {

@@ -26,15 +26,15 @@ extension ChatService {
     ///
     /// - Returns: whether the store had any of their turns.
     func resolveUnconfirmed(of appID: String) async throws(RelayError) -> Bool {
-        var wasAny = false
+        var hasFound = false
         for opening in board.unconfirmed.take(where: { $0.appID == appID }) {
             if case .notFound = try await resolve(opening, runs: true) {
                 board.unconfirmed.note(opening)
             } else {
-                wasAny = true
+                hasFound = true
             }
         }
-        return wasAny
+        return hasFound
     }
 
     /// The reply of an unconfirmed turn that is open, for a retry with its key; the caller runs it.

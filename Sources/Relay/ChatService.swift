@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// The use cases of the relay on one shard. Confined to its shard.
 public final class ChatService: @unchecked Sendable {
-    /// What the replies of this shard share.
+    /// The services that all replies of this shard share.
     private(set) lazy var context = makeContext()
     let store: any ConversationStore
     /// The model servers. The registry replaces the list.
@@ -25,11 +25,11 @@ public final class ChatService: @unchecked Sendable {
     private var replies: [ReplyID: Reply] = [:]
     /// Those with content that is not journalled.
     private var dirty = IndexedSet<Reply>()
-    private lazy var journalRound = JournalRound(on: store.makeJournalSheet())
+    private lazy var journalFlush = JournalRound(on: store.makeJournalSheet())
     /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
-    /// Makes the service of a shard; queue, estimates, board and directory are the same for all shards of the process.
+    /// Creates the service of a shard. All shards of a process share queue, estimates, board and directory.
     public init(
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
         estimates: TokenEstimates = TokenEstimates(),
@@ -183,14 +183,14 @@ public final class ChatService: @unchecked Sendable {
         directory.enter(reply.id, self)
         journal?.begin()
         if context.isEnding {
-            // The others were stopped while this turn was being opened.
+            // `endReplies` ran while this turn was being opened.
             reply.stop()
         }
         return reply
     }
 
-    private func policy(_ wanted: DisconnectPolicy?) -> DisconnectPolicy {
-        wanted ?? .cancel(after: limits.disconnectGrace)
+    private func policy(_ requested: DisconnectPolicy?) -> DisconnectPolicy {
+        requested ?? .cancel(after: limits.disconnectGrace)
     }
 
     private static func parent(_ text: String?) throws(RelayError) -> TurnParent? {
@@ -247,10 +247,10 @@ public final class ChatService: @unchecked Sendable {
     // MARK: - The journal
 
     /// Collects the unjournalled content of this shard's replies, up to about `limit` bytes. The remaining replies come first in
-    /// the next round. The previous round must have ended.
+    /// the next flush. The previous flush must have ended.
     func gatherJournal(limit: Int) -> JournalRound {
         let now = scheduler.now()
-        let round = journalRound
+        let flush = journalFlush
         var left = limit
         dirty.removeAll { reply in
             switch reply.journalNeed(at: now) {
@@ -259,11 +259,11 @@ public final class ChatService: @unchecked Sendable {
             case .now:
                 guard left > 0 else { return false }
                 left -= reply.unjournalled
-                round.append(reply)
+                flush.append(reply)
                 return true
             }
         }
-        return round
+        return flush
     }
 
     /// Handles the signal of another process to a reply of this shard.

@@ -1,45 +1,45 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Why a request to the relay, or a reply, did not come to a good end.
+/// The reason why a request to the relay, or a reply, failed.
 public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The closed set of reasons; the raw values go to clients, and are listed in docs/api.md.
     public enum Code: Sendable, Equatable {
-        /// The request's body is not what the endpoint takes.
+        /// The body of the request is not valid for the endpoint.
         case invalidRequest
-        /// The database is away, too slow or read-only.
+        /// The database is unavailable, too slow or read-only.
         case storeUnavailable
         /// A limit on running or waiting replies is reached.
         case overloaded
-        /// The conversation is longer than what may be replayed.
+        /// The conversation is longer than the limit for a history.
         case historyTooLarge
         /// The server is being stopped.
         case shuttingDown
-        /// The answer came, but could not be stored.
+        /// The answer was complete, but could not be stored.
         case replyNotStored
         /// `/llmprep` replaced the conversation while the answer was being generated.
         case conversationReplaced
-        /// The process that made the answer is gone, or lost its hold on the turn.
+        /// The process that generated the answer is dead, or no longer owns the turn.
         case interrupted
         /// The database has lost a part of the answer; the text before the gap is stored.
         case textLost
-        /// The client left, and did not come back within the grace.
+        /// The client stopped the reply, or left and did not return within the grace.
         case cancelled
-        /// There is no such reply, or it is none of this app's.
+        /// The reply does not exist, or belongs to another app.
         case replyNotFound
-        /// The reply is not complete: it cannot be chosen.
+        /// The reply is not complete, so it cannot be chosen.
         case replyNotComplete
-        /// The `Idempotency-Key` came with another body before.
+        /// The `Idempotency-Key` was used with another body before.
         case idempotencyKeyReused
         /// The admin token is missing or wrong.
         case unauthorized
-        /// There is no model server of that name.
+        /// No model server has this name.
         case upstreamNotFound
-        /// There is a model server of that name already.
+        /// A model server with this name exists already.
         case upstreamExists
         /// A fault of the relay itself.
         case `internal`
-        /// What the model server did.
+        /// An error of the model server.
         case model(ModelError.Code)
 
         /// The code as clients see it.
@@ -79,7 +79,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             }
         }
 
-        /// Every code there is.
+        /// All codes.
         public static var all: [Code] {
             [
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
@@ -90,25 +90,25 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The reason, for machines.
+    /// The reason for machines.
     public let code: Code
-    /// The reason, for the person who asked: a sentence without secrets.
+    /// The reason for the user: a sentence without secrets.
     public let message: String
-    /// What the operator should know beyond that; goes to the log only.
+    /// The details for the operator; only the log has them.
     public let detail: String
-    /// After what time the same request may succeed, where that is known (`Retry-After`).
+    /// The time after which the same request may succeed (`Retry-After`); `nil` if unknown.
     public var retryAfter: Duration?
     /// Whether the store may have made the change, or may still make it, without a confirmation.
     public var isOutcomeUnknown = false
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, _ message: String, detail: String = "") {
         self.code = code
         self.message = message
         self.detail = detail
     }
 
-    /// Makes the error of a model.
+    /// Creates the error of a model server.
     public init(_ error: ModelError) {
         self.init(.model(error.code), error.message, detail: error.detail)
         retryAfter = error.retryAfter

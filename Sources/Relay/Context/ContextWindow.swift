@@ -1,27 +1,27 @@
 import ChatterdLanguageModels
 
-/// The room that a model has for a conversation, in tokens.
+/// The context of a model for one prompt, in tokens.
 public struct ContextWindow: Sendable, Equatable {
-    /// The bytes that a token is taken for as long as nothing was counted: rather too few for English.
+    /// The assumed bytes per token before a server has counted any; a low value for English text.
     public static let usualBytesPerToken = 3.5
 
-    /// The tokens of prompt and answer together; nothing when unknown.
+    /// The size of the context: the tokens of prompt and answer together; `nil` if unknown.
     public var tokens: Int?
-    /// The bytes that a token is taken for; learned from what servers count.
+    /// The assumed bytes per token, learned from the counts of servers.
     public var bytesPerToken: Double
-    /// Whether that was learned.
+    /// Whether `bytesPerToken` is learned.
     public var isMeasured = false
-    /// The tokens that are left for the answer.
+    /// The tokens reserved for the answer.
     public var reserve: Int
-    /// The bytes that are sent beside the messages: tools, the beginning of the answer.
+    /// The bytes that are sent in addition to the messages: tools, and the beginning of the answer.
     public var besides = 0
-    /// The estimate of a prompt that the server has refused: the next one is smaller.
+    /// The estimated tokens of a prompt that the server has refused; the next prompt is smaller. `nil` without a refusal.
     public var refused: Int?
 
     /// The server's last count of this conversation.
     var counted: ConversationCounts.Count?
 
-    /// Makes a window.
+    /// Creates a window.
     public init(tokens: Int?, bytesPerToken: Double = usualBytesPerToken, reserve: Int) {
         self.tokens = tokens
         self.bytesPerToken = bytesPerToken
@@ -34,18 +34,18 @@ public struct ContextWindow: Sendable, Equatable {
         return counted.map { max(usual, size.tokens(bytesPerToken: bytesPerToken, behind: $0)) } ?? usual
     }
 
-    /// The tokens that a prompt is trimmed to; nothing when it is not trimmed.
+    /// The tokens that a prompt is trimmed to; `nil` if it is not trimmed.
     var room: Int? {
         let room = tokens.map { $0 - reserve }
-        // What the server has said of itself does not explain its refusal.
+        // The known size of the context does not explain the refusal, so the prompt is trimmed further.
         guard let refused, (room ?? refused) > refused - max(1, refused / 10) else { return room }
         return refused * 2 / 3
     }
 
-    /// The tokens beyond which a prompt that cannot be trimmed is not sent.
+    /// The maximum tokens of a prompt that cannot be trimmed; a longer one is not sent.
     ///
-    /// It may leave the answer less than the reserve. An estimate that was never compared with a count is a quarter too high
-    /// easily: what may fit is sent, and the server decides.
+    /// Such a prompt may use the reserve of the answer. An estimate that was never compared with a count can be a quarter too
+    /// high, so a prompt that may fit is sent, and the server decides.
     var limit: Int? {
         let limit = tokens.map { isMeasured ? $0 : $0 + $0 / 4 }
         guard let less = refused.map({ $0 - 1 }) else { return limit }

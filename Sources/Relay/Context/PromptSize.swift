@@ -1,34 +1,34 @@
 import ChatterdBasics
 
-/// What tokens are estimated from, without a tokenizer.
+/// The size of a prompt, from which its tokens are estimated without a tokenizer.
 struct PromptSize: Sendable, Equatable {
-    /// The bytes of the messages' JSON, without pictures; and of what is sent beside them.
+    /// The bytes of the messages' JSON without pictures, and of the tools and text that are sent in addition.
     var bytes = 0
     /// The number of messages.
     var messages = 0
-    /// The pictures.
+    /// The number of pictures.
     var images = 0
 
     /// The bytes of JSON around the text of a message: `{"role":"user","content":""}`.
     private static let frame = 28
-    /// What chat templates put around a message, in tokens.
+    /// The tokens that chat templates put around a message.
     private static let messageTokens = 8
-    /// What models take a picture for: between some hundred and some thousand tokens.
+    /// The assumed tokens of a picture. Models count between some hundred and some thousand.
     private static let imageTokens = 1_024
-    /// The least that a token is ever taken for, in bytes.
+    /// The minimum of bytes per token.
     private static let fewestBytes = 0.1
 
-    /// The longest message, in bytes, that is not looked through for pictures.
+    /// The maximum size of a message, in bytes, that is not searched for pictures.
     static let smallImage = 2_048
 
-    /// Adds what stands beside it.
+    /// Adds the size of another part of the prompt.
     mutating func add(_ other: PromptSize) {
         bytes += other.bytes
         messages += other.messages
         images += other.images
     }
 
-    /// Takes the pictures of a message, one that is counted already, for pictures and not for text.
+    /// Counts the pictures of a message as pictures and not as text. The message is included already.
     mutating func take(imagesOf message: Span<UInt8>) {
         var reader = JSONReader(message)
         do throws(JSONError) {
@@ -45,7 +45,7 @@ struct PromptSize: Sendable, Equatable {
                 }
             }
         } catch {
-            // Of our own making: it reads.
+            // The process has written this JSON itself, so parsing it cannot fail.
             return
         }
     }
@@ -63,7 +63,7 @@ struct PromptSize: Sendable, Equatable {
     /// The bytes of text.
     var text: Int { max(0, bytes - Self.frame * messages) }
 
-    /// The tokens that this is estimated at.
+    /// The estimated tokens.
     func tokens(bytesPerToken: Double) -> Int {
         Int(Double(text) / bytesPerToken) + Self.messageTokens * messages + Self.imageTokens * images
     }
@@ -75,22 +75,23 @@ struct PromptSize: Sendable, Equatable {
             + Self.messageTokens * messages + Self.imageTokens * images
     }
 
-    /// What it weighs whatever is known of the model: a picture is taken for so many bytes. Those of parts add up.
+    /// A measure in bytes that does not depend on the model; a picture counts as a fixed number of bytes. The weights of parts add
+    /// up.
     var weight: Int { bytes + 4 * Self.imageTokens * images }
 
-    /// How much of an estimate is for pictures, which may take far less.
+    /// The part of the estimate that is for pictures; they may need far fewer tokens.
     var tokensOfImages: Int { Self.imageTokens * images }
 
-    /// The tokens that this has at the least, if that is the rate of its text.
+    /// The minimum tokens at this rate of the text.
     func fewestTokens(bytesPerToken: Double) -> Int {
         Int(Double(text) / bytesPerToken) + 2 * messages
     }
 
-    /// The bytes that a token must have had, if these are so many; nothing where too little text is among them to say.
+    /// The bytes per token, given the count of tokens; `nil` if the prompt has too little text for a measurement.
     func bytesPerToken(ofTokens tokens: Int) -> Double? {
         let textTokens = tokens - Self.messageTokens * messages
         guard images == 0, text > 0, tokens >= 128, textTokens >= tokens / 2 else { return nil }
-        // Whatever a server claims to have counted: what is estimated by it stays a number.
+        // The minimum keeps estimates finite, whatever count a server claims.
         return max(Double(text) / Double(textTokens), Self.fewestBytes)
     }
 }

@@ -1,11 +1,12 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What is known of models' contexts, and learned from what their servers count; one for the process, for all shards.
+/// The known sizes of the models' contexts, and the estimates of tokens, learned from the counts of the servers. One object for
+/// all shards of the process.
 ///
-/// Nothing is tokenized: tokens are estimated from bytes, at a rate that each model is measured for.
+/// The estimates use no tokenizer: tokens are estimated from bytes, at a rate that is measured for each model.
 public final class TokenEstimates: Sendable {
-    /// The models that are known at once.
+    /// The maximum number of known models.
     private static let capacity = 1_000
     /// The plausible bytes of text per token. A rate outside of these bounds does not measure text: the server omitted its cache,
     /// or counted more than the prompt.
@@ -13,7 +14,7 @@ public final class TokenEstimates: Sendable {
     /// The minimum estimate of a prompt, in tokens, for a failure to count as a context error: half of the smallest default context
     /// of servers, because an estimate may be half of the truth.
     static let leastContext = 256
-    /// The longest context that is believed in, in tokens: no sum with it overflows, whatever a client or a server says.
+    /// The maximum context, in tokens. Larger claims of clients and servers are cut to it, so that no sum overflows.
     private static let longest = 1 << 40
 
     private struct Model: Hashable {
@@ -24,22 +25,22 @@ public final class TokenEstimates: Sendable {
     private struct Knowledge {
         var bytesPerToken = ContextWindow.usualBytesPerToken
         var counts = 0
-        /// How often in a row the server has counted all of a prompt most of which it had been sent before.
+        /// How many times in succession the server has counted a whole prompt although it had been sent most of it before.
         var wholeCounts = 0
-        /// What the server said when it refused a prompt.
-        var told: Int?
-        /// What the server said of its models.
+        /// The context according to the server's refusal of a prompt.
+        var refusalLimit: Int?
+        /// The context according to the server's list of models.
         var listed: Int?
         /// The smallest estimate of a failed prompt whose shorter version the server accepted.
         var suspected: Int?
 
         var isMeasured: Bool { counts >= 3 }
-        /// Whether the server counts what it has in a cache as well.
+        /// Whether the server's counts include the tokens that it has in a cache.
         var isWholeCounted: Bool { wholeCounts >= 3 }
 
-        /// The tokens that a prompt must have.
-        func least(_ size: PromptSize) -> Int {
-            // As long as nothing was measured: no tokenizer makes longer tokens of any text.
+        /// The minimum tokens of a prompt.
+        func minimumTokens(_ size: PromptSize) -> Int {
+            // Without a measurement: tokens of text are no longer than 8 bytes on average, for any tokenizer.
             isMeasured ? size.fewestTokens(bytesPerToken: bytesPerToken) * 6 / 10 : size.fewestTokens(bytesPerToken: 8)
         }
 
@@ -72,18 +73,18 @@ public final class TokenEstimates: Sendable {
     private let state = Lock(State())
     private let onCut: @Sendable (UpstreamChoice, ReplyReceipt) -> Void
 
-    /// Makes estimates that know nothing; `onCut` is told, on any shard, of each answer to a prompt that a server seems to have
-    /// cut by itself.
+    /// Creates estimates without knowledge.
+    ///
+    /// - Parameter onCut: called on any shard for each answer to a prompt that the server seems to have cut by itself.
     public init(onCut: @escaping @Sendable (UpstreamChoice, ReplyReceipt) -> Void = { _, _ in }) {
         self.onCut = onCut
     }
 
-    /// The room that a model has: what the client's `options.num_ctx` asks for, what its operator says of it, or what its server
-    /// has said.
+    /// The context window of a model, from the client's `options.num_ctx`, the operator's description and the server's statements.
     ///
     /// - Parameters:
     ///   - conversation: the conversation of the prompt. Its last count is part of the estimate.
-    ///   - refused: the receipt of the prompt that the server has just refused as too long. The window is smaller than that prompt.
+    ///   - refused: the report of the prompt that the server has just refused as too long. The window is smaller than that prompt.
     public func window(
         for choice: UpstreamChoice, passThrough: [RawMember], conversation: String? = nil,
         refused: ReplyReceipt? = nil
@@ -107,7 +108,8 @@ public final class TokenEstimates: Sendable {
         return window
     }
 
-    /// Takes down what a server has counted for a whole answer, whether it seems to have cut the prompt by itself, and learns.
+    /// Records the server's counts of a complete answer and its prompt, detects whether the server has cut the prompt by itself, and
+    /// learns from the counts.
     ///
     /// - Parameters:
     ///   - promptTokens: `prompt_eval_count` of the last line.
@@ -124,8 +126,8 @@ public final class TokenEstimates: Sendable {
         window.counted = counted
         receipt.estimatedTokens = window.tokens(of: receipt.size)
         let countsAll = choice.upstream.description.kind != .ollama || known.isWholeCounted
-        let least = known.least(countsAll ? receipt.size : receipt.newest)
-        // No model has a context of so few: they are what was not in the cache.
+        let least = known.minimumTokens(of: countsAll ? receipt.size : receipt.newest)
+        // No model has a context below 256 tokens: such a count omits the server's cache.
         let isLow = promptTokens >= 256 && promptTokens < least
         receipt.isCutByServer = isLow || receipt.contextLength.map { promptTokens >= $0 } ?? false
         guard !receipt.isCutByServer else {
@@ -133,8 +135,8 @@ public final class TokenEstimates: Sendable {
             return
         }
         let measured = receipt.size.bytesPerToken(ofTokens: promptTokens)
-        let all = known.least(receipt.size)
-        let isMostlyOld = known.least(receipt.newest) < all / 2
+        let all = known.minimumTokens(of: receipt.size)
+        let isMostlyOld = known.minimumTokens(of: receipt.newest) < all / 2
         update(choice) {
             $0.learn(measured)
             if promptTokens < all {
@@ -166,16 +168,16 @@ public final class TokenEstimates: Sendable {
         return ConversationCounts.Count(text: size.text, bytesPerToken: rate, tokens: tokens)
     }
 
-    /// Learns from a refusal of a prompt as too long what the server has said with it.
+    /// Learns from the error with which a server refused a prompt as too long.
     ///
-    /// Ask for a `window` again afterwards, with the receipt: less will fit into it in any case.
+    /// The caller then calls `window` again with the report, which results in a smaller prompt in any case.
     public func learn(from error: ModelError, of choice: UpstreamChoice, refused receipt: inout ReplyReceipt) {
         guard error.code == .contextTooLong else { return }
         receipt.promptTokens = error.promptTokens
         let measured = error.promptTokens.flatMap { receipt.size.bytesPerToken(ofTokens: $0) }
         update(choice) {
-            if let told = error.contextLength, told > 0 {
-                $0.told = told
+            if let length = error.contextLength, length > 0 {
+                $0.refusalLimit = length
             }
             $0.learn(measured)
         }
@@ -186,21 +188,21 @@ public final class TokenEstimates: Sendable {
     func suspect(_ refused: ReplyReceipt, of choice: UpstreamChoice) {
         update(choice) {
             let tokens = refused.size.tokens(bytesPerToken: $0.bytesPerToken)
-            if let suspected = $0.suspected { $0.told = min($0.told ?? .max, suspected, tokens) }
+            if let suspected = $0.suspected { $0.refusalLimit = min($0.refusalLimit ?? .max, suspected, tokens) }
             $0.suspected = min($0.suspected ?? .max, tokens)
         }
     }
 
-    /// Learns what a server says of its models.
+    /// Learns from a server's list of models.
     ///
-    /// Ollama's is left out: it says what a model was loaded with for whoever asked last.
+    /// The lists of Ollama are ignored: they give the context with which a model was loaded for its last request.
     public func learn(_ descriptions: [ModelDescription], of upstream: UpstreamDescription) {
         guard upstream.kind != .ollama else { return }
         for description in descriptions where (description.contextLength ?? 0) > 0 {
             update(Model(upstream: upstream.name, name: description.name)) {
                 if let listed = $0.listed, listed != description.contextLength {
-                    // It is another model, or the server was started anew.
-                    $0.told = nil
+                    // It is another model, or the server was restarted.
+                    $0.refusalLimit = nil
                 }
                 $0.listed = description.contextLength
             }
@@ -237,7 +239,7 @@ public final class TokenEstimates: Sendable {
 
     private func update(_ model: Model, _ body: (inout Knowledge) -> Void) {
         state.withLock { state in
-            // Names come from clients: more than any server has are not kept.
+            // Clients can send any number of names, so the table has a limit.
             if state.models.count >= Self.capacity, state.models[model] == nil {
                 state.models.removeAll()
             }
@@ -248,13 +250,15 @@ public final class TokenEstimates: Sendable {
     private static func contextLength(
         of description: UpstreamDescription, _ passThrough: [RawMember], _ known: Knowledge
     ) -> Int? {
-        let wish = [passThrough, description.defaults].compactMap { $0.generationOption("num_ctx") }.first { $0 > 0 }
-        // Ollama gives a model the context that is asked for; others have theirs from their start.
-        let set = description.kind == .ollama ? wish ?? description.contextLength : description.contextLength
-        return [set ?? known.listed, known.told, wish].compactMap { $0 }.min().map { min($0, longest) }
+        let requested = [passThrough, description.defaults].compactMap { $0.generationOption("num_ctx") }.first {
+            $0 > 0
+        }
+        // Ollama uses the requested context; other servers have a fixed one.
+        let set = description.kind == .ollama ? requested ?? description.contextLength : description.contextLength
+        return [set ?? known.listed, known.refusalLimit, requested].compactMap { $0 }.min().map { min($0, longest) }
     }
 
-    /// What is left for the answer: what was asked for, or a quarter; never more than half.
+    /// The tokens reserved for the answer: the requested ones or a quarter of the context, at most half of it.
     private static func reserve(
         in tokens: Int, _ description: UpstreamDescription, _ passThrough: [RawMember]
     ) -> Int {

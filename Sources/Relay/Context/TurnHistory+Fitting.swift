@@ -2,55 +2,58 @@ import ChatterdBasics
 import ChatterdLanguageModels
 
 extension TurnHistory {
-    /// What of a history fits into a window, and the receipt of it: the system messages it begins with and the prompts of the
-    /// turn itself always, and of the turns between them the last ones that there is room for; whole turns only. Some more
-    /// than that are left out, so that what is sent begins at the same turn for several turns.
+    /// The messages of the history that fit into a window, and the report on them.
     ///
-    /// What a tool has answered stays with the turn that called it. Outside of turns, one begins where the user speaks.
+    /// The first system messages and the prompts of the turn itself are always sent. Of the turns between them, the newest ones that
+    /// fit are sent, as whole turns. A few more turns are left out than necessary, so that several prompts in succession begin at
+    /// the same turn.
     ///
-    /// - Parameter window: nothing when it is unknown: then all is sent.
-    /// - Throws: `model(.contextTooLong)` when what is always sent does not fit.
+    /// The answer of a tool stays with the turn that called the tool. Among seeded messages, a turn begins with a user message.
+    ///
+    /// - Parameter window: the context window; `nil` if it is unknown: all messages are sent.
+    /// - Throws: `model(.contextTooLong)` if the messages that are always sent do not fit.
     public func fitted(
         to window: ContextWindow?
     ) throws(RelayError) -> (messages: EncodedMessages, receipt: ReplyReceipt) {
         let window = window ?? ContextWindow(tokens: nil, reserve: 0)
         let count = messages.count
-        var left = 0..<0
+        var omission = 0..<0
         var size = size(of: 0..<count, in: window)
         if let room = window.room, window.tokens(of: size) > room {
-            left = try leftOut(of: window, room: room)
-            size = self.size(of: 0..<left.lowerBound, in: window)
-            size.add(self.size(of: left.upperBound..<count))
+            omission = try messagesToOmit(in: window, room: room)
+            size = self.size(of: 0..<omission.lowerBound, in: window)
+            size.add(self.size(of: omission.upperBound..<count))
         }
         var receipt = ReplyReceipt()
-        receipt.messages = count - left.count
+        receipt.messages = count - omission.count
         receipt.contextLength = window.tokens
         receipt.estimatedTokens = window.tokens(of: size)
         receipt.size = size
         receipt.newest = self.size(of: newest)
-        receipt.list(messages.entries, without: left, omitted: omitted)
-        return (messages.removing(left), receipt)
+        receipt.list(messages.entries, without: omission, omitted: omitted)
+        return (messages.removing(omission), receipt)
     }
 
-    /// The messages that are left out: some of the oldest behind those that are always sent.
+    /// The oldest messages behind those that are always sent, which are left out.
     ///
-    /// A model server that has kept what it was sent before needs to read the new messages only, as long as the beginning is the
-    /// same. So the last turns that fit may be cut by a quarter more of their room: of all turns that could be the first then,
-    /// the one is that stands behind the coarsest line, if lines are drawn through the conversation at the multiples of all
-    /// powers of two of bytes. It stays the first until it does not fit any more, or a coarser line has come into reach. That
-    /// depends on the messages alone, so every process has it the same; a rate that is learned moves none of the lines.
-    private func leftOut(of window: ContextWindow, room: Int) throws(RelayError) -> Range<Int> {
+    /// A model server with a cache of the previous prompt only processes the new messages, as long as the prompts begin with the same
+    /// messages. The first sent turn therefore changes rarely: up to a quarter more of the room is left out, and of all turns that
+    /// may then be the first, the function chooses the one behind the coarsest boundary. The boundaries are the multiples of all
+    /// powers of two of the conversation's bytes. The turn stays the first until it does not fit any more, or a coarser boundary
+    /// comes into reach. The boundaries depend on the messages alone: all processes have the same ones, and a rate that is learned
+    /// moves none of them.
+    private func messagesToOmit(in window: ContextWindow, room: Int) throws(RelayError) -> Range<Int> {
         let count = messages.count
         let head = messages.entries.prefix { $0.role == .system }.count
         var start = head < count ? startOfTurn(endingAt: count, head: head) : count
         var size = self.size(of: 0..<head, in: window)
         size.add(self.size(of: start..<count))
         let least = window.tokens(of: size)
-        // What was refused is not sent again, pictures or not.
-        let doubt = window.refused == nil ? size.tokensOfImages : 0
-        if let limit = window.limit, least - doubt > limit { throw Self.tooLong(least, for: window) }
+        // Pictures may need fewer tokens than estimated. A refused prompt is not sent again, with or without pictures.
+        let uncertain = window.refused == nil ? size.tokensOfImages : 0
+        if let limit = window.limit, least - uncertain > limit { throw Self.tooLong(least, for: window) }
         let enough = room - (room - least) / 4
-        // How far into the conversation it begins, by a measure that does not change.
+        // The distance of `start` from the beginning of the conversation, in a measure that no learned rate changes.
         var distance = self.size(of: head..<start).weight
         var first = start
         var coarsest = -1
@@ -61,10 +64,10 @@ extension TurnHistory {
             size.add(turn)
             let isLast = window.tokens(of: size) > room
             if isEnough || isLast {
-                // The highest bit in which they differ: a multiple of that power of two lies between them.
-                let line = (distance ^ (distance - turn.weight)).mostSignificantBit
-                if line > coarsest {
-                    (first, coarsest) = (start, line)
+                // The highest bit in which the distances differ: a multiple of that power of two lies between them.
+                let boundary = (distance ^ (distance - turn.weight)).mostSignificantBit
+                if boundary > coarsest {
+                    (first, coarsest) = (start, boundary)
                 }
             }
             guard !isLast else { break }
@@ -74,7 +77,7 @@ extension TurnHistory {
         return head..<first
     }
 
-    /// Where the turn begins that ends before a message.
+    /// The index of the first message of the turn that ends before `end`.
     private func startOfTurn(endingAt end: Int, head: Int) -> Int {
         let entries = messages.entries
         var start = end - 1
@@ -87,7 +90,7 @@ extension TurnHistory {
         return head
     }
 
-    /// The messages behind the last answer of the model.
+    /// The messages after the last answer of the model.
     private var newest: Range<Int> {
         let last = messages.entries.lastIndex { $0.role == .other }
         return (last.map { $0 + 1 } ?? 0)..<messages.count
@@ -100,7 +103,7 @@ extension TurnHistory {
     }
 
     private func size(of range: Range<Int>) -> PromptSize {
-        // Without the commas, so that the sizes of parts add up.
+        // The commas are not counted, so that the sizes of parts add up.
         let bytes = messages.bytes(of: range).count - max(0, range.count - 1)
         var size = PromptSize(bytes: bytes, messages: range.count)
         for index in range where messages.entries[index].hasExtras {
@@ -122,23 +125,23 @@ extension TurnHistory {
 }
 
 extension Int {
-    /// The number of the highest bit that is set; -1 if there is none.
+    /// The number of the highest bit that is set; -1 for 0.
     fileprivate var mostSignificantBit: Int { Int.bitWidth - 1 - leadingZeroBitCount }
 }
 
 extension ReplyReceipt {
-    /// The ranges that are listed of each kind: a receipt is stored with each reply.
+    /// The maximum number of listed ranges of each kind, because a report is stored with each reply.
     private static let listed = 50
 
     /// Lists which messages were sent and which were not.
-    mutating func list(_ entries: [EncodedMessage], without left: Range<Int>, omitted others: [Omitted]) {
-        for index in entries.indices where !left.contains(index) && entries[index].place > 0 {
+    mutating func list(_ entries: [EncodedMessage], without omission: Range<Int>, omitted others: [Omitted]) {
+        for index in entries.indices where !omission.contains(index) && entries[index].place > 0 {
             sent.append(place: entries[index].place)
         }
         omitted = others
-        if !left.isEmpty {
+        if !omission.isEmpty {
             var trimmed: [Omitted] = []
-            for entry in entries[left] where entry.place > 0 {
+            for entry in entries[omission] where entry.place > 0 {
                 trimmed.append(place: entry.place, why: .context)
             }
             omitted = (omitted + trimmed).sorted { $0.places.lowerBound < $1.places.lowerBound }

@@ -7,15 +7,16 @@ import ChatterdLanguageModels
 public protocol ConversationStore: AnyObject, Sendable {
     // MARK: - Turns
 
-    /// Commits the prompts of a new turn and the place of its reply; returns the turn and what it has to go on.
+    /// Commits the prompts of a new turn and reserves the `seq` of its reply.
     ///
-    /// - Throws: `replyNotFound` when the parent is none of the conversation's, `idempotencyKeyReused` when the key came with
-    ///   another body before.
+    /// - Returns: the turn with its history, or the known reply of the idempotency key.
+    /// - Throws: `replyNotFound` if the parent is not in the conversation; `idempotencyKeyReused` if the key was used with another
+    ///   body before.
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened
 
-    /// The reply that a key was given to before, if it was.
+    /// The reply to the earlier request with a key; `nil` if there was none.
     ///
-    /// - Throws: `idempotencyKeyReused` when it came with another body.
+    /// - Throws: `idempotencyKeyReused` if the key was used with another body.
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
 
     /// The turn of a reply whose opening by this process is unconfirmed, with its history; `nil` if the turn is not open.
@@ -27,7 +28,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Returns: whether the turn existed.
     func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool
 
-    /// Commits the place of another answer to the prompt of a reply.
+    /// Commits a new turn for another answer to the prompt of a reply.
     ///
     /// - Throws: `replyNotFound`.
     func openAlternative(
@@ -56,9 +57,9 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
     ///
-    /// - Parameter isAbandoned: whether this process, if the turn is its own, knows nothing of it any more.
-    /// - Parameter isUnwanted: whether a reply that is to be made again is closed all the same.
-    /// - Returns: whether the turn is closed now, by whomever.
+    /// - Parameter isAbandoned: whether this process no longer runs the turn, if the turn is its own.
+    /// - Parameter isUnwanted: whether a reply that is to be regenerated is closed too.
+    /// - Returns: whether the turn is closed now, by this or another process.
     func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool
 
     /// Restarts a reply of this process: the attempt ends, and its journal no longer counts.
@@ -68,9 +69,9 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `conversationReplaced` if the turn is gone, `interrupted` if another process has closed or adopted it.
     func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int
 
-    /// What the turn of a reply has to go on now.
+    /// Reads the current history of the turn of a reply.
     ///
-    /// - Throws: `conversationReplaced` when the reply is gone, be it that another one has its place.
+    /// - Throws: `conversationReplaced` if the reply is gone, even if another reply now has its `seq`.
     func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory
 
     /// Stores the end of the reply that closes a turn, behind its journal, and clears the journal.
@@ -83,39 +84,39 @@ public protocol ConversationStore: AnyObject, Sendable {
     ///   gap. `replyNotStored` if the store refuses this reply permanently.
     func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError)
 
-    // MARK: - Replies in the making
+    // MARK: - Running replies
 
-    /// An empty sheet for `journal`, of this or another store of the process.
+    /// Creates an empty batch for `journal`, of this or another store of the process.
     func makeJournalSheet() -> any JournalSheet
 
-    /// Journals what replies of this process have grown by, all in one statement, and asks what others want of them.
+    /// Journals new content of this process's replies in one statement, and fetches the signals of other processes to them.
     ///
-    /// With nothing to journal it only asks. What is journalled twice from the same start counts once, the longer one.
+    /// Without content it only fetches the signals. Of two pieces with the same start, the longer one counts.
     func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal]
 
-    /// Finds a reply by its name.
+    /// Finds a reply by its id.
     func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord?
 
-    /// Reads on in a reply: its journal while it is being made, its text afterwards; at most about 256 KiB.
+    /// Reads a page of a reply from a position on: its journal while it runs, its text afterwards; at most about 256 KiB.
     ///
-    /// An empty page without an ending says that there is no more yet. The start is another one than asked for when the reply
-    /// is of another attempt, or over and shorter than that.
-    /// - Throws: `replyNotFound` when it is gone.
+    /// An empty page without an ending means that there is no more content yet. The page starts at another position than requested
+    /// if the reply has another attempt, or has ended and is shorter.
+    /// - Throws: `replyNotFound` if the reply is gone.
     func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage
 
-    /// Tells the process that makes a reply something; without effect when it is over.
+    /// Sends a signal to the process that generates a reply. No effect if the reply has ended.
     func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError)
 
     // MARK: - Conversations
 
-    /// Replaces a conversation by other messages, all at once.
+    /// Replaces a conversation by other messages, in one transaction.
     func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError)
 
-    /// Makes what is said next follow a reply.
+    /// Makes the next prompt follow a reply.
     ///
-    /// - Throws: `replyNotFound`; `replyNotComplete` when its turn would not be replayed.
+    /// - Throws: `replyNotFound`; `replyNotComplete` if histories do not include the reply's turn.
     func choose(_ reply: ReplyRecord) async throws(RelayError)
 
-    /// Removes a conversation, and all that belongs to it, in bounded batches.
+    /// Removes a conversation with all its data, in bounded batches.
     func deleteConversation(appID: String) async throws(RelayError)
 }

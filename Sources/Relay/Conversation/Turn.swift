@@ -1,14 +1,14 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// One exchange of a conversation: prompts, and the reply that closes it.
+/// One exchange of a conversation: prompts, and the reply that closes the turn.
 public struct Turn: Sendable, Hashable {
     /// The conversation.
     public let appID: String
-    /// The place that is kept for the reply in the conversation; prompts stand before it, later turns after it.
+    /// The `seq` that is reserved for the reply. Its prompts have smaller numbers, later turns have greater ones.
     public let number: Int64
 
-    /// Names a turn.
+    /// Creates the name of a turn.
     public init(appID: String, number: Int64) {
         self.appID = appID
         self.number = number

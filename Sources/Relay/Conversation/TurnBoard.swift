@@ -1,24 +1,24 @@
 import ChatterdBasics
 
-/// The turns that are open in this process, on any shard: who is alive, and who waits for whom.
+/// The open turns of this process, on all shards, and the replies that wait for their ends.
 public final class TurnBoard: Sendable {
     private struct OpenTurn {
         let number: Int64
         let id: ReplyID
-        /// The key that it was asked for with; empty for none.
+        /// The idempotency key of the request; empty if it has none.
         let key: String
     }
 
     private struct Conversation {
-        /// The open turns; a list, as there is one, and seldom more. A place can be used again after a deletion, while the
-        /// reply that had it before still ends.
+        /// The open turns; a list, because there is rarely more than one. After a deletion, a new turn can have the same number as a
+        /// turn whose reply has not ended yet.
         var open: [OpenTurn] = []
-        /// By the turn that is waited for, then by the reply that waits.
+        /// The handlers by the number of the awaited turn, then by the waiting reply.
         var waiters: [Int64: [ReplyID: @Sendable () -> Void]] = [:]
 
         var count: Int { open.count }
 
-        func knows(_ key: String) -> Bool { open.contains { $0.key == key } }
+        func contains(key: String) -> Bool { open.contains { $0.key == key } }
 
         func isOpen(_ number: Int64) -> Bool { open.contains { $0.number == number } }
 
@@ -27,7 +27,7 @@ public final class TurnBoard: Sendable {
             open.append(turn)
         }
 
-        /// Says whether it was there.
+        /// Removes a turn. Returns whether it was open.
         mutating func remove(_ number: Int64, _ id: ReplyID) -> Bool {
             guard let index = open.firstIndex(where: { $0.number == number && $0.id == id }) else { return false }
             open.remove(at: index)
@@ -35,28 +35,28 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Places of one conversation that are taken for turns that are about to be opened.
-    private struct Promises {
+    /// The reservations of one conversation for turns that are about to be opened.
+    private struct Reservations {
         var count = 0
-        /// How many requests have a key, by the key.
+        /// The number of requests with each key.
         var keys: [String: Int] = [:]
 
-        /// Requests with one key come to one turn.
+        /// The number of reserved turns. Requests with the same key open one turn.
         var turns: Int { count - keys.values.reduce(0) { $0 + $1 - 1 } }
     }
 
     private struct State {
         var conversations: [String: Conversation] = [:]
-        var promised: [String: Promises] = [:]
+        var reserved: [String: Reservations] = [:]
         var count = 0
 
-        mutating func endPromise(_ appID: String, key: String?) {
-            guard var left = promised[appID] else { return }
+        mutating func removeReservation(_ appID: String, key: String?) {
+            guard var left = reserved[appID] else { return }
             left.count -= 1
             if let key, let same = left.keys[key] {
                 left.keys[key] = same > 1 ? same - 1 : nil
             }
-            promised[appID] = left.count > 0 ? left : nil
+            reserved[appID] = left.count > 0 ? left : nil
         }
     }
 
@@ -65,12 +65,12 @@ public final class TurnBoard: Sendable {
     private let state = Lock(State())
     private let limits: RelayLimits
 
-    /// Makes an empty board.
+    /// Creates an empty board.
     public init(limits: RelayLimits) {
         self.limits = limits
     }
 
-    /// The number of turns that are open or about to be.
+    /// The number of open turns, reservations and passed-on requests.
     public var count: Int { state.withLock { $0.count } }
 
     /// The replies with open turns.
@@ -78,28 +78,28 @@ public final class TurnBoard: Sendable {
         state.withLock { state in state.conversations.values.flatMap { $0.open.map(\.id) } }
     }
 
-    /// Takes a place for a turn that is about to be opened; `open` or `giveUp` follows.
+    /// Reserves a turn that is about to be opened. `open` or `giveUp` must follow.
     ///
-    /// - Parameter key: the client's name for the request. One that is known to the board will open no further turn.
-    /// - Throws: `overloaded` when the process or the conversation has no more.
+    /// - Parameter key: the idempotency key of the request. A request with a known key opens no further turn.
+    /// - Throws: `overloaded` if the limit of the process or of the conversation is reached.
     func promise(appID: String, key: String? = nil) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.replies else { throw Self.full }
-            var promises = state.promised[appID] ?? Promises()
+            var reservations = state.reserved[appID] ?? Reservations()
             let conversation = state.conversations[appID] ?? Conversation()
-            let ahead = conversation.count + promises.turns
-            let isKnown = key.map { promises.keys[$0] != nil || conversation.knows($0) } ?? false
+            let ahead = conversation.count + reservations.turns
+            let isKnown = key.map { reservations.keys[$0] != nil || conversation.contains(key: $0) } ?? false
             guard isKnown || ahead <= limits.waitingTurns else { throw Self.tooManyWait(ahead - 1) }
-            promises.count += 1
+            reservations.count += 1
             if let key {
-                promises.keys[key, default: 0] += 1
+                reservations.keys[key, default: 0] += 1
             }
-            state.promised[appID] = promises
+            state.reserved[appID] = reservations
             state.count += 1
         }
     }
 
-    /// Refuses a prompt while one of its conversation is being answered, and so many wait for that.
+    /// The error for a prompt of a conversation with a running reply and `count` waiting prompts.
     private static func tooManyWait(_ count: Int) -> RelayError {
         let ahead =
             switch count {
@@ -113,9 +113,9 @@ public final class TurnBoard: Sendable {
     private static let full = RelayError(
         .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
 
-    /// Reserves a place for a request without a turn; `release` must follow.
+    /// Counts a request without a turn towards the limit of replies. `release` must follow.
     ///
-    /// - Throws: `overloaded` if the process has no place left.
+    /// - Throws: `overloaded` if the limit of the process is reached.
     func reserve() throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.replies else { throw Self.full }
@@ -123,10 +123,10 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Reserves a place for a turn that may be open already, without a limit; `open` or `giveUp` must follow.
+    /// Reserves a turn that may be open already, without a limit. `open` or `giveUp` must follow.
     func reserve(appID: String) {
         state.withLock { state in
-            state.promised[appID, default: Promises()].count += 1
+            state.reserved[appID, default: Reservations()].count += 1
             state.count += 1
         }
     }
@@ -140,20 +140,20 @@ public final class TurnBoard: Sendable {
     func giveUp(appID: String, key: String? = nil) {
         state.withLock { state in
             state.count -= 1
-            state.endPromise(appID, key: key)
+            state.removeReservation(appID, key: key)
         }
     }
 
-    /// Turns a promised place into an open turn.
+    /// Replaces a reservation by the open turn.
     func open(_ turn: Turn, for id: ReplyID, key: String? = nil) {
         state.withLock { state in
-            state.endPromise(turn.appID, key: key)
+            state.removeReservation(turn.appID, key: key)
             state.conversations[turn.appID, default: Conversation()].insert(
                 OpenTurn(number: turn.number, id: id, key: key ?? ""))
         }
     }
 
-    /// Takes in a turn that another process has left behind.
+    /// Adds an adopted turn.
     func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
             state.count += 1
@@ -162,7 +162,7 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Takes the turn of a reply off the board, and wakes who waits for it.
+    /// Removes the turn of a reply, and calls the handlers of the replies that wait for its end.
     func close(_ turn: Turn, for id: ReplyID) {
         let waiters = state.withLock { state in
             guard var conversation = state.conversations[turn.appID], conversation.remove(turn.number, id) else {
@@ -178,17 +178,18 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Whether this process runs no such turn: nobody here would close it.
+    /// Whether this process does not run the turn, and so will not close it.
     public func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
-            // A promise may be for this very turn: committed, and not yet on the board.
-            state.conversations[turn.appID]?.isOpen(turn.number) != true && state.promised[turn.appID] == nil
+            // A reservation may be for this turn, which may be committed and not on the board yet.
+            state.conversations[turn.appID]?.isOpen(turn.number) != true && state.reserved[turn.appID] == nil
         }
     }
 
-    /// Has `wake` called once, from any thread, when a reply at that place is closed; replaces an earlier wish of `waiter`.
+    /// Registers `wake`, which is called once, on any thread, when a turn with this number is closed. Replaces an earlier handler of
+    /// `waiter`.
     ///
-    /// - Returns: whether the turn is open here, and `wake` will be called.
+    /// - Returns: whether the turn is open here; if not, `wake` is not called.
     func whenClosed(_ turn: Turn, for waiter: ReplyID, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard state.conversations[turn.appID]?.isOpen(turn.number) == true else { return false }
@@ -197,7 +198,7 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Forgets what `waiter` asked for with `whenClosed`.
+    /// Removes the handler that `waiter` has registered with `whenClosed`.
     func stopWaiting(_ waiter: ReplyID, for turn: Turn) {
         state.withLock { state in
             _ = state.conversations[turn.appID]?.waiters[turn.number]?.removeValue(forKey: waiter)

@@ -1,15 +1,15 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What a turn has to go on.
+/// The messages that a model gets for a turn.
 public struct TurnHistory: Sendable {
     /// All complete turns before this one and all seeded messages, then the prompts of this turn.
     public var messages: EncodedMessages
-    /// Earlier turns that no reply has closed yet, oldest first.
+    /// The earlier turns that are still open, oldest first.
     public var unfinished: [Int64]
-    /// Whether the messages are over the limit; they are cut short then, and must not be sent.
+    /// Whether the history exceeds the limit. The messages are then incomplete and must not be sent.
     public var isTooLarge: Bool
-    /// Which earlier messages are not among these, in order, and why.
+    /// The earlier messages that the history omits, in order, with the reasons.
     public var omitted: [ReplyReceipt.Omitted]
     /// Whether the messages are unread: the budget had no memory for them, or earlier turns are still open. The store reads them in
     /// `history(of:for:)`.
@@ -17,7 +17,7 @@ public struct TurnHistory: Sendable {
     /// The reservation for the messages; `nil` for a store that keeps everything in memory.
     public var memory: MemoryReservation?
 
-    /// Makes a history.
+    /// Creates a history.
     public init(
         messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false, omitted: [ReplyReceipt.Omitted] = []
     ) {

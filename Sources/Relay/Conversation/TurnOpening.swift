@@ -1,25 +1,26 @@
 import ChatterdLanguageModels
 
-/// What is committed when a prompt is accepted.
+/// The data that is committed when a prompt is accepted.
 public struct TurnOpening: Sendable {
     /// The conversation.
     public var appID: String
     /// The new messages.
     public var prompts: [ModelMessage]
-    /// The name of the reply that is to come.
+    /// The id of the reply.
     public var id: ReplyID
-    /// The model that is asked.
+    /// The requested model.
     public var model: String
-    /// The members of the request for the model server as JSON text without braces, for who must ask again; may be empty.
+    /// The members of the request for the model server as JSON text without braces, for a process that adopts the reply; may be
+    /// empty.
     public var options: [UInt8]
-    /// What the prompts follow; nothing for the last message of the conversation.
+    /// The turn that the prompts follow; `nil` for the last one of the conversation.
     public var parent: TurnParent?
-    /// The client's name for this request, by which it is known again.
+    /// The client's name for the request, which detects repetitions.
     public var key: IdempotencyKey?
-    /// What is done when the process that makes the reply dies.
+    /// The treatment of the reply if its process dies.
     public var onInterrupt: InterruptPolicy
 
-    /// Makes an opening.
+    /// Creates an opening.
     public init(
         appID: String, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
         parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close

@@ -1,8 +1,8 @@
 import ChatterdLanguageModels
 
-/// What a prompt follows that does not follow the last message of its conversation.
+/// The parent of a prompt that does not follow the last turn of its conversation.
 public enum TurnParent: Sendable, Hashable {
-    /// What `/llmprep` seeded, and nothing else.
+    /// The messages that `/llmprep` seeded, without any turn.
     case start
     /// The turn of a reply.
     case reply(ReplyID)

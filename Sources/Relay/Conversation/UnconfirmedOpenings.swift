@@ -6,7 +6,7 @@ import ChatterdLanguageModels
 public final class UnconfirmedOpenings: Sendable {
     /// A turn that may be open.
     struct Opening {
-        /// The name of its reply.
+        /// The id of its reply.
         let id: ReplyID
         let appID: String
         /// Whether the request has an idempotency key, so that the client can retry it.
@@ -21,7 +21,7 @@ public final class UnconfirmedOpenings: Sendable {
 
     private let openings = Lock<[Opening]>([])
 
-    /// Makes an empty list.
+    /// Creates an empty list.
     public init() {}
 
     /// Records an opening.

@@ -19,33 +19,33 @@ struct FailoverPlan {
         case fail
     }
 
-    /// How far the reply had got when its server failed.
+    /// The content of the reply when its server failed.
     enum Progress: Equatable {
-        /// There is nothing of it yet.
+        /// The reply is empty.
         case none
-        /// There is text, perhaps after thoughts: another server may continue it.
+        /// The reply has text, possibly after thoughts. Another server may continue it.
         case text
-        /// There are tool calls, or too little text to continue.
+        /// The reply has tool calls, or too little text to continue.
         case other
     }
 
-    /// What is known of a server at the moment of the choice.
+    /// The state of a server at the time of the choice.
     struct Candidate: Equatable {
-        /// Its priority: the greatest goes first.
+        /// The priority. The greatest comes first.
         var priority = 0
-        /// Whether it is to be asked after all others.
+        /// Whether the server is asked after all others.
         var isCoolingDown = false
-        /// Whether all its slots are taken.
+        /// Whether all its slots are in use.
         var isFull = false
-        /// Whether it can continue the text of another server.
+        /// Whether the server can continue the text of another one.
         var canContinue = false
-        /// Whether it is there no more.
+        /// Whether the server has been removed.
         var isRemoved = false
-        /// The tokens that it takes, where that is known and matters.
+        /// The size of its context in tokens; `nil` if it is unknown or not needed.
         var context: Int?
     }
 
-    /// The pauses before a server is asked again.
+    /// The delays before a server is asked again.
     private static var backoff: Backoff { Backoff(first: .milliseconds(250), longest: .seconds(4)) }
 
     private var failoversLeft: Int
@@ -55,21 +55,23 @@ struct FailoverPlan {
     private var hasFailed = false
     private var hasBegun = false
     private var pauses = backoff
-    /// The first that was asked: most replies need no table.
+    /// The first server; a separate member because most replies ask no other one, and need no table.
     private var first: Int?
-    /// How often each one was asked after that, and for how long it asks to be left alone; nothing for those that will never do.
+    /// The number of further requests to each server.
     private var asked: [Int: Int] = [:]
+    /// The `Retry-After` of each server's last error.
     private var retryAfter: [Int: Duration] = [:]
+    /// The servers that are not asked again.
     private var excluded: Set<Int> = []
     /// The servers that have stalled or timed out.
     private var stalled: Set<Int> = []
     /// The servers that were asked to continue the text and could not.
-    private var beginners: Set<Int> = []
+    private var cannotContinue: Set<Int> = []
     /// The errors about the request, each with the first server that gave it.
     private var complaints: [String: Int] = [:]
     /// The error of the last break.
     private var lastBreak: ModelError?
-    /// The servers that may be restarting, the deadline for them in nanoseconds, and the number of pauses so far.
+    /// The servers that may be restarting, the deadline for them, and the delays between the requests to them.
     private var restarting: Set<Int> = []
     private var waitEnd: Instant?
     private var waits = backoff
@@ -83,7 +85,7 @@ struct FailoverPlan {
         restartWait = limits.restartWait
     }
 
-    /// The first to be asked.
+    /// Chooses the first server.
     mutating func begin(_ candidates: [Candidate]) -> Step {
         guard let first = best(of: candidates) else { return .fail }
         self.first = first
@@ -100,7 +102,7 @@ struct FailoverPlan {
         if progress == .none, case .request(let complaint) = error.hint, isConfirmed(complaint, of: number) {
             return .reject
         }
-        // Where the first one had room, others may have it too.
+        // If the context of the first server was large enough, that of another server may be, too.
         guard error.code.isWorthAnotherServer || hasFailed && error.code == .contextTooLong else { return .fail }
         guard !isSameBreak(error, after: progress) else { return .fail }
         hasFailed = true
@@ -125,14 +127,14 @@ struct FailoverPlan {
     mutating func couldNotContinue(
         _ number: Int, after progress: Progress, at now: Instant, _ candidates: [Candidate]
     ) -> Step {
-        beginners.insert(number)
+        cannotContinue.insert(number)
         asked[number, default: 1] -= 1
         return next(after: progress, at: now, candidates)
     }
 
-    /// The next to be asked when a prompt is too long for one by itself: one that is known to take more.
+    /// Chooses a server with a longer context after a server has refused the prompt as too long.
     ///
-    /// It is asked in place of the other and not because that has failed, so it costs no attempt. None is asked twice for it.
+    /// The refusal is not a failure of the server, so this costs no attempt. No server is asked twice for this reason.
     private mutating func refused(by number: Int, _ candidates: [Candidate]) -> Step {
         excluded.insert(number)
         guard let context = candidates[number].context else { return .fail }
@@ -142,7 +144,7 @@ struct FailoverPlan {
         return .ask(longer, after: .zero, continues: false)
     }
 
-    /// The next to be asked when one was removed before its turn came: nobody has failed by that, so it costs no attempt.
+    /// Chooses the next server if the chosen one was removed before it was asked. This costs no attempt.
     mutating func removed(after progress: Progress, at now: Instant, _ candidates: [Candidate]) -> Step {
         next(after: progress, at: now, candidates)
     }
@@ -151,11 +153,11 @@ struct FailoverPlan {
     ///
     /// A repetition by the same server proves nothing: a broken server gives the same error each time.
     private mutating func isConfirmed(_ complaint: String, of number: Int) -> Bool {
-        guard let witness = complaints[complaint] else {
+        guard let first = complaints[complaint] else {
             complaints[complaint] = number
             return false
         }
-        return witness != number
+        return first != number
     }
 
     private var attemptsLeft: Int {
@@ -191,7 +193,7 @@ struct FailoverPlan {
         if progress == .text {
             next = best(of: candidates) { number, candidate in
                 candidate.canContinue && !candidate.isCoolingDown && !stalled.contains(number)
-                    && !restarting.contains(number) && !beginners.contains(number)
+                    && !restarting.contains(number) && !cannotContinue.contains(number)
             }
         }
         let isOver = waitEnd.map { now >= $0 } ?? false
@@ -200,11 +202,11 @@ struct FailoverPlan {
         isWaiting = restarting.contains(next)
         let pause = pause(before: next, at: now)
         asked[next, default: 0] += 1
-        let continues = progress == .text && candidates[next].canContinue && !beginners.contains(next)
+        let continues = progress == .text && candidates[next].canContinue && !cannotContinue.contains(next)
         return .ask(next, after: pause, continues: continues)
     }
 
-    /// One that has been asked before is given time to recover.
+    /// The delay before a request. A server that was asked before gets time to recover.
     private mutating func pause(before number: Int, at now: Instant) -> Duration {
         if let waitEnd, restarting.contains(number) {
             return min(waits.next(), max(waitEnd - now, .zero))
@@ -221,7 +223,7 @@ struct FailoverPlan {
         }.min { rank($0, candidates[$0]) < rank($1, candidates[$1]) }
     }
 
-    /// The lowest goes first.
+    /// The rank of a server. The lowest comes first.
     private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int, Int) {
         (
             stalled.contains(number) ? 1 : 0, candidate.isCoolingDown ? 1 : 0, timesAsked(number), -candidate.priority,

@@ -27,7 +27,7 @@ public final class PassedRequest {
         try await slots.acquire(ticket, on: service.scheduler) { _ in }
     }
 
-    /// Releases the slot and the place, and ends a wait for the slot. A second call has no effect.
+    /// Releases the slot and the reservation, and ends a wait for the slot. A second call has no effect.
     public func end() {
         guard !isEnded else { return }
         isEnded = true
@@ -39,7 +39,7 @@ public final class PassedRequest {
 }
 
 extension ChatService {
-    /// Reserves a place for a passed-on request; its `end` releases it.
+    /// Counts a passed-on request towards the limit of replies. Its `end` releases the reservation.
     ///
     /// - Throws: `overloaded`, `shuttingDown`.
     public func admitPassedRequest() throws(RelayError) -> PassedRequest {

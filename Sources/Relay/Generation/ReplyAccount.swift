@@ -1,18 +1,19 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What is kept of how a reply came about: what the model was sent, and which model server made which part.
+/// The origin of a reply, which is stored with it: the messages that the model was sent, and which model server generated which
+/// part of the text.
 public struct ReplyAccount: Sendable, Equatable {
-    /// A part of the text, and who made it.
+    /// A part of the text, and the model server that generated it.
     public struct Part: Sendable, Equatable {
         /// The name of the model server.
         public var upstream: String
         /// The model's name there.
         public var model: String
-        /// The bytes of the text, in UTF-8.
+        /// The range of the part in the text, in bytes of UTF-8.
         public var text: Range<Int>
 
-        /// Makes a part.
+        /// Creates a part.
         public init(upstream: String, model: String, text: Range<Int>) {
             self.upstream = upstream
             self.model = model
@@ -20,17 +21,17 @@ public struct ReplyAccount: Sendable, Equatable {
         }
     }
 
-    /// Who made which part of the text, in order.
+    /// The parts of the text, in order.
     public var parts: [Part] = []
-    /// What the model was sent, the last time that one was asked.
+    /// The report on the last prompt; `nil` if no model server was asked.
     public var receipt: ReplyReceipt?
 
-    /// Makes an empty account.
+    /// Creates an empty provenance.
     public init() {}
 }
 
 extension ByteBuffer {
-    /// Appends an account as members of a JSON object, without braces: `"parts":[…],"receipt":{…}`; nothing of an empty one.
+    /// Appends a provenance as members of a JSON object without braces: `"parts":[…],"receipt":{…}`. Empty members are omitted.
     public mutating func append(_ account: ReplyAccount) {
         if !account.parts.isEmpty {
             append("\"parts\":[")
@@ -54,7 +55,7 @@ extension ByteBuffer {
         }
     }
 
-    /// Appends the members of a receipt; those that are unknown, or say that there is nothing, are left out.
+    /// Appends the members of a report. Unknown and empty members are omitted.
     private mutating func append(_ receipt: ReplyReceipt) {
         append("\"messages\":")
         append(decimal: receipt.messages)

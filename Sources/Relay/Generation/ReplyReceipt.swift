@@ -1,56 +1,56 @@
-/// What of its conversation a model was sent for a reply.
+/// The report on a prompt: which messages of the conversation were sent to the model, and their size.
 public struct ReplyReceipt: Sendable, Equatable {
-    /// Why a message was not sent.
+    /// The reason why a message was not sent.
     public enum Omission: String, Sendable, CaseIterable {
-        /// It would not have fitted into the model's context.
+        /// The message did not fit into the model's context.
         case context
-        /// Its turn did not come to a good end.
+        /// The turn of the message is not complete.
         case notComplete = "not_complete"
-        /// It is on another branch.
+        /// The message is on another branch.
         case branch
     }
 
-    /// Neighbours that were not sent, and why.
+    /// Adjacent messages that were not sent for the same reason.
     public struct Omitted: Sendable, Equatable {
-        /// Their places (`seq`).
+        /// Their numbers (`seq`).
         public var places: ClosedRange<Int64>
-        /// The reason, the same for all of them.
+        /// The reason.
         public var why: Omission
 
-        /// Makes a note.
+        /// Creates a range of omitted messages.
         public init(places: ClosedRange<Int64>, why: Omission) {
             self.places = places
             self.why = why
         }
     }
 
-    /// The places (`seq`) of the messages that were sent.
+    /// The numbers (`seq`) of the sent messages.
     public var sent: [ClosedRange<Int64>] = []
-    /// The places of those that were not, and why.
+    /// The omitted messages.
     public var omitted: [Omitted] = []
-    /// Whether there were so many that only the last of both are listed.
+    /// Whether the two lists omit their first ranges because there are too many.
     public var isAbridged = false
-    /// The number of messages that were sent.
+    /// The number of sent messages.
     public var messages = 0
-    /// The tokens that they were estimated at.
+    /// The estimated tokens of the prompt.
     public var estimatedTokens: Int?
-    /// The tokens that the model takes, where that is known.
+    /// The size of the model's context in tokens; `nil` if unknown.
     public var contextLength: Int?
-    /// The tokens that the server says it was given.
+    /// The tokens of the prompt as counted by the server; `nil` if it gave no count.
     public var promptTokens: Int?
     /// Whether the server seems to have cut the messages by itself.
     public var isCutByServer = false
-    /// What was sent, in the terms that tokens are estimated in.
+    /// The size of the prompt, from which its tokens are estimated.
     var size = PromptSize()
-    /// What of it is new since the model's last answer: no server can have that in a cache.
+    /// The size of the messages since the model's last answer, which no server can have in a cache.
     var newest = PromptSize()
 
-    /// Makes an empty receipt.
+    /// Creates an empty report.
     public init() {}
 }
 
 extension [ClosedRange<Int64>] {
-    /// Adds a place behind all others.
+    /// Appends a number that is greater than all others.
     mutating func append(place: Int64) {
         if let last = last, last.upperBound + 1 == place {
             self[count - 1] = last.lowerBound...place
@@ -61,7 +61,7 @@ extension [ClosedRange<Int64>] {
 }
 
 extension [ReplyReceipt.Omitted] {
-    /// Adds a place behind all others.
+    /// Appends a number that is greater than all others.
     public mutating func append(place: Int64, why: ReplyReceipt.Omission) {
         if let last = last, last.why == why, last.places.upperBound + 1 == place {
             self[count - 1].places = last.places.lowerBound...place

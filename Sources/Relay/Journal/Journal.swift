@@ -1,12 +1,13 @@
 import ChatterdBasics
 
-/// Writes what all replies of the process have grown by into the store: once a tick, in one statement.
+/// Writes the new content of all replies of the process to the store, once per tick and in one statement.
 ///
-/// It runs while replies are being made, on the shard of its first service; the others are asked, each on its own.
+/// The journal runs while the process has replies, on the shard of its first service. Each service collects the content of its
+/// replies on its own shard.
 public final class Journal: @unchecked Sendable {
-    /// The bytes of one round, about: what is more waits for the next one.
-    private static let roundLimit = 16 << 20
-    /// The longest pause between two rounds while the store is unavailable.
+    /// The maximum of one flush, in bytes, approximately. The remaining content waits for the next flush.
+    private static let flushLimit = 16 << 20
+    /// The longest delay between two flushes while the store is unavailable.
     private static let longestPause = Duration.seconds(2)
 
     private let services: [ChatService]
@@ -14,16 +15,16 @@ public final class Journal: @unchecked Sendable {
     private let tick: Duration
     private let isRunning = Lock(false)
     private var alarm: (any Alarm)?
-    /// The delay of the next round while the store is unavailable.
+    /// The delay of the next flush while the store is unavailable.
     private var backoff: Backoff
-    /// A round is on its way.
+    /// Whether a flush is in progress.
     private var isBusy = false
-    /// Somebody has so much to journal that the next round is not to wait.
+    /// Whether the next flush must not wait for the tick.
     private var isUrgent = false
-    /// What the services have found for the round that is on its way.
-    private var found: [(service: ChatService, round: JournalRound)] = []
+    /// The content of the services for the flush in progress, as far as it is collected.
+    private var collected: [(service: ChatService, flush: JournalRound)] = []
 
-    /// Makes the journal of a process, which is then given to each of its services; nothing without services.
+    /// Creates the journal of a process, which is then set in each of its services; `nil` without services.
     public init?(services: [ChatService], tick: Duration) {
         guard let home = services.first else { return nil }
         self.services = services
@@ -32,18 +33,18 @@ public final class Journal: @unchecked Sendable {
         backoff = Backoff(first: tick * 2, longest: max(tick, Self.longestPause))
     }
 
-    /// Begins its rounds unless they go on already. From any thread.
+    /// Starts the flushes unless they run already. From any thread.
     func begin() {
-        let begins = isRunning.withLock { isRunning in
+        let starts = isRunning.withLock { isRunning in
             defer { isRunning = true }
             return !isRunning
         }
-        if begins {
+        if starts {
             home.scheduler.run { [self] in arm(after: tick) }
         }
     }
 
-    /// Begins the next round at once, unless the store is away. From any thread.
+    /// Begins the next flush at once, unless the store is unavailable. From any thread.
     func hurry() {
         home.scheduler.run { [self] in
             guard backoff.failures == 0 else { return }
@@ -55,7 +56,7 @@ public final class Journal: @unchecked Sendable {
         }
     }
 
-    /// Sets the alarm of the next round.
+    /// Sets the alarm of the next flush.
     private func arm(after delay: Duration) {
         if alarm == nil {
             alarm = home.scheduler.makeAlarm { [unowned self] in collect() }
@@ -77,32 +78,32 @@ public final class Journal: @unchecked Sendable {
         isBusy = true
         for service in services {
             service.scheduler.run { [self] in
-                let round = service.gatherJournal(limit: Self.roundLimit / services.count)
-                home.scheduler.run { [self] in take(round, from: service) }
+                let flush = service.gatherJournal(limit: Self.flushLimit / services.count)
+                home.scheduler.run { [self] in add(flush, from: service) }
             }
         }
     }
 
-    private func take(_ round: JournalRound, from service: ChatService) {
-        found.append((service, round))
-        guard found.count == services.count else { return }
-        let all = found
-        found = []
+    private func add(_ flush: JournalRound, from service: ChatService) {
+        collected.append((service, flush))
+        guard collected.count == services.count else { return }
+        let all = collected
+        collected = []
         home.scheduler.spawn { [self] in await write(all) }
     }
 
-    private func write(_ found: [(service: ChatService, round: JournalRound)]) async {
-        let found = found.filter { !$0.round.isEmpty }
+    private func write(_ collected: [(service: ChatService, flush: JournalRound)]) async {
+        let flushes = collected.filter { !$0.flush.isEmpty }
         var signals: [ReplySignal]?
         do throws(RelayError) {
-            signals = try await home.store.journal(found.map(\.round.sheet))
+            signals = try await home.store.journal(flushes.map(\.flush.sheet))
         } catch {
-            // The store is away: the next round brings these and what comes until then.
+            // The store is unavailable. The next flush includes this content.
             signals = nil
         }
         let isWritten = signals != nil
-        for (service, round) in found {
-            service.scheduler.run { round.end(isWritten: isWritten) }
+        for (service, flush) in flushes {
+            service.scheduler.run { flush.end(isWritten: isWritten) }
         }
         for signal in signals ?? [] {
             guard let service = services[0].directory[signal.id] else { continue }

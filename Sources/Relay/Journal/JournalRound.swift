@@ -1,12 +1,12 @@
-/// What the replies of one shard have grown by, on its way to the store; used again for each round. Confined to its shard, but
-/// for its sheet while it is on its way.
+/// The new content of one shard's replies, on its way to the store. The shard reuses the object for each flush. Confined to its
+/// shard, except for the batch while the store writes it.
 final class JournalRound: @unchecked Sendable {
-    /// How many replies it keeps room for.
+    /// The maximum number of replies for which the memory is kept.
     private static let keptCapacity = 16_384
 
-    /// What is to be stored.
+    /// The content.
     let sheet: any JournalSheet
-    /// Whose it is, and up to where.
+    /// The replies in the batch, each with the end of its content.
     private var rows: [(reply: Reply, end: ReplyPosition)] = []
 
     init(on sheet: any JournalSheet) {
@@ -15,12 +15,12 @@ final class JournalRound: @unchecked Sendable {
 
     var isEmpty: Bool { rows.isEmpty }
 
-    /// Takes in what a reply has grown by.
+    /// Adds the new content of a reply.
     func append(_ reply: Reply) {
         rows.append((reply, reply.journal(on: sheet)))
     }
 
-    /// Tells the replies what has become of it, and begins anew.
+    /// Tells the replies whether their content is written, and removes all content.
     func end(isWritten: Bool) {
         for (reply, end) in rows {
             reply.journalled(to: end, isWritten: isWritten)

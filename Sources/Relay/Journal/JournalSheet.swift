@@ -1,12 +1,12 @@
-/// Where it is written down what replies have grown by, in the form in which the store wants it.
+/// The content of replies for one statement of the store, in the store's own form.
 ///
-/// A shard fills its sheet, the store is given the sheets of all shards, then the shard empties it.
+/// A shard fills its batch, the store writes the batches of all shards, and the shard clears its batch.
 public protocol JournalSheet: AnyObject, Sendable {
-    /// Writes down what a reply has grown by behind a position.
+    /// Adds the content of a reply from `start` on.
     func append(
         turn: Turn, id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
         toolCalls: Span<UInt8>)
 
-    /// Removes all that is written down.
+    /// Removes all content.
     func removeAll()
 }

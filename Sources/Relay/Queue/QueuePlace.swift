@@ -1,15 +1,15 @@
 import ChatterdLanguageModels
 
-/// Where a reply stands in the queue of a model server.
+/// The position of a reply in the queue of a model server.
 public struct QueuePlace: Sendable, Hashable {
     /// The name of the model server.
     public var upstream: String
-    /// Its place: 1 is the next one.
+    /// The number of tickets before the reply's one, plus one.
     public var position: Int
-    /// The replies that wait.
+    /// The number of waiting replies.
     public var length: Int
 
-    /// Makes a place.
+    /// Creates a position.
     public init(upstream: String, position: Int, length: Int) {
         self.upstream = upstream
         self.position = position

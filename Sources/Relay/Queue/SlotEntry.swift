@@ -1,11 +1,11 @@
-/// What came of a ticket.
+/// The result of entering a ticket.
 public struct SlotEntry: Sendable {
-    /// Where it waits; nothing when it has a slot.
+    /// The ticket's position in the queue; `nil` if it has a slot.
     public var place: QueuePlace?
-    /// The tickets of this process that were given a slot in the same step.
+    /// The tickets of this process that got slots in the same statement.
     public var granted: [SlotKey]
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(place: QueuePlace?, granted: [SlotKey]) {
         self.place = place
         self.granted = granted

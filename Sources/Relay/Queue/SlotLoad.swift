@@ -1,13 +1,13 @@
-/// How busy a model server is.
+/// The load of a model server.
 public struct SlotLoad: Sendable, Equatable {
-    /// The slots that are taken.
+    /// The number of used slots.
     public var running: Int
-    /// The replies that wait.
+    /// The number of waiting replies.
     public var waiting: Int
-    /// How long a slot has been held of late; nothing if none was given back yet.
+    /// The recent average time for which a slot was held; `nil` before any was released.
     public var hold: Duration?
 
-    /// Makes a load.
+    /// Creates a load.
     public init(running: Int, waiting: Int, hold: Duration?) {
         self.running = running
         self.waiting = waiting

@@ -1,30 +1,31 @@
-/// Where the queues of all processes are kept.
+/// The storage of the queues of all processes.
 ///
-/// Every method throws `storeUnavailable` when the store is away or too slow; then nothing, or all, was done. Whoever puts a
-/// ticket in or takes one out gives the slots that are free to those that are next, in the same step.
+/// Every method throws `storeUnavailable` if the store is unavailable or too slow. The change is then done completely or not at all.
+/// Entering or removing a ticket also grants the free slots to the next tickets, in the same statement.
 public protocol SlotStore: AnyObject, Sendable {
-    /// Puts a ticket at its place in the queue; one that is there already becomes this process's, and keeps its place.
+    /// Enters a ticket into the queue. If the queue has the ticket already, this process becomes its owner, and the ticket keeps its
+    /// position.
     ///
-    /// One that another process left with a slot waits again, in front of those that came later.
-    /// - Throws: `conversationReplaced` when the reply is gone, `interrupted` when somebody else has closed it.
+    /// A ticket of another process that had a slot waits again, before later tickets.
+    /// - Throws: `conversationReplaced` if the reply is gone, `interrupted` if another process has closed it.
     func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry
 
-    /// Takes a ticket of this process out, with a slot or without; one that is not there is fine.
+    /// Removes a ticket of this process, with or without a slot. No effect if the queue does not have it.
     ///
-    /// - Returns: the tickets of this process that were given a slot in this step.
+    /// - Returns: the tickets of this process that got slots in the same statement.
     func leave(_ ticket: SlotTicket) async throws(RelayError) -> [SlotKey]
 
-    /// Gives the slots that are free to those that are next: a process that held some is dead, or there are more than before.
+    /// Grants the free slots to the next tickets, after the death of a process or an increase of the number of slots.
     ///
-    /// - Returns: the tickets of this process that were given one.
+    /// - Returns: the tickets of this process that got slots.
     func grant(at upstream: String, slots: Int) async throws(RelayError) -> [SlotKey]
 
     /// The tickets of this process that have a slot.
     func granted() async throws(RelayError) -> [SlotKey]
 
-    /// All tickets of this process, with the places of those that wait, and how busy some model servers are.
+    /// All tickets of this process, with the positions of waiting ones, and the used slots of some model servers.
     func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSurvey
 
-    /// How busy a model server is; from any shard.
+    /// The load of a model server. From any shard.
     func load(of upstream: String) async throws(RelayError) -> SlotLoad
 }

@@ -1,12 +1,12 @@
-/// The tickets of a process at a moment.
+/// The tickets of a process at one time.
 public struct SlotSurvey: Sendable {
-    /// The tickets that wait, at their places.
+    /// The positions of the waiting tickets.
     public var places: [SlotKey: QueuePlace] = [:]
-    /// The tickets that have a slot.
+    /// The tickets with a slot.
     public var granted: [SlotKey] = []
-    /// The slots that are taken by processes that live, for each model server that was asked for.
+    /// The slots that living processes use, for each requested model server.
     public var running: [String: Int] = [:]
 
-    /// Makes a survey that found nothing.
+    /// Creates an empty snapshot.
     public init() {}
 }

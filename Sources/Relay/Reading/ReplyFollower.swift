@@ -1,31 +1,30 @@
 import ChatterdBasics
 
-/// Reads a reply that is made on another shard or by another process, once for all its readers here. Confined to its shard.
+/// Reads a reply that another shard or process generates, once for all its readers on this shard. Confined to its shard.
 ///
-/// While readers are attached it reads on from where it stands, when it is poked or once per tick, and gives them the same
-/// lines; readers who do not keep up read pages of their own. A reply that was given up comes with an ending: whoever gives the
-/// pages sees to that.
+/// While readers are attached, the follower reads pages from its position on, on a signal or once per tick, and gives all of them the
+/// same lines. Slow readers read pages of their own. `Surroundings.pull` provides an ending for a reply of a dead process.
 final class ReplyFollower: ReplySource {
-    /// What a follower needs of the shard that it is on.
+    /// The functions of the shard that a follower uses.
     struct Surroundings {
-        /// Reads on in the reply; an empty page without an ending says that there is no more yet.
+        /// Reads a page of the reply. An empty page without an ending means that there is no more content yet.
         var pull: (ReplyPosition) async throws(RelayError) -> ReplyPage
-        /// Tells the process that makes the reply that it is read here; called every four seconds while it is.
+        /// Signals the process that generates the reply that the reply has readers here. Called every four seconds.
         var keepAlive: () -> Void = {}
-        /// Tells that the first reader has come, or the last one has left.
+        /// Called when the first reader arrives, and when the last one leaves.
         var onPresence: (_ isRead: Bool) -> Void = { _ in }
-        /// Tells that there have been no readers for a while; it may be let go.
+        /// Called when the follower has had no readers for ten seconds. The shard may release it.
         var onIdle: () -> Void = {}
     }
 
-    /// How far it has read.
+    /// The end of what the follower has read.
     private(set) var position: ReplyPosition
-    /// How often it looks for more by itself; nothing if it is poked when there is more.
+    /// The interval at which the follower polls; `nil` if it gets signals instead.
     var tick: Duration? {
         didSet { schedulePull() }
     }
 
-    /// A page of so many bytes may not have been all there is.
+    /// The size in bytes from which on a page may not be the last one.
     private let fullPage: Int
     private static let keepAliveInterval = Duration.seconds(4)
     private static let idleTime = Duration.seconds(10)
@@ -36,18 +35,18 @@ final class ReplyFollower: ReplySource {
     private let limits: RelayLimits
     private var audience = ReplyAudience()
     private var isPulling = false
-    /// Whether there may be more than was read last.
+    /// Whether there may be unread content.
     private var mayHaveMore = true
-    /// When it read last.
+    /// The time of the last read.
     private var pulledAt: Instant?
     private var retry = StoreRetry()
-    /// Whether it waits for a store that is away.
+    /// Whether the follower waits for an unavailable store.
     private var isWaitingForStore = false
     private var pullAlarm: (any Alarm)?
     private var presenceAlarm: (any Alarm)?
     private var presenceSentAt: Instant?
 
-    /// Makes a follower that stands where its first reader does.
+    /// Creates a follower at the position of its first reader.
     init(
         from position: ReplyPosition, tick: Duration?, lines: ReplyLines, surroundings: Surroundings,
         scheduler: Scheduler, limits: RelayLimits, fullPage: Int = 32_768
@@ -67,7 +66,7 @@ final class ReplyFollower: ReplySource {
         presenceAlarm = scheduler.makeAlarm { [unowned self] in sendPresence() }
     }
 
-    /// Takes a reader in; it hears nothing before this returns.
+    /// Subscribes a listener. The listener gets no call before this returns.
     func subscribe(_ reader: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
         let subscription = ReplySubscription(
             reader, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
@@ -76,17 +75,17 @@ final class ReplyFollower: ReplySource {
         return subscription
     }
 
-    /// Counts readers that a reply passes on and that attach themselves.
-    func adopt(readers more: Int) {
+    /// Counts readers that a reply hands over. The readers attach themselves later.
+    func adopt(readers count: Int) {
         let isFirst = audience.count == 0
-        audience.count += more
+        audience.count += count
         if isFirst {
             surroundings.onPresence(true)
             sendPresence()
         }
     }
 
-    /// There is more of the reply than was read last.
+    /// Reads the new content of the reply.
     func signal() {
         mayHaveMore = true
         if !isWaitingForStore {
@@ -94,7 +93,7 @@ final class ReplyFollower: ReplySource {
         }
     }
 
-    /// Reads at once, even if it waits for a store that is away.
+    /// Reads at once, even during a wait for an unavailable store.
     func pullNow() {
         isWaitingForStore = false
         signal()
@@ -118,7 +117,7 @@ final class ReplyFollower: ReplySource {
         audience.detach(subscription)
     }
 
-    /// A reader that is still full when there is more falls behind then; there is nothing to resume.
+    /// No action: a follower pauses no model. A reader that is still full when new content arrives falls behind.
     func drained(_ subscription: ReplySubscription) {}
 
     func left(_ subscription: ReplySubscription) {
@@ -133,7 +132,7 @@ final class ReplyFollower: ReplySource {
         try await surroundings.pull(position)
     }
 
-    /// Tells whoever makes the reply that it is read, or the owner that it is not.
+    /// Signals the generating process that the reply is read, or the shard that it is not.
     private func sendPresence() {
         guard audience.count > 0 else {
             surroundings.onIdle()
@@ -151,9 +150,9 @@ final class ReplyFollower: ReplySource {
         }
     }
 
-    // MARK: - Reading on
+    // MARK: - Reading pages
 
-    /// Reads at once, or when the tick comes.
+    /// Reads at once, or at the next tick.
     private func schedulePull() {
         guard !isWaitingForStore, !audience.isEmpty else { return }
         guard let tick, let pulledAt, !mayHaveMore else {
@@ -174,13 +173,13 @@ final class ReplyFollower: ReplySource {
     private func pullPages() async {
         while mayHaveMore, !audience.isEmpty, !position.isEnd {
             mayHaveMore = false
-            let asked = position
+            let start = position
             do throws(RelayError) {
-                let page = try await surroundings.pull(asked)
+                let page = try await surroundings.pull(start)
                 pulledAt = scheduler.now()
                 retry = StoreRetry()
-                guard asked == position else {
-                    // Readers have come meanwhile who stand elsewhere.
+                guard start == position else {
+                    // New readers have moved the follower to another position.
                     mayHaveMore = true
                     continue
                 }
@@ -207,7 +206,7 @@ final class ReplyFollower: ReplySource {
         }
     }
 
-    /// Gives a page to all who are attached; its lines are made once.
+    /// Sends a page to all attached readers. Each line is encoded once.
     private func send(_ page: ReplyPage) {
         if page.start != position {
             for member in audience.members.elements {
@@ -249,7 +248,7 @@ final class ReplyFollower: ReplySource {
 }
 
 extension ReplyPosition {
-    /// The furthest place that neither of two positions is before; the other's attempt counts.
+    /// The minimum of two positions. If the attempts differ, the other position counts.
     fileprivate func common(with other: ReplyPosition) -> ReplyPosition {
         guard attempt == other.attempt else { return other }
         return ReplyPosition(

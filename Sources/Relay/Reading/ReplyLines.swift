@@ -1,11 +1,11 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Makes lines of Ollama's shape from what memory or the store has of a reply.
+/// Encodes the content of a reply, from memory or from the store, as lines in Ollama's format.
 ///
-/// Re-read in the order thinking, text, tool calls. The lines of a reply carry the time at which its prompt was committed.
+/// A page yields its thinking, then its text, then its tool calls. The lines have the time at which the prompt was committed.
 struct ReplyLines: Sendable {
-    /// The most text of one line, in bytes.
+    /// The maximum text of one line, in bytes.
     static let longestText = 16_384
 
     /// The model of the reply.
@@ -13,13 +13,13 @@ struct ReplyLines: Sendable {
     /// The time in the lines, in nanoseconds since 1970.
     let createdAt: Int64
 
-    /// Made for each line: most readers are live, and never need one.
+    /// Created for each line, because most readers are live and never need one.
     private var answer: AnswerLineWriter { AnswerLineWriter(model: model) }
     private var events: ReplyEvents { ReplyEvents(model: model) }
 
-    /// Puts the line that follows `position` in a page into the buffer, which is emptied first.
+    /// Replaces the content of the buffer by the line of a page that follows `position`.
     ///
-    /// - Returns: the position after the line; nothing when the page has no more lines.
+    /// - Returns: the position after the line; `nil` if the page has no more lines.
     func next(in page: ReplyPage, after position: ReplyPosition, into buffer: inout ByteBuffer) -> ReplyPosition? {
         buffer.removeAll()
         var end = position
@@ -42,8 +42,8 @@ struct ReplyLines: Sendable {
         return end
     }
 
-    /// What can be sent of the ending after text that was re-read: the last event, without the text that it carried itself,
-    /// as that stood in the text before it; one is made where the process died before there was one.
+    /// The ending as it is sent after lines from a page. The last event has no text, because the page includes that text. If a
+    /// process died before the last event, the function creates one.
     func ending(_ ending: ReplyEnding) -> ReplyEnding {
         var ending = ending
         if ending.lastEvent.isEmpty {
@@ -54,7 +54,7 @@ struct ReplyLines: Sendable {
         return ending
     }
 
-    /// The ending as it goes to who has heard every line: verbatim, or made where there is none.
+    /// The ending as it is sent after live lines: unchanged, or created if the reply has no last event.
     func verbatim(_ ending: ReplyEnding) -> ReplyEnding {
         ending.lastEvent.isEmpty ? self.ending(ending) : ending
     }
@@ -71,7 +71,7 @@ struct ReplyLines: Sendable {
         return offset..<(end > offset ? end : min(bytes.count, offset + longestText))
     }
 
-    /// A piece without the rest of a character at its front: where a client makes its position up.
+    /// A piece without the rest of a character at its start. A position that a client has invented can lead to such a rest.
     @_lifetime(copy bytes)
     private static func wholeCharacters(_ bytes: Span<UInt8>) -> Span<UInt8> {
         var start = 0
@@ -79,7 +79,7 @@ struct ReplyLines: Sendable {
         return bytes.extracting(start...)
     }
 
-    /// The calls as a JSON array; nothing if they are not whole, which is so when a client made its position up.
+    /// The calls as a JSON array; `nil` if they are incomplete, because a client has invented its position.
     private static func array(ofCalls calls: Span<UInt8>) -> [UInt8]? {
         var array: [UInt8] = [UInt8(ascii: "[")]
         array.reserveCapacity(calls.count + 2)
@@ -107,7 +107,7 @@ struct ReplyLines: Sendable {
         do throws(JSONError) {
             line = try AnswerLine(bytes.span)
         } catch {
-            // A reply keeps only lines that it has read.
+            // A reply stores only lines that it has parsed, so this does not happen.
             return bytes
         }
         var buffer = ByteBuffer(capacity: bytes.count)

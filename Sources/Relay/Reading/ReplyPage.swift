@@ -1,22 +1,22 @@
-/// A stretch of a reply, from one position to another.
+/// The content of a reply between two positions.
 public struct ReplyPage: Sendable {
-    /// Where it begins: where it was asked for, or the start of the reply when there is no such place in it (it was begun
-    /// anew, or is shorter than the reader thinks).
+    /// The start: the requested position, or the start of the reply if it does not have that position, because it has restarted or is
+    /// shorter.
     public var start: ReplyPosition
-    /// The text from there on; whole characters.
+    /// The text; whole characters.
     public var text: [UInt8]
-    /// What the model thought aloud from there on; whole characters.
+    /// The thoughts of the model; whole characters.
     public var thinking: [UInt8]
-    /// The tool calls from there on: JSON objects with commas between them; a comma at the start belongs to it.
+    /// The tool calls: JSON objects separated by commas. A page that starts after a call begins with a comma.
     public var toolCalls: [UInt8]
-    /// How the reply ended, when this page reaches its end.
+    /// The ending of the reply; `nil` if the page does not reach it.
     public var ending: ReplyEnding?
-    /// Where the reply waits for a slot of a model server, if it does and that is known.
+    /// The position of the reply in the queue of a model server; `nil` if it does not wait or the position is unknown.
     public var queuePlace: QueuePlace?
     /// The reason why the end of the reply is unknown for now; `nil` unless its owner has timed out waiting for the store.
     var trouble: RelayError?
 
-    /// Makes a page.
+    /// Creates a page.
     public init(
         start: ReplyPosition, text: [UInt8] = [], thinking: [UInt8] = [], toolCalls: [UInt8] = [],
         ending: ReplyEnding? = nil
@@ -28,10 +28,10 @@ public struct ReplyPage: Sendable {
         self.ending = ending
     }
 
-    /// Whether it holds nothing but perhaps the ending.
+    /// Whether the page has no content, with or without an ending.
     public var isEmpty: Bool { text.isEmpty && thinking.isEmpty && toolCalls.isEmpty }
 
-    /// Where it ends.
+    /// The end of the page.
     public var end: ReplyPosition {
         ReplyPosition(
             attempt: start.attempt, text: start.text + text.count, thinking: start.thinking + thinking.count,

@@ -1,15 +1,16 @@
-/// Whoever reads a reply; all calls come on its shard.
+/// Receives a reply. All calls are on the listener's shard.
 public protocol ReplyReader: AnyObject {
-    /// One line of Ollama's shape, and the position after it.
+    /// Receives a line in Ollama's format.
     ///
-    /// - Returns: whether it can take more; if not, it calls `ReplySubscription.readerCanTakeMore` later.
+    /// - Parameter position: the position after the line.
+    /// - Returns: whether the listener can receive more; if not, it calls `ReplySubscription.readerCanTakeMore` later.
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool
-    /// The reply waits for a slot of its model server, at this place.
+    /// The reply waits for a slot of its model server, at this position of the queue.
     func wait(at place: QueuePlace)
-    /// What was read so far counts no more: the reply begins again at `position`.
+    /// The reply restarts at `position`. The content so far is invalid.
     func reset(to position: ReplyPosition)
-    /// The last event; nothing comes after it. Called once.
+    /// Receives the last event. Called once, as the last call.
     func end(_ ending: ReplyEnding, at position: ReplyPosition)
-    /// The reply cannot be read on. Called once, in place of `end`.
+    /// The rest of the reply cannot be read. Called once, instead of `end`.
     func fail(_ error: RelayError)
 }

@@ -1,17 +1,18 @@
-/// Where readers who have kept up hear of a reply: the reply itself on its shard, a follower elsewhere. Confined to its shard.
+/// The source of live lines for the subscriptions of a shard: the reply itself on its own shard, a follower elsewhere. Confined to its
+/// shard.
 ///
-/// A source counts its subscriptions from their making to `left`, whether they are attached or behind.
+/// A source counts its subscriptions from their creation to `left`, whether they are attached or behind.
 protocol ReplySource: AnyObject {
-    /// How far it has got.
+    /// The end of the content that the source has sent.
     var position: ReplyPosition { get }
-    /// Takes in a reader that stands at `position`, or beyond it; it hears of all that comes from now on.
+    /// Attaches a reader whose position is at or beyond `position`. It receives all later content.
     func attach(_ subscription: ReplySubscription)
-    /// Lets a reader go that falls behind; one that is not attached is fine.
+    /// Detaches a reader that falls behind. No effect if it is not attached.
     func detach(_ subscription: ReplySubscription)
-    /// A reader that is attached has been full, and can take more.
+    /// An attached reader was full, and can receive more.
     func drained(_ subscription: ReplySubscription)
-    /// A reader has left, or got all; it is detached already. Called once for each subscription.
+    /// A reader has left, or has received the end; it is already detached. Called once for each subscription.
     func left(_ subscription: ReplySubscription)
-    /// Reads on from a position: from memory, or from the store.
+    /// Reads a page from a position on, from memory or from the store.
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage
 }

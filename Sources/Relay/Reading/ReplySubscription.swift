@@ -1,47 +1,47 @@
 import ChatterdBasics
 
-/// One reader of one reply: it hears of new lines while it keeps up, and catches up page by page while it does not. Confined
-/// to its shard.
+/// One reader of one reply. A reader that keeps up receives new lines as they arrive; a slow one catches up page by page. Confined to
+/// its shard.
 public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     private enum State {
-        /// Attached to the source: hears of each line when it is made.
+        /// The subscription is attached to the source, and receives each new line.
         case live
-        /// Reads pages, in a task or after a pause, until it has what the source has.
+        /// The subscription reads pages, in a task or after a pause, until it reaches the source's position.
         case catchingUp
-        /// Has to catch up, but the reader is full.
+        /// The subscription must catch up, but the reader is full.
         case waiting
-        /// The reader got all, failed or left; it hears nothing more.
+        /// The reader has received the end or an error, or has left.
         case over
     }
 
-    /// What a reader needs that does not keep up; most do.
+    /// The state of a slow reader. Most readers need none.
     private final class Lag {
-        /// What has been read and not been given to the reader yet, for lack of room.
+        /// The page that is not delivered completely, because the reader is full.
         var page: ReplyPage?
         var retry = StoreRetry()
         var alarm: (any Alarm)?
     }
 
-    /// Up to where the reader has got everything.
+    /// The end of the content that the reader has received.
     public private(set) var position: ReplyPosition
-    /// Whether the reader cannot take more for now.
+    /// Whether the reader cannot receive more for now.
     private(set) var isFull = false
     /// The index in the audience of the source.
     public var setIndex: Int?
 
     private var state = State.waiting
-    /// Whether the reader stands beyond the source that it is attached to: it skips what it has.
+    /// Whether the reader's position is beyond the source's one. The reader skips the lines that it has.
     private var isAhead = false
     private var reader: (any ReplyReader)?
     private var source: (any ReplySource)?
     private var lag: Lag?
     private let lines: ReplyLines
     private let scheduler: Scheduler
-    /// How long it asks a store that is away, and how often it looks for more.
+    /// The time of retries while the store is unavailable, and the interval of polls.
     private let storePatience: Duration
     private let tick: Duration
 
-    /// Makes the subscription of a reader; it hears nothing before `start`.
+    /// Creates the subscription of a listener. The listener gets no call before `start`.
     init(
         _ reader: any ReplyReader, from position: ReplyPosition, of source: any ReplySource, lines: ReplyLines,
         scheduler: Scheduler, limits: RelayLimits
@@ -56,10 +56,10 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         tick = limits.journalTick
     }
 
-    /// Whether it stands beyond the source that it is attached to.
+    /// Whether the reader's position is beyond the source's one.
     var skips: Bool { isAhead }
 
-    /// Begins; the reader hears nothing before this returns.
+    /// Starts the subscription. The listener gets no call before this returns.
     func start() {
         guard state == .waiting, let source else { return }
         if !source.position.isEnd, position.covers(source.position) {
@@ -71,7 +71,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     // MARK: - The reader
 
-    /// The reader, which was full, can take more.
+    /// The reader was full, and can receive more.
     public func readerCanTakeMore() {
         guard isFull else { return }
         isFull = false
@@ -94,7 +94,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         }
         state = .over
         lag?.alarm?.cancel()
-        // Reader and source hold this object: without this neither would ever be let go.
+        // Reader and source have references to this object. Without this, none of the three would ever be released.
         self.source = nil
         reader = nil
         lag?.page = nil
@@ -103,9 +103,9 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     // MARK: - The source
 
-    /// Gives the reader a line that was made just now, as it is.
+    /// Sends a new line to the reader, unchanged.
     ///
-    /// - Returns: whether it can take more. If not, the source calls `fallBehind`, or sees to it that there is no more.
+    /// - Returns: whether the reader can receive more. If not, the source calls `fallBehind` or pauses the model.
     @discardableResult
     func receive(line: Span<UInt8>, to end: ReplyPosition) -> Bool {
         guard state == .live, let reader else { return true }
@@ -125,7 +125,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         return !isFull
     }
 
-    /// Gives the reader what it lacks of a page that the source has read.
+    /// Sends the missing part of a page that the source has read.
     func receive(page: ReplyPage) {
         guard state == .live else { return }
         var end = page.end
@@ -133,7 +133,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         isAhead = position != end && position.covers(end)
         if page.ending == nil, isAhead { return }
         guard position.covers(page.start), end.covers(position) else {
-            // It is of another attempt, or the reply is over and shorter than the reader thinks.
+            // The page has another attempt, or the reply has ended and is shorter than the reader's position.
             fallBehind()
             return
         }
@@ -142,18 +142,18 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         }
     }
 
-    /// Gives the reader the ending, as it is; `end` is where the reply ends with all that the last event carries.
+    /// Sends the ending to the reader, unchanged. `end` includes the content of the last event.
     func receive(ending: ReplyEnding, at end: ReplyPosition) {
         guard state == .live else { return }
         if isAhead {
-            // Where it stands, and what it lacks, only a page can tell.
+            // A page shows which content the reader lacks, and where it stands.
             fallBehind()
         } else {
-            tell(lines.verbatim(ending), at: end)
+            send(lines.verbatim(ending), at: end)
         }
     }
 
-    /// The reply begins again: what the reader has counts no more.
+    /// The reply restarts. The reader's content is invalid.
     func receive(resetTo start: ReplyPosition) {
         guard state == .live else { return }
         isAhead = false
@@ -166,25 +166,25 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         reader?.wait(at: queuePosition)
     }
 
-    /// The same, soon: who subscribes hears nothing before it has its subscription.
+    /// Sends the queue position soon, because a listener gets no call before it has its subscription.
     func receiveSoon(queuePosition: QueuePlace) {
         scheduler.run(with: self) { $0.receive(queuePosition: queuePosition) }
     }
 
-    /// The reply cannot be read on.
+    /// The rest of the reply cannot be read.
     func receive(error: RelayError) {
         guard state == .live else { return }
         fail(error)
     }
 
-    /// Notes that the source has gone back to where it reads on from.
+    /// Records that the source has moved back to an earlier position.
     func sourceMoved(to start: ReplyPosition) {
         isAhead = position != start
     }
 
-    /// Leaves the source: the reader gets what it lacks later, page by page.
+    /// Detaches from the source. The reader receives the missing content later, page by page.
     ///
-    /// - Parameter page: one that the source has read, and that goes on behind the reader's position.
+    /// - Parameter page: a page that the source has read and that includes the reader's position.
     func fallBehind(in page: ReplyPage? = nil) {
         guard state == .live, let source else { return }
         source.detach(self)
@@ -197,12 +197,12 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         }
     }
 
-    /// Passes over a line of which the reader may have all.
+    /// Skips a line that the reader may have.
     private func skip(to end: ReplyPosition) -> Bool {
         if position.covers(end) {
             isAhead = position != end
         } else {
-            // The reader has a part of it: a page begins just there.
+            // The reader has a part of the line. A page begins exactly at its position.
             fallBehind()
         }
         return true
@@ -243,7 +243,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
                     return
                 }
             }
-            // From here to the attachment nothing is awaited, so that no line comes between.
+            // No await from here to the attachment, so that no line arrives in between.
             let known = source.position
             if !known.isEnd, position.covers(known) {
                 attach(to: source)
@@ -269,23 +269,23 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
                     fail(error)
                     return
                 }
-                goOn(after: pause)
+                resume(after: pause)
                 return
             }
         }
     }
 
-    /// The reader has all there is, although the source claims more.
+    /// Waits because the reader has all available content, although the source's position is beyond it.
     private func waitForMore(of source: any ReplySource) {
         if source.position.isEnd {
-            goOn(after: tick)
+            resume(after: tick)
         } else {
-            // The source follows the word of a reader who stands nowhere in the reply.
+            // The source has the position of a reader that has invented it.
             attach(to: source)
         }
     }
 
-    private func goOn(after pause: Duration) {
+    private func resume(after pause: Duration) {
         let lag = lagging()
         let alarm =
             lag.alarm
@@ -296,7 +296,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         alarm.set(after: pause)
     }
 
-    /// Gives the reader what it lacks of a page; says whether that was all of it.
+    /// Sends the missing part of a page to the reader. Returns whether the reader has received all of it.
     private func deliver(_ page: ReplyPage) -> Bool {
         var line = ByteBuffer()
         while let end = lines.next(in: page, after: position, into: &line) {
@@ -308,9 +308,9 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
             }
         }
         if let ending = page.ending {
-            tell(lines.ending(ending), at: page.end)
+            send(lines.ending(ending), at: page.end)
         } else if page.end.covers(position) {
-            // There are no lines of what cannot be read.
+            // Content that cannot be parsed has no lines.
             position = page.end
         }
         return true
@@ -323,7 +323,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     // MARK: - The end
 
-    private func tell(_ ending: ReplyEnding, at end: ReplyPosition) {
+    private func send(_ ending: ReplyEnding, at end: ReplyPosition) {
         position = end
         let reader = reader
         finish()

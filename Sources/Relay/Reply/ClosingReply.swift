@@ -1,24 +1,24 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The end of a reply as it is stored, behind what is in its journal.
+/// The data with which a reply is closed: its ending, and the content that is not in its journal.
 public struct ClosingReply: Sendable {
-    /// Its name: by it the store knows the same reply again.
+    /// The id of the reply. The store recognizes a repeated close by it.
     public var id: ReplyID
-    /// Where the rest begins; everything before is in the journal.
+    /// The start of the rest. All content before it is in the journal.
     public var journalled: ReplyPosition
     /// The rest of the text, byte for byte as it was streamed.
     public var text: [UInt8]
-    /// The rest of what the model thought aloud.
+    /// The rest of the thoughts.
     public var thinking: [UInt8]
-    /// The rest of the tool calls: JSON objects with commas between them.
+    /// The rest of the tool calls: JSON objects separated by commas.
     public var toolCalls: [UInt8]
-    /// How it ended.
+    /// The ending.
     public var ending: ReplyEnding
-    /// How it came about.
+    /// The origin of the reply.
     public var account: ReplyAccount
 
-    /// Makes a reply.
+    /// Creates the data.
     public init(
         id: ReplyID, journalled: ReplyPosition, text: [UInt8], thinking: [UInt8], toolCalls: [UInt8],
         ending: ReplyEnding, account: ReplyAccount = ReplyAccount()

@@ -1,23 +1,23 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What a reply consists of so far, as far as it is still in memory.
+/// The content of a running reply, as far as it is in memory.
 struct ReplyContent {
-    /// The bytes of each part that are kept in memory after they are in the journal, for readers who come a little late.
+    /// The journalled bytes of each part that stay in memory for readers that are slightly late.
     static let kept = 64 << 10
 
     private let attempt: Int
     private var text = ReplyPart()
     private var thinking = ReplyPart()
     private var toolCalls = ReplyPart()
-    /// Up to where readers may see it: what the last line carries belongs to the ending.
+    /// The end of what readers may see. The content of the last line belongs to the ending.
     private(set) var visible: ReplyPosition
-    /// Up to where it is in the journal.
+    /// The end of what is in the journal.
     private(set) var journalled: ReplyPosition
-    /// A part of it is on its way to the journal.
+    /// Whether a flush of the journal includes content of the reply.
     private(set) var isBeingJournalled = false
     /// The end of the journal write that lost its confirmation. The journal may have it.
-    private var doubtful: ReplyPosition?
+    private var unconfirmed: ReplyPosition?
 
     init(attempt: Int) {
         self.attempt = attempt
@@ -25,7 +25,7 @@ struct ReplyContent {
         journalled = visible
     }
 
-    /// Where all of it ends.
+    /// The end of all content.
     var end: ReplyPosition {
         ReplyPosition(
             attempt: attempt, text: text.count, thinking: thinking.count, toolCalls: toolCalls.count)
@@ -34,7 +34,7 @@ struct ReplyContent {
     /// The bytes that are not in the journal.
     var unjournalled: Int { end.total - journalled.total }
 
-    /// Appends what a line says; what the last line says stays invisible until the reply has ended.
+    /// Appends the content of a line. The content of the last line stays invisible until the reply has ended.
     mutating func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
         if let content = fields.content, !content.range.isEmpty {
             text.append(decodingJSON: line.extracting(content.range))
@@ -52,31 +52,31 @@ struct ReplyContent {
         }
     }
 
-    /// Shows all of it: the reply has ended.
+    /// Makes all content visible, because the reply has ended.
     mutating func showAll() {
         visible = end
     }
 
-    /// What there is from a position to what is visible; nothing when that is not in memory any more.
+    /// The visible content from a position on; `nil` if it is no longer in memory.
     ///
-    /// A position that is none of this reply's gives the page from its start.
+    /// An unknown position yields a page from the beginning.
     func page(from position: ReplyPosition) -> ReplyPage? {
         let start = visible.covers(position) ? position : ReplyPosition(attempt: attempt)
         return page(from: start, to: visible)
     }
 
-    /// What is not in the journal yet.
+    /// The content that is not in the journal.
     var rest: ReplyPage { page(from: journalled, to: end) ?? ReplyPage(start: journalled) }
 
-    /// Appends the content that is not in the journal yet to `sheet`, and returns its end. `journalled` or `notJournalled` must
+    /// Appends the content that is not in the journal yet to `batch`, and returns its end. `journalled` or `notJournalled` must
     /// follow.
     ///
-    /// After a lost confirmation the sheet repeats the same content, without later additions. So the store cuts it into the same
+    /// After a lost confirmation the batch repeats the same content, without later additions. So the store cuts it into the same
     /// rows, and both tries produce each row once.
-    mutating func journal(as turn: Turn, _ id: ReplyID, on sheet: any JournalSheet) -> ReplyPosition {
+    mutating func journal(as turn: Turn, _ id: ReplyID, on batch: any JournalSheet) -> ReplyPosition {
         isBeingJournalled = true
-        let end = doubtful ?? end
-        sheet.append(
+        let end = unconfirmed ?? end
+        batch.append(
             turn: turn, id: id, from: journalled, text: text.span(journalled.text..<end.text),
             thinking: thinking.span(journalled.thinking..<end.thinking),
             toolCalls: toolCalls.span(journalled.toolCalls..<end.toolCalls))
@@ -95,19 +95,19 @@ struct ReplyContent {
             toolCalls: toolCalls.bytes(in: start.toolCalls..<end.toolCalls))
     }
 
-    /// Notes that all up to a position is in the journal, and lets go of what nobody will ask memory for.
+    /// Records that all content up to a position is in the journal, and discards the part that memory need not keep.
     mutating func journalled(to position: ReplyPosition) {
         isBeingJournalled = false
-        doubtful = nil
+        unconfirmed = nil
         journalled = position
-        text.letGo(before: position.text, keeping: Self.kept)
-        thinking.letGo(before: position.thinking, keeping: Self.kept)
-        toolCalls.letGo(before: position.toolCalls, keeping: Self.kept)
+        text.discard(before: position.text, keeping: Self.kept)
+        thinking.discard(before: position.thinking, keeping: Self.kept)
+        toolCalls.discard(before: position.toolCalls, keeping: Self.kept)
     }
 
     /// Records that the journal may lack the content up to a position.
     mutating func notJournalled(to position: ReplyPosition) {
         isBeingJournalled = false
-        doubtful = position
+        unconfirmed = position
     }
 }

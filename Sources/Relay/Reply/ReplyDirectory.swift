@@ -1,18 +1,18 @@
 import ChatterdBasics
 
-/// Which shard of this process makes a reply.
+/// The replies of this process, with the services of the shards that generate them.
 public final class ReplyDirectory: Sendable {
     private let services = Lock<[ReplyID: ChatService]>([:])
 
-    /// Makes an empty directory.
+    /// Creates an empty directory.
     public init() {}
 
-    /// The service that makes a reply, if it is one of this process.
+    /// The service that generates a reply; `nil` if no shard of this process does.
     subscript(_ id: ReplyID) -> ChatService? {
         get { services.withLock { $0[id] } }
     }
 
-    /// Notes that a service makes a reply.
+    /// Records that a service generates a reply.
     func enter(_ id: ReplyID, _ service: ChatService) {
         services.withLock { $0[id] = service }
     }

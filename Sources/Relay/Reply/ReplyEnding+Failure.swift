@@ -1,7 +1,7 @@
 import ChatterdBasics
 
 extension ReplyEnding {
-    /// The ending of a reply that did not come to its own: an `error` event, or a last line when it was stopped on purpose.
+    /// Creates the ending of a failed or cancelled reply: an `error` event, or a last line if a client stopped the reply.
     init(_ failure: RelayError, model: String, at nanoseconds: Int64) {
         let events = ReplyEvents(model: model)
         var event = ByteBuffer()
@@ -28,11 +28,11 @@ extension RelayError {
     /// The journal of the reply has a gap: the database went back to an earlier state.
     public static let textLost = RelayError(
         .textLost, "The database lost the rest of this answer. The text before the loss is stored. Ask again.")
-    /// Nobody reads the reply any more.
+    /// The reply has had no reader for longer than the grace.
     static let abandoned = RelayError(.cancelled, "The client left, and did not come back in time.")
-    /// Somebody wanted the reply to end.
+    /// A client has stopped the reply.
     static let stopped = RelayError(.cancelled, "The reply was stopped.")
-    /// Another process took the reply for that of a dead one, or gave it up as such.
+    /// Another process has adopted or closed the reply, because it considered this process dead.
     public static let takenMeanwhile = RelayError(
         .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
 }

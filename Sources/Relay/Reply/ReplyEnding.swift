@@ -1,14 +1,14 @@
-/// How a reply ended.
+/// The ending of a reply.
 public struct ReplyEnding: Sendable, Equatable {
-    /// What became of it.
+    /// The final state.
     public var state: ReplyState
-    /// The data of the last event: the line with `"done":true`, or that of the `error` event; empty when the process died
-    /// before there was one.
+    /// The data of the last event: the line with `"done":true`, or the data of the `error` event; empty if the process died before the
+    /// last event.
     public var lastEvent: [UInt8]
-    /// Why it failed, where that happened; not stored.
+    /// The reason of a failure; not stored.
     public var cause: RelayError?
 
-    /// Makes an ending.
+    /// Creates an ending.
     public init(state: ReplyState, lastEvent: [UInt8], cause: RelayError? = nil) {
         self.state = state
         self.lastEvent = lastEvent

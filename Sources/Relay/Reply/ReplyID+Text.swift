@@ -1,5 +1,5 @@
 extension ReplyID {
-    /// Reads the text form of a UUID, RFC 9562 section 4, in either case; nil for any other text.
+    /// Parses the text form of a UUID, RFC 9562 section 4, in either case; `nil` for any other text.
     public init?(parsing text: some StringProtocol) {
         guard text.utf8.count == 36 else { return nil }
         var halves: (UInt64, UInt64) = (0, 0)
@@ -46,7 +46,7 @@ extension ReplyID: CustomStringConvertible {
 }
 
 extension TurnParent {
-    /// Reads what clients write: `start`, or the id of a reply; nil for any other text.
+    /// Parses the text of clients: `start`, or the id of a reply; `nil` for any other text.
     public init?(parsing text: some StringProtocol) {
         if text == "start" {
             self = .start

@@ -1,26 +1,26 @@
 import ChatterdBasics
 
-/// One part of a reply as it grows. Its end is in memory; what stands before may be in the journal only.
+/// One part of a growing reply. Its end is in memory; the content before it may be in the journal only.
 struct ReplyPart {
-    /// The least that is made room for, in bytes.
+    /// The minimum by which the memory grows, in bytes.
     private static let step = 240
 
-    /// The bytes that were let go.
+    /// The number of discarded bytes.
     private(set) var start = 0
     private var bytes = ByteBuffer()
 
-    /// All bytes that were ever appended; kept, as it is asked for with every token.
+    /// The number of all appended bytes; stored because it is read for every token.
     private(set) var count = 0
 
     /// Appends the inside of a JSON string, decoded.
     mutating func append(decodingJSON text: Span<UInt8>) {
-        // What escapes need at worst.
+        // The maximum size of decoded escapes.
         bytes.makeRoom(for: text.count / 2 * 3 + 16, step: Self.step)
         bytes.append(decodingJSON: text)
         count = start + bytes.count
     }
 
-    /// Appends the elements of a JSON array behind those that are there.
+    /// Appends the elements of a JSON array to the existing ones.
     mutating func append(elements: Span<UInt8>) {
         if count > 0 {
             bytes.append(UInt8(ascii: ","))
@@ -29,7 +29,7 @@ struct ReplyPart {
         count = start + bytes.count
     }
 
-    /// What stands in a range, which must not begin before `start`.
+    /// The bytes of a range, which must not begin before `start`.
     func bytes(in range: Range<Int>) -> [UInt8] {
         guard !range.isEmpty else { return [] }
         let all = bytes.bytes
@@ -44,8 +44,8 @@ struct ReplyPart {
         bytes.bytes.extracting((range.lowerBound - start)..<(range.upperBound - start))
     }
 
-    /// Lets go of what stands before `end` but for the last `kept` bytes of it, once that is worth it.
-    mutating func letGo(before end: Int, keeping kept: Int) {
+    /// Discards the bytes before `end` except the last `kept` ones, if there are enough of them.
+    mutating func discard(before end: Int, keeping kept: Int) {
         guard end - start > 2 * kept else { return }
         bytes.removeFirst(end - kept - start)
         start = end - kept

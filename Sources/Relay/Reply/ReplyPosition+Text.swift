@@ -1,42 +1,42 @@
 import ChatterdBasics
 
-// As the id of an event: [attempt "~"] text ["." thinking ["." toolCalls]] ["-end"]. The attempt is left out when it is the
-// first, the parts behind the text as far as all from there on are empty. So a position has one text, most often a number.
+// The id of an event: [attempt "~"] text ["." thinking ["." toolCalls]] ["-end"]. The first attempt is omitted, and so are trailing
+// parts that are 0. A position has exactly one text, usually a number.
 extension ReplyPosition {
-    /// The longest text that is read, in bytes.
+    /// The maximum size of a valid text, in bytes.
     public static let longestText = 64
 
-    /// Reads a position from its text; nothing for any other text, however close.
+    /// Parses the text of a position; `nil` for any other text, even for other spellings of the same numbers.
     public init?(parsing text: Span<UInt8>) {
         guard text.count <= Self.longestText else { return nil }
         var reader = PositionReader(text: text)
         guard var first = reader.number() else { return nil }
         self.init()
-        if reader.pass("~") {
+        if reader.consume("~") {
             guard first > 1, first <= Self.largestAttempt, let second = reader.number() else { return nil }
             (attempt, first) = (first, second)
         }
         self.text = first
-        if reader.pass(".") {
+        if reader.consume(".") {
             guard let second = reader.number() else { return nil }
             thinking = second
-            if reader.pass(".") {
+            if reader.consume(".") {
                 guard let third = reader.number(), third > 0 else { return nil }
                 toolCalls = third
             } else if second == 0 {
                 return nil
             }
         }
-        isEnd = reader.pass("-end")
+        isEnd = reader.consume("-end")
         guard reader.isAtEnd else { return nil }
     }
 
-    /// Reads a position from its text; nothing for any other text, however close.
+    /// Parses the text of a position; `nil` for any other text, even for other spellings of the same numbers.
     public init?(parsing text: some StringProtocol) {
         self.init(parsing: Array(text.utf8.prefix(Self.longestText + 1)).span)
     }
 
-    /// What fits the column of the attempt.
+    /// The maximum attempt that fits into the database column.
     private static let largestAttempt = 999_999_999
 
     /// Appends the text of the position.
@@ -60,7 +60,7 @@ extension ReplyPosition {
     }
 }
 
-/// Goes over the text of a position.
+/// Parses the text of a position.
 private struct PositionReader: ~Escapable {
     private let text: Span<UInt8>
     private var index = 0
@@ -72,7 +72,7 @@ private struct PositionReader: ~Escapable {
 
     var isAtEnd: Bool { index == text.count }
 
-    /// Passes a number of at most fifteen digits, so that no sum of positions overflows; nothing where there is none.
+    /// Consumes a number of at most fifteen digits, so that no sum of positions overflows; `nil` if there is none.
     mutating func number() -> Int? {
         let start = index
         var value = 0
@@ -85,8 +85,8 @@ private struct PositionReader: ~Escapable {
         return value
     }
 
-    /// Passes a word if it comes next.
-    mutating func pass(_ word: StaticString) -> Bool {
+    /// Consumes a word if it is next. Returns whether it was.
+    mutating func consume(_ word: StaticString) -> Bool {
         let expected = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
         guard text.count - index >= expected.count else { return false }
         for offset in expected.indices where text[index + offset] != expected[offset] { return false }

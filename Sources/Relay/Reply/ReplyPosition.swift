@@ -1,21 +1,21 @@
 import ChatterdBasics
 
-/// How far a reply was made, stored or read: the bytes of each of its parts so far, all of them UTF-8.
+/// A position in a reply: an attempt, and the number of bytes of UTF-8 of each part.
 ///
-/// It is the `id` of the events: whoever reads on from a position gets exactly what comes after it.
+/// Positions are the `id`s of events. A reader that resumes at a position gets exactly the content after it.
 public struct ReplyPosition: Sendable, Hashable {
-    /// How often the reply was begun; 1 unless a process died and the reply was asked for anew.
+    /// The number of the attempt; greater than 1 after a restart or an adoption of the reply.
     public var attempt: Int
     /// Bytes of the text.
     public var text: Int
-    /// Bytes of what the model thought aloud.
+    /// Bytes of the thoughts.
     public var thinking: Int
-    /// Bytes of the tool calls: JSON objects with commas between them.
+    /// Bytes of the tool calls: JSON objects separated by commas.
     public var toolCalls: Int
-    /// Whether the last event, which says how the reply ended, is included.
+    /// Whether the position is after the last event, which gives the ending.
     public var isEnd: Bool
 
-    /// Makes a position.
+    /// Creates a position.
     public init(attempt: Int = 1, text: Int = 0, thinking: Int = 0, toolCalls: Int = 0, isEnd: Bool = false) {
         self.attempt = attempt
         self.text = text
@@ -27,7 +27,7 @@ public struct ReplyPosition: Sendable, Hashable {
     /// The bytes of all parts together.
     public var total: Int { text + thinking + toolCalls }
 
-    /// Whether nothing of the other position, of the same attempt, is beyond this one.
+    /// Whether both positions have the same attempt, and no part of the other one is beyond this one.
     public func covers(_ other: ReplyPosition) -> Bool {
         attempt == other.attempt && text >= other.text && thinking >= other.thinking && toolCalls >= other.toolCalls
     }

@@ -1,25 +1,25 @@
-/// What the store knows of a reply, apart from its text.
+/// The data of a reply in the store, without its text.
 public struct ReplyRecord: Sendable {
-    /// Its name.
+    /// The id of the reply.
     public var id: ReplyID
     /// The turn that it closes.
     public var turn: Turn
-    /// The model that was asked for.
+    /// The requested model.
     public var model: String
-    /// What became of it; nothing while it is being made.
+    /// The final state; `nil` while the reply runs.
     public var state: ReplyState?
-    /// How often it was begun.
+    /// The number of the current attempt, starting with 1.
     public var attempt: Int
-    /// Whether it is being made, but by a process that shows no sign of life any more.
+    /// Whether the reply has no end, and its process is dead.
     public var isAbandoned: Bool
-    /// When its prompt was committed, in microseconds since 1970.
+    /// The time of the commit of the prompt, in microseconds since 1970.
     public var createdAt: Int64
-    /// When it ended, in microseconds since 1970.
+    /// The time of the end, in microseconds since 1970; `nil` while the reply runs.
     public var finishedAt: Int64?
-    /// How it came about, as members of a JSON object without braces; empty when that is not known.
+    /// The provenance as members of a JSON object without braces; empty if unknown.
     public var account: [UInt8] = []
 
-    /// Makes a record.
+    /// Creates a record.
     public init(
         id: ReplyID, turn: Turn, model: String, state: ReplyState?, attempt: Int, isAbandoned: Bool, createdAt: Int64,
         finishedAt: Int64?

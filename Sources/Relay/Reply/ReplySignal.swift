@@ -1,24 +1,24 @@
-/// What other processes tell the one that makes a reply.
+/// A signal from another process to the one that generates a reply.
 public struct ReplySignal: Sendable, Hashable {
     /// The reply.
     public var id: ReplyID
-    /// What they tell.
+    /// The kind of the signal.
     public var kind: Kind
 
-    /// What can be told.
+    /// The kinds of signals.
     public enum Kind: String, Sendable, CaseIterable {
-        /// Somebody wants it to stop.
+        /// A client stops the reply.
         case stop
-        /// Somebody reads it there; holds for `readLifetime`.
+        /// The reply is read in another process; valid for `readLifetime`.
         case read
-        /// The store has no such reply in the making any more: its conversation was replaced or deleted, or it was given up.
+        /// The store no longer has the reply as running: its conversation was replaced or deleted, or another process has closed it.
         case gone
     }
 
-    /// How long a sign that somebody reads counts.
+    /// The time for which a `read` signal is valid.
     public static let readLifetime = Duration.seconds(10)
 
-    /// Makes a signal.
+    /// Creates a signal.
     public init(id: ReplyID, kind: Kind) {
         self.id = id
         self.kind = kind

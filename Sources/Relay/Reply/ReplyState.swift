@@ -1,14 +1,14 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// How a reply ended, as the store remembers it. Only the turns of complete replies are replayed to the model.
+/// The stored state of a reply that has ended. Only the turns of complete replies are sent to the model again.
 public enum ReplyState: String, Sendable, CaseIterable {
-    /// The model came to its end, and the text is whole.
+    /// The model has ended the answer, and the text is complete.
     case complete
-    /// The model server or the store failed; the text is what came before.
+    /// The model server or the store failed. The text before the failure is stored.
     case failed
-    /// The client stopped it, or left; the text is what came before.
+    /// The client stopped the reply or left. The text before is stored.
     case cancelled
-    /// The server was stopped or died; the text is what came before.
+    /// The server was stopped or died. The text before is stored.
     case interrupted
 }

@@ -2,14 +2,14 @@ import ChatterdLanguageModels
 
 /// A model server as the replies of a shard use it.
 public final class Upstream: Sendable {
-    /// What its operator says of it.
+    /// The operator's description of the server.
     public let description: UpstreamDescription
-    /// Where it is asked; confined to the shard.
+    /// The client of the server. Confined to the shard.
     public let model: any LanguageModel
-    /// How it has been doing; the same for all shards of the process.
+    /// The health of the server; all shards of the process share it.
     public let health: UpstreamHealth
 
-    /// Makes an upstream.
+    /// Creates an upstream.
     public init(_ description: UpstreamDescription, model: any LanguageModel, health: UpstreamHealth) {
         self.description = description
         self.model = model

@@ -1,13 +1,13 @@
 import ChatterdLanguageModels
 
-/// A model server that may be asked for a reply, and the model's name there.
+/// A model on a model server that may be asked for a reply.
 public struct UpstreamChoice: Sendable {
     /// The server.
     public let upstream: Upstream
-    /// The name of the model there.
+    /// The name of the model on this server.
     public let model: String
 
-    /// Makes a choice.
+    /// Creates a target.
     public init(_ upstream: Upstream, model: String) {
         self.upstream = upstream
         self.model = model

@@ -16,7 +16,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
     public private(set) var upstreams: [Upstream] = []
     /// The model servers that this process cannot ask.
     private var unusable: [UnusableUpstream] = []
-    /// How often they were replaced.
+    /// The number of the current list of servers.
     private(set) var version = 0
 
     /// The servers by the names that they list.
@@ -72,8 +72,8 @@ public final class UpstreamDirectory: @unchecked Sendable {
     /// otherwise.
     public func refusal(of name: String) -> ModelError {
         let shown = name.unicodeScalars.count > Self.shownLength ? "\(name.prefix(Self.shownLength))…" : name
-        let isOfAServer = Self.split(name).map { byServer[$0.server] != nil } ?? false
-        if let owner = owner(of: name) ?? (isOfAServer ? nil : unusable.first { $0.names.takesAnyName }) {
+        let hasServer = Self.split(name).map { byServer[$0.server] != nil } ?? false
+        if let owner = owner(of: name) ?? (hasServer ? nil : unusable.first { $0.names.takesAnyName }) {
             return ModelError(
                 .unavailable,
                 "The model server for \"\(shown)\" is not set up: \(owner.reason). Its operator must correct that.",

@@ -1,17 +1,17 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// How a model server has been doing, for all shards of the process: after failures it is left alone for a while.
+/// The health of a model server, shared by all shards of the process. After failures the server cools down for a while.
 public final class UpstreamHealth: Sendable {
-    /// What is known of it.
+    /// The state of a server.
     public enum State: String, Sendable, CaseIterable {
         /// No request to the server has ended yet.
         case unknown
         /// The server answers.
         case healthy
-        /// It has failed, and is left alone.
+        /// The server has failed, and is asked last for a while.
         case coolingDown = "cooling_down"
-        /// It has been left alone for long enough, and one reply tries it.
+        /// The server has cooled down, and one reply tries it.
         case probing
     }
 
@@ -20,7 +20,7 @@ public final class UpstreamHealth: Sendable {
         var isKnown = false
         var failures = 0
         var coolsUntil: Instant?
-        /// How long it was left alone last.
+        /// The duration of the last cooling down.
         var cooling = Duration.zero
         var isProbed = false
         var running = 0
@@ -30,8 +30,8 @@ public final class UpstreamHealth: Sendable {
             let wasProbed = isProbed
             isProbed = false
             if let retryAfter = error.retryAfter {
-                cool(for: min(retryAfter, UpstreamHealth.longestWish), from: now)
-            } else if wasProbed || failures >= UpstreamHealth.failureLimit || error.code.saysAllInOne {
+                cool(for: min(retryAfter, UpstreamHealth.longestRetryAfter), from: now)
+            } else if wasProbed || failures >= UpstreamHealth.failureLimit || error.code.coolsDownAtOnce {
                 cooling = min(max(cooling * 2, UpstreamHealth.shortest), UpstreamHealth.longest)
                 cool(for: cooling, from: now)
             }
@@ -44,18 +44,18 @@ public final class UpstreamHealth: Sendable {
 
     /// The number of consecutive failures after which a server cools down.
     private static let failureLimit = 3
-    /// How long it is left alone, at first and at most.
+    /// The first and the longest duration of a cooling down.
     private static let shortest = Duration.seconds(5)
     private static let longest = Duration.seconds(60)
-    /// How long it is left alone at its own wish, at most.
-    private static let longestWish = Duration.seconds(600)
+    /// The longest cooling down that a server may request (`Retry-After`).
+    private static let longestRetryAfter = Duration.seconds(600)
 
     private let record = Lock(Record())
 
-    /// Makes the health of one that has not been asked.
+    /// Creates the health of a server without requests.
     public init() {}
 
-    /// What is known of it at `now`.
+    /// The state at `now`.
     public func state(at now: Instant) -> State {
         record.withLock { record in
             guard let coolsUntil = record.coolsUntil else { return record.isKnown ? .healthy : .unknown }
@@ -63,7 +63,7 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Whether it is to be asked after all others: it cools down, or somebody else tries it at this moment.
+    /// Whether the server is asked after all others, because it cools down or another reply is trying it.
     func isCoolingDown(at now: Instant) -> Bool {
         record.withLock { record in
             guard let coolsUntil = record.coolsUntil else { return false }
@@ -71,10 +71,10 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// The replies of this process that it makes.
+    /// The number of running requests of this process.
     var running: Int { record.withLock(\.running) }
 
-    /// It is asked for a reply; `answered`, `failed` or `leftAlone` follows.
+    /// Records the start of a request; `answered`, `failed` or `leftAlone` follows.
     func begin(at now: Instant) {
         record.withLock { record in
             record.running += 1
@@ -84,14 +84,14 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// It has made the reply, or refused what nobody could have done.
+    /// Records that the server has answered, or refused a request that no server could fulfil.
     func answered() {
         record.withLock { record in
             record = Record(isKnown: true, running: record.running - 1)
         }
     }
 
-    /// Nobody wants the reply any more.
+    /// Records the end of a request that says nothing about the server, for example a cancelled one.
     func leftAlone() {
         record.withLock { record in
             record.running -= 1
@@ -99,7 +99,7 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// It has failed.
+    /// Records that the server has failed.
     func failed(_ error: ModelError, at now: Instant) {
         record.withLock { record in
             record.isKnown = true
@@ -115,7 +115,7 @@ public final class UpstreamHealth: Sendable {
 }
 
 extension ModelError.Code {
-    /// Whether the server itself is at fault, and not what it was asked.
+    /// Whether the server itself is at fault, and not the request.
     var isOfTheServer: Bool {
         switch self {
         case .modelNotFound, .rejected, .contextTooLong, .unsupported, .answerTooLarge, .totalTimeout: false
@@ -123,13 +123,13 @@ extension ModelError.Code {
         }
     }
 
-    /// Whether once is enough: nobody there, or a wrong key.
-    fileprivate var saysAllInOne: Bool { self == .unavailable || self == .connectTimeout || self == .unauthorized }
+    /// Whether one failure is enough for a cooling down: the server is unreachable, or its key is wrong.
+    fileprivate var coolsDownAtOnce: Bool { self == .unavailable || self == .connectTimeout || self == .unauthorized }
 
     /// Whether the error is a timeout.
     var isTimeout: Bool { self == .firstByteTimeout || self == .silenceTimeout || self == .connectTimeout }
 
-    /// Whether the same server may do better a moment later.
+    /// Whether the same request to the same server may succeed later.
     var mayPass: Bool {
         switch self {
         case .unavailable, .connectTimeout, .busy, .failed, .malformed, .incomplete, .silenceTimeout: true

@@ -131,12 +131,12 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Releases the place of a request without a turn.
+    /// Ends the count of a request without a turn.
     func release() {
         state.withLock { $0.count -= 1 }
     }
 
-    /// Gives a promised place back.
+    /// Cancels a reservation.
     func giveUp(appID: String, key: String? = nil) {
         state.withLock { state in
             state.count -= 1

@@ -146,7 +146,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     func receive(ending: ReplyEnding, at end: ReplyPosition) {
         guard state == .live else { return }
         if isAhead {
-            // A page shows which content the reader lacks, and where it stands.
+            // A page shows the content that the reader lacks.
             fallBehind()
         } else {
             send(lines.verbatim(ending), at: end)

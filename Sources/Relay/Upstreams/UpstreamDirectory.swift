@@ -27,7 +27,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
     /// The servers that accept any name.
     private var open: [Upstream] = []
 
-    /// Makes a directory.
+    /// Creates a directory.
     public init(_ upstreams: [Upstream] = [], unusable: [UnusableUpstream] = []) {
         update(upstreams, unusable: unusable)
     }

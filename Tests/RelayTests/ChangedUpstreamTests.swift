@@ -36,7 +36,7 @@ import Testing
         var isFree: Bool { hall.process.take("next").hasSlot }
     }
 
-    @Test func whoWaitedAsksTheServerAsItIsByThen() throws {
+    @Test func waitingPromptIsSentToTheChangedServer() throws {
         let queue = Queue()
         let post = queue.relay.post("Hi")
         queue.relay.service.upstreams.update([Queue.upstream("u", queue.new, context: 4_096)])
@@ -50,7 +50,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Hello")
     }
 
-    @Test func whoWaitedForAServerThatIsGoneGoesToAnother() throws {
+    @Test func promptThatWaitedForARemovedServerGoesToAnother() throws {
         let queue = Queue()
         let post = queue.relay.post("Hi")
         queue.relay.service.upstreams.update([Queue.upstream("v", queue.new)])
@@ -64,7 +64,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Hello")
     }
 
-    @Test func whoWaitedForTheOnlyServerIsToldThatItIsGone() {
+    @Test func promptThatWaitedForTheOnlyServerFailsWhenItIsRemoved() {
         let queue = Queue()
         let post = queue.relay.post("Hi")
         queue.relay.service.upstreams.update([])
@@ -119,7 +119,7 @@ import Testing
         #expect(relay.database.replies.isEmpty && relay.board.count == 0)
     }
 
-    @Test func aPromptThatDoesNotFitTheServerAsItIsByThenLeavesTheSlot() {
+    @Test func promptThatDoesNotFitTheChangedServerReleasesTheSlot() {
         let queue = Queue()
         let post = queue.relay.post(String(repeating: "word ", count: 100))
         queue.relay.service.upstreams.update([Queue.upstream("u", queue.new, context: 16)])
@@ -127,7 +127,7 @@ import Testing
         #expect(post.code == .model(.contextTooLong) && queue.new.generations.isEmpty && queue.isFree)
     }
 
-    @Test func whoIsToAskAgainAfterAPauseAsksTheServerAsItIsByThen() throws {
+    @Test func retryAfterAPauseGoesToTheChangedServer() throws {
         let relay = TestRelay(failovers: 2)
         let (old, new) = (ScriptedModel(), ScriptedModel())
         relay.service.upstreams.update([Queue.upstream("a", old)])

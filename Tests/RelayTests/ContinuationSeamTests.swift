@@ -31,11 +31,11 @@ import Testing
             ("one two three four five ", ["\n", "\n"], nil),
             ("one two three four five", Array(repeating: "        ", count: 129) + [" six"], nil),
         ] as [(String, [String], String?)])
-    func whatGoesOnIsJoinedWithoutAByteTooMuch(text: String, pieces: [String], joined: String?) {
+    func continuationIsJoinedWithoutRepeatedBytes(text: String, pieces: [String], joined: String?) {
         #expect(outcome(text, pieces) == joined)
     }
 
-    @Test func whatBeginsFromTheStartIsSeen() {
+    @Test func answerFromTheStartIsDetected() {
         let text = "Once upon a time there was a king who had a daughter"
         for size in 1...text.utf8.count {
             let pieces = stride(from: 0, to: text.count, by: size).map { String(text.dropFirst($0).prefix(size)) }
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func whiteSpaceAtTheEndIsNotShown() {
+    @Test func whiteSpaceAtTheEndIsNotSentToTheNextServer() {
         #expect(ContinuationSeam.trimmed(Array("a b \n\t".utf8)) == Array("a b".utf8))
         #expect(ContinuationSeam.trimmed(Array(" ".utf8)) == [])
     }

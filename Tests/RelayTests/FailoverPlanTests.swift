@@ -61,7 +61,7 @@ import Testing
     // MARK: - Stalls
 
     @Test(arguments: [ModelError.Code.silenceTimeout, .firstByteTimeout, .connectTimeout])
-    func aServerThatStallsComesAfterThoseThatBeginFromTheStart(code: ModelError.Code) {
+    func stalledServerComesAfterServersThatStartAgain(code: ModelError.Code) {
         var course = Course(prefill, plain)
         course.progress = .text
         #expect(course.fail(code) == "1")
@@ -70,14 +70,14 @@ import Testing
         #expect(course.fail(.failed) == "fail")
     }
 
-    @Test func loneServerThatStallsContinues() {
+    @Test func stalledLoneServerContinues() {
         var course = Course(prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "0 continues after 250.0 ms")
         #expect(course.fail(.firstByteTimeout) == "fail")
     }
 
-    @Test func serverThatContinuesComesBeforeOneThatBeginsFromTheStart() {
+    @Test func continuingServerComesBeforeOneThatStartsAgain() {
         var course = Course(prefill, plain, prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "2 continues")
@@ -86,7 +86,7 @@ import Testing
 
     // MARK: - Servers that cannot continue
 
-    @Test func serverThatCannotContinueBeginsFromTheStart() {
+    @Test func serverThatCannotContinueStartsAgain() {
         var course = Course(prefill, prefill)
         course.progress = .text
         #expect(course.fail(.silenceTimeout) == "1 continues")
@@ -102,7 +102,7 @@ import Testing
         #expect(course.fail(.failed) == "fail")
     }
 
-    @Test func answerBeginsFromTheStartWhenNoServerCanContinue() {
+    @Test func answerStartsAgainWhenNoServerCanContinue() {
         var course = Course(prefill, prefill)
         course.progress = .text
         #expect(course.fail(.incomplete) == "1 continues")
@@ -167,7 +167,7 @@ import Testing
         #expect(course.fail(.unavailable, refused) == "fail")
     }
 
-    @Test func serverThatIsBackContinuesBehindTheText() {
+    @Test func returningServerContinuesTheText() {
         var course = Course(prefill, wait: .seconds(30))
         course.progress = .text
         #expect(course.fail(.incomplete) == "0 continues after 250.0 ms")
@@ -181,14 +181,14 @@ import Testing
         #expect(course.fail(.incomplete) == "fail")
     }
 
-    @Test func serverThatBeginsFromTheStartComesBeforeOneThatRestarts() {
+    @Test func serverThatStartsAgainComesBeforeOneThatIsRestarting() {
         var course = Course(prefill, plain, wait: .seconds(30))
         course.progress = .text
         #expect(course.fail(.incomplete) == "0 continues after 250.0 ms")
         #expect(course.fail(.unavailable, refused) == "1")
     }
 
-    @Test func aRequestThatMayHaveBeenReadCostsAnAttempt() {
+    @Test func requestThatMayHaveBeenReadCostsAnAttempt() {
         var course = Course(plain, failovers: 2, wait: .seconds(30))
         #expect(course.fail(.unavailable, closed) == "0 after 250.0 ms, waiting")
         #expect(course.fail(.unavailable, refused) == "0 after 500.0 ms, waiting")
@@ -202,7 +202,7 @@ import Testing
         #expect(course.fail(.unavailable, refused) == "fail")
     }
 
-    @Test func anAnswerThatFailsEndsTheWait() {
+    @Test func failedAnswerEndsTheWait() {
         var course = Course(plain, plain, wait: .milliseconds(100))
         #expect(course.fail(.unavailable, refused) == "1")
         course.pass(.seconds(1))

@@ -7,7 +7,7 @@ import Testing
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
 
-    @Test func readersOfAReplyThatWasTakenOverGetTheNewAttempt() throws {
+    @Test func readersOfAnAdoptedReplyGetTheNewAttempt() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -39,7 +39,7 @@ import Testing
         #expect(post.isOver && relay.board.count == 0)
     }
 
-    @Test func readersOnOtherShardsReadOnToo() throws {
+    @Test func readersOnOtherShardsContinueToo() throws {
         let relay = TestRelay()
         let sibling = relay.sibling()
         let stranger = relay.stranger()
@@ -58,7 +58,7 @@ import Testing
         relay.clock.advance(by: .seconds(20))
     }
 
-    @Test func aStopOfAReplyThatWasClosedElsewhereIsNotAnnouncedAsItsEnd() throws {
+    @Test func stopOfAReplyThatWasClosedElsewhereIsNotAnnounced() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -76,7 +76,7 @@ import Testing
         #expect(post.reader.text == "Hel" && post.reader.resets == 1)
     }
 
-    @Test func replyThatWasTakenOverDuringTheStopAnnouncesNoEnd() throws {
+    @Test func replyThatWasAdoptedDuringTheStopAnnouncesNoEnd() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()

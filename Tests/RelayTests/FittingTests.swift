@@ -29,7 +29,7 @@ import Testing
 
     private static let long = String(repeating: "x", count: 40)
 
-    @Test func withoutAWindowAllIsSent() throws {
+    @Test func allMessagesAreSentWithoutAWindow() throws {
         let history = history("- system s", "3 user a", "3 assistant b", "5 user c")
         let (messages, receipt) = try history.fitted(to: nil)
         #expect(said(messages) == ["s", "a", "b", "c"])
@@ -38,13 +38,13 @@ import Testing
         #expect(receipt.estimatedTokens == 35)
     }
 
-    @Test func whatFitsIsSentWhole() throws {
+    @Test func fittingHistoryIsSentWhole() throws {
         let history = history("- system \(Self.long)", "3 user \(Self.long)", "3 assistant \(Self.long)", "5 user c")
         let (messages, receipt) = try history.fitted(to: window(messages: 4))
         #expect(messages.count == 4 && receipt.omitted.isEmpty && receipt.contextLength == 340)
     }
 
-    @Test func theOldestTurnsAreLeftOutWholeAndTheSystemPromptIsKept() throws {
+    @Test func oldestTurnsAreOmittedWholeAndTheSystemPromptIsKept() throws {
         let history = history(
             "- system s\(Self.long)", "3 user a\(Self.long)", "3 assistant b\(Self.long)", "5 user c\(Self.long)",
             "5 assistant d\(Self.long)", "7 user e\(Self.long)")
@@ -64,7 +64,7 @@ import Testing
         #expect(messages.entries.map(\.place) == [3, 4])
     }
 
-    @Test func aPromptThatNeverFitsIsRefused() throws {
+    @Test func promptThatNeverFitsIsRefused() throws {
         let history = history("- system s", "3 user a", "3 assistant b", "5 user \(String(repeating: "y", count: 400))")
         let error = #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 3)) }
         #expect(error?.code == .model(.contextTooLong) && error?.code.isRetryable == false)
@@ -75,17 +75,17 @@ import Testing
         #expect(try history.fitted(to: unmeasured).messages.entries.map(\.place) == [1, 4])
     }
 
-    @Test func aSystemPromptAloneMayBeTooLong() {
+    @Test func systemPromptAloneMayBeTooLong() {
         let history = history("2 system \(String(repeating: "y", count: 400))")
         #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 3)) }
     }
 
-    @Test func theReserveIsGivenUpForAPromptThatWouldNotFitOtherwise() throws {
+    @Test func longPromptMayUseTheReserveOfTheAnswer() throws {
         let history = history("3 user a", "3 assistant b", "5 user \(String(repeating: "y", count: 150))")
         #expect(try history.fitted(to: window(messages: 2)).messages.entries.map(\.place) == [3])
     }
 
-    @Test func whatAToolAnsweredStaysWithTheTurnThatCalledIt() throws {
+    @Test func toolAnswerStaysWithTheTurnThatCalledTheTool() throws {
         let history = history(
             "2 user a\(Self.long)", "2 assistant b\(Self.long)", "4 user c\(Self.long)", "4 assistant d\(Self.long)",
             "6 tool e\(Self.long)", "6 assistant f\(Self.long)", "8 tool g\(Self.long)")
@@ -94,7 +94,7 @@ import Testing
         #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 1)) }
     }
 
-    @Test func aSeededConversationIsCutWhereTheUserSpeaks() throws {
+    @Test func seededConversationIsCutBeforeAUserMessage() throws {
         let history = history(
             "- system s\(Self.long)", "- assistant hello\(Self.long)", "- user a\(Self.long)", "- user b\(Self.long)",
             "- assistant c\(Self.long)", "- user d\(Self.long)", "- assistant e\(Self.long)", "9 user f\(Self.long)")
@@ -109,7 +109,7 @@ import Testing
         #expect(try places(200) == [1, 8])
     }
 
-    @Test func aWindowNeedNotKnowThePlaces() throws {
+    @Test func messagesWithoutNumbersAreFitted() throws {
         var messages = EncodedMessages()
         for index in 0..<4 {
             messages.append(ModelMessage(role: index % 2 == 0 ? "user" : "assistant", content: Self.long))
@@ -120,7 +120,7 @@ import Testing
         #expect(sent.count == 3 && receipt.messages == 3 && receipt.sent.isEmpty && receipt.omitted.isEmpty)
     }
 
-    @Test func picturesAreNotTakenForText() throws {
+    @Test func picturesDoNotCountAsText() throws {
         var messages = EncodedMessages()
         let picture = String(repeating: "A", count: 100_000)
         messages.append(
@@ -135,7 +135,7 @@ import Testing
         #expect(throws: RelayError.self) { try history.fitted(to: small) }
     }
 
-    @Test func whatGoesBesideTheMessagesTakesRoom() throws {
+    @Test func overheadReducesTheRoomForMessages() throws {
         let history = history("3 user \(Self.long)", "3 assistant \(Self.long)", "5 user \(Self.long)")
         var window = window(messages: 3)
         #expect(try history.fitted(to: window).messages.count == 3)
@@ -143,7 +143,7 @@ import Testing
         #expect(try history.fitted(to: window).messages.count == 1)
     }
 
-    @Test func afterARefusalLessIsSent() throws {
+    @Test func lessIsSentAfterARefusal() throws {
         let history = history(
             "2 user \(Self.long)", "2 assistant \(Self.long)", "4 user \(Self.long)", "4 assistant \(Self.long)",
             "6 user \(Self.long)", "6 assistant \(Self.long)", "8 user \(Self.long)")
@@ -156,7 +156,7 @@ import Testing
         #expect(counts == [7, 3, 1])
     }
 
-    @Test func theReceiptTellsWhatWasLeftOutForWhichReason() throws {
+    @Test func reportListsOmittedMessagesWithReasons() throws {
         let others = [
             ReplyReceipt.Omitted(places: 3...3, why: .notComplete), ReplyReceipt.Omitted(places: 20...22, why: .branch),
         ]
@@ -170,7 +170,7 @@ import Testing
         #expect(abridged.isAbridged && abridged.omitted.count == 50 && abridged.omitted.last == history.omitted.last)
     }
 
-    @Test func neighboursLeftOutForOneReasonAreOneRange() {
+    @Test func adjacentMessagesOmittedForOneReasonAreOneRange() {
         var omitted: [ReplyReceipt.Omitted] = []
         for (place, why) in [(1, .branch), (2, .branch), (3, .notComplete), (5, .notComplete)]
             as [(Int64, ReplyReceipt.Omission)]

@@ -41,7 +41,7 @@ import Testing
         _ = reply.say(text: text, thinking: thinking, calls: calls)
     }
 
-    @Test func whatIsThereIsReadAtOnceAndWhatComesOncePerTick() {
+    @Test func existingTextIsReadAtOnceAndNewTextOncePerTick() {
         say("one ")
         let follower = follow(fullPage: 1000)
         let reader = PartsReader()
@@ -63,7 +63,7 @@ import Testing
         #expect(reply.asked.count == asked)
     }
 
-    @Test func anotherShardPokesWhenThereIsMore() {
+    @Test func signalOfAnotherShardStartsARead() {
         let follower = follow(tick: nil)
         let reader = PartsReader()
         start(reader, on: follower)
@@ -79,7 +79,7 @@ import Testing
         #expect(reader.ending != nil)
     }
 
-    @Test func aPokeDuringAReadIsNotLost() {
+    @Test func signalDuringAReadIsNotLost() {
         let follower = follow(tick: nil, fullPage: 1000)
         let reader = PartsReader()
         reply.isSlow = true
@@ -101,7 +101,7 @@ import Testing
         #expect(reply.asked.count == 3)
     }
 
-    @Test func aThousandReadersCostOneReading() {
+    @Test func thousandReadersCostOneRead() {
         let follower = follow()
         let readers = (0..<1000).map { _ in PartsReader() }
         readers.forEach { start($0, on: follower) }
@@ -116,7 +116,7 @@ import Testing
         #expect(counts.keepAlive == 3)
     }
 
-    @Test func aThousandReadersThatAreFullLeaveAtOnceAndComeBack() {
+    @Test func thousandFullReadersFallBehindAtOnceAndCatchUp() {
         let follower = follow()
         let readers = (0..<1000).map { _ in PartsReader() }
         for reader in readers {
@@ -132,7 +132,7 @@ import Testing
         #expect(reply.served == reply.visible.total)
     }
 
-    @Test func nothingIsReadTwiceForAReaderThatKeepsUp() {
+    @Test func readerThatKeepsUpCausesNoSecondRead() {
         reply.pageSize = 1
         let follower = follow()
         let reader = PartsReader()
@@ -147,7 +147,7 @@ import Testing
         #expect(reply.served == reply.visible.total)
     }
 
-    @Test func whoComesLaterCatchesUpByItself() {
+    @Test func lateReaderCatchesUpByItself() {
         let follower = follow()
         let first = PartsReader()
         start(first, on: follower)
@@ -165,7 +165,7 @@ import Testing
         #expect(reply.asked.count == asked + 2)
     }
 
-    @Test func aReaderThatStandsBeyondTheFollowerSkipsWhatItHas() {
+    @Test func readerBeyondTheFollowerSkipsItsOwnText() {
         let follower = follow(fullPage: 1000)
         let first = PartsReader()
         start(first, on: follower)
@@ -191,7 +191,7 @@ import Testing
         #expect(first.ending != nil && again.ending != nil && again.resets == 0)
     }
 
-    @Test func aPageForReadersWhoHaveLeftIsNotTakenForANewBeginning() {
+    @Test func pageForReadersThatHaveLeftIsNoRestart() {
         say("Hello")
         let follower = follow(fullPage: 1000)
         let first = PartsReader()
@@ -208,7 +208,7 @@ import Testing
         #expect(reply.asked == [ReplyPosition(), ReplyPosition(text: 4)])
     }
 
-    @Test func aReaderBeyondTheEndBeginsAnew() {
+    @Test func readerBeyondTheEndIsReset() {
         let follower = follow(from: ReplyPosition(text: 50))
         let lost = PartsReader(claiming: ReplyPosition(text: 50))
         start(lost, on: follower)
@@ -225,7 +225,7 @@ import Testing
         #expect(lost.string == "Hello!" && lost.ending != nil && lost.resets == 1)
     }
 
-    @Test func aReplyThatIsBegunAgainIsReadAgainByAll() {
+    @Test func restartedReplyIsReadAgainByAllReaders() {
         let follower = follow()
         let (first, second, slow) = (PartsReader(), PartsReader(), PartsReader())
         slow.room = 1
@@ -245,7 +245,7 @@ import Testing
         #expect(first.ending != nil && second.ending != nil && slow.ending != nil)
     }
 
-    @Test func aReplyOfADeadProcessEndsWithAnError() {
+    @Test func replyOfADeadProcessEndsWithAnError() {
         let follower = follow()
         let reader = PartsReader()
         start(reader, on: follower)
@@ -257,7 +257,7 @@ import Testing
         #expect(reader.ending.map { String(decoding: $0.lastEvent, as: UTF8.self).contains("interrupted") } == true)
     }
 
-    @Test func aStoreThatIsAwayForAWhileIsNotNoticed() {
+    @Test func shortOutageOfTheStoreIsNotNoticed() {
         let follower = follow()
         let reader = PartsReader()
         start(reader, on: follower)
@@ -277,7 +277,7 @@ import Testing
         #expect(reader.error == nil)
     }
 
-    @Test func aStoreThatStaysAwayIsToldToAllAndAskedAgainForTheNext() {
+    @Test func longOutageIsReportedToAllReadersAndTheNextReaderTriesAgain() {
         let follower = follow()
         let readers = [PartsReader(), PartsReader()]
         readers.forEach { start($0, on: follower) }
@@ -295,7 +295,7 @@ import Testing
         #expect(next.string == "Hello")
     }
 
-    @Test func theOtherProcessHearsEveryFourSecondsThatTheReplyIsRead() {
+    @Test func generatingProcessGetsAReadSignalEveryFourSeconds() {
         let follower = follow()
         let reader = PartsReader()
         start(reader, on: follower)
@@ -318,7 +318,7 @@ import Testing
         #expect(counts.idle == 1 && counts.keepAlive == 6)
     }
 
-    @Test func readersThatComeAndGoDoNotMakeItSpeakMore() {
+    @Test func changingReadersCauseNoMoreReadSignals() {
         let follower = follow()
         for _ in 0..<100 {
             let reader = PartsReader()
@@ -331,7 +331,7 @@ import Testing
         #expect(counts.idle == 0)
     }
 
-    @Test func aReplyThatMovesToAnotherProcessIsLookedAtByTheTick() {
+    @Test func replyThatMovesToAnotherProcessIsPolledOncePerTick() {
         let follower = follow(tick: nil)
         let reader = PartsReader()
         start(reader, on: follower)
@@ -342,7 +342,7 @@ import Testing
         #expect(reader.string == "Hello")
     }
 
-    @Test func aFollowerWithoutReadersIsLetGo() {
+    @Test func followerWithoutReadersIsReleased() {
         weak var gone: ReplyFollower?
         do {
             let follower = follow()
@@ -358,7 +358,7 @@ import Testing
 
     /// Readers come, are full, leave and come back at random places while the reply grows, and is at times begun again.
     @Test(arguments: 0..<80 as Range<UInt64>)
-    func whateverHappensTheReaderGetsJustTheReply(seed: UInt64) {
+    func readerGetsExactlyTheReplyInRandomCourses(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         reply.pageSize = [1, 7, 100, 1 << 18][Int.random(in: 0..<4, using: &random)]
         let isPoked = Bool.random(using: &random)

@@ -9,7 +9,7 @@ import Testing
         post.code == .shuttingDown && post.reader.endings.isEmpty
     }
 
-    @Test func promptThatWaitsForItsTurnIsLeftToTheOthers() throws {
+    @Test func promptThatWaitsForItsTurnIsHandedOver() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         let first = relay.post("one")
@@ -29,7 +29,7 @@ import Testing
         #expect(relay.database.transcript().last == "assistant: 2 [complete]")
     }
 
-    @Test func promptWhoseModelHasSaidNothingIsLeftToTheOthers() throws {
+    @Test func promptWithoutAnyAnswerIsHandedOver() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         let post = relay.post("one")
@@ -43,7 +43,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
     }
 
-    @Test func promptThatIsStoredWhileTheProcessEndsIsLeftToTheOthers() throws {
+    @Test func promptThatIsStoredDuringTheStopIsHandedOver() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         relay.store.faults[.openTurn] = [.hang]
@@ -58,7 +58,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
     }
 
-    @Test func replyThatIsToBeMadeAgainIsLeftToTheOthers() throws {
+    @Test func replyToBeRegeneratedIsHandedOver() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         relay.startJournal()
@@ -79,7 +79,7 @@ import Testing
         #expect(relay.database.replies[id]?.attempt == 2 && relay.database.replies[id]?.adoptions == 0)
     }
 
-    @Test func replyThatTheStoreDoesNotLeaveToTheOthersIsStored() throws {
+    @Test func replyWhoseHandoverIsRefusedIsStored() throws {
         let relay = TestRelay()
         relay.store.faults[.handOver] = [.away]
         let post = relay.post("one")
@@ -103,7 +103,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
     }
 
-    @Test func ticketOfAPromptThatIsLeftStaysInTheQueue() throws {
+    @Test func ticketOfAHandedOverPromptStaysInTheQueue() throws {
         let hall = Hall()
         let running = hall.process.take("a")
         let waiting = hall.process.take("b")

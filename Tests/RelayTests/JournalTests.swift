@@ -6,7 +6,7 @@ import Testing
     /// More than a tick.
     private static let round = Duration.milliseconds(250)
 
-    @Test func whatARunningReplySaysIsJournalledOnceATick() throws {
+    @Test func textOfARunningReplyIsJournalledOncePerTick() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
@@ -27,7 +27,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: one two three [complete]"])
     }
 
-    @Test func allRepliesOfAllShardsGoInOneStatement() throws {
+    @Test func oneStatementJournalsAllRepliesOfAllShards() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         relay.startJournal(other)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func onlyWhatHasGrownAndGoesOnIsJournalled() throws {
+    @Test func onlyNewTextOfRunningRepliesIsJournalled() throws {
         let relay = TestRelay()
         relay.startJournal()
         let posts = (0..<5).map { relay.post("Hi", appID: "a\($0)") }
@@ -64,7 +64,7 @@ import Testing
         #expect(relay.journalled(posts[2]) == "texts")
     }
 
-    @Test func withoutRepliesNothingIsAsked() throws {
+    @Test func journalIsIdleWithoutReplies() throws {
         let relay = TestRelay()
         relay.startJournal()
         relay.post("Hi")
@@ -76,7 +76,7 @@ import Testing
         #expect(relay.store.count(.journal) == 1)
     }
 
-    @Test func whatCouldNotBeJournalledIsJournalledLater() throws {
+    @Test func failedFlushIsJournalledLater() throws {
         let relay = TestRelay()
         relay.startJournal()
         relay.store.faults[.journal] = [.away, .lost, .away]
@@ -121,7 +121,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: one two [complete]"])
     }
 
-    @Test func theEndOfAReplyWaitsForWhatIsOnItsWayToTheJournal() throws {
+    @Test func endOfAReplyWaitsForItsRunningFlush() throws {
         let relay = TestRelay()
         relay.startJournal()
         relay.store.faults[.journal] = [.hang]
@@ -136,7 +136,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: one two [complete]"])
     }
 
-    @Test func muchTextDoesNotWaitForTheTick() throws {
+    @Test func longTextDoesNotWaitForTheTick() throws {
         let relay = TestRelay()
         relay.startJournal()
         relay.post("Hi")
@@ -146,7 +146,7 @@ import Testing
         #expect(relay.store.count(.journal) == 1)
     }
 
-    @Test func muchTextOfAYoungReplyIsJournalledAndNotAskedForAgain() throws {
+    @Test func longTextOfAYoungReplyIsJournalledOnce() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
@@ -158,7 +158,7 @@ import Testing
         #expect(relay.journalled(post)?.utf8.count ?? 0 > 1 << 20)
     }
 
-    @Test func aStoreThatIsAwayIsNotAskedAtEachTick() throws {
+    @Test func unavailableStoreIsNotAskedAtEachTick() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
@@ -179,7 +179,7 @@ import Testing
         #expect(relay.journalled(post)?.count == 10_000_001)
     }
 
-    @Test func oneRoundOfTheJournalIsNotTooLarge() throws {
+    @Test func oneFlushOfTheJournalIsNotTooLarge() throws {
         let relay = TestRelay()
         relay.startJournal()
         let posts = (0..<20).map { relay.post("Hi", appID: "a\($0)") }
@@ -191,7 +191,7 @@ import Testing
         #expect(posts.allSatisfy { relay.journalled($0)?.count == 1 << 20 })
     }
 
-    @Test func aLateReaderGetsWhatMemoryHasLetGo() throws {
+    @Test func lateReaderGetsTextThatMemoryHasDiscarded() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
@@ -207,7 +207,7 @@ import Testing
         #expect(late.text == post.reader.text)
     }
 
-    @Test func aReplyThatTheStoreDoesNotKnowAnyMoreEnds() throws {
+    @Test func replyThatTheStoreNoLongerHasEnds() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
@@ -218,7 +218,7 @@ import Testing
         #expect(try relay.answer().isCancelled)
     }
 
-    @Test func aStopFromAnotherProcessArrivesWithinATick() throws {
+    @Test func stopFromAnotherProcessArrivesWithinATick() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -234,7 +234,7 @@ import Testing
         #expect(stopped.record?.state == .cancelled)
     }
 
-    @Test func aStopOnAnotherShardNeedsNoStore() throws {
+    @Test func stopOnAnotherShardNeedsNoStore() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         let post = relay.post("Hi")
@@ -246,7 +246,7 @@ import Testing
         #expect(post.isOver)
     }
 
-    @Test func whoReadsElsewhereKeepsAReplyGoing() throws {
+    @Test func readerInAnotherProcessKeepsAReplyRunning() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -266,7 +266,7 @@ import Testing
         #expect(reader.isDone)
     }
 
-    @Test func readersOnOtherShardsHearAtOnce() throws {
+    @Test func readersOnOtherShardsAreSignalledAtOnce() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         let post = relay.post("Hi")
@@ -284,7 +284,7 @@ import Testing
         relay.clock.advance(by: .seconds(20))
     }
 
-    @Test func aReplyOfADeadProcessIsMadeAgainIfItsClientWantsThat() throws {
+    @Test func replyOfADeadProcessIsRegeneratedIfItsClientWantsThat() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         stranger.startJournal()
@@ -309,7 +309,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: found [complete]"])
     }
 
-    @Test func aReaderThatCatchesUpIsToldThatTheConversationIsGone() throws {
+    @Test func catchingUpReaderLearnsThatTheConversationIsGone() throws {
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
@@ -326,7 +326,7 @@ import Testing
         #expect(late.ends.map(\.?.code) == [.conversationReplaced] && late.endings.isEmpty)
     }
 
-    @Test func whatTheStoreHasWholeIsReadWhole() throws {
+    @Test func storedReplyIsReadWhole() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         // It is stored, but the reply does not know yet.
@@ -341,7 +341,7 @@ import Testing
         #expect(page.ending?.state == .complete)
     }
 
-    @Test func aReplyThatIsReadWholeHasALastEventEvenIfItsProcessDied() throws {
+    @Test func wholeReplyOfADeadProcessHasALastEvent() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         let post = relay.post("Hi")
@@ -353,7 +353,7 @@ import Testing
         #expect(String(decoding: ending.lastEvent, as: UTF8.self).contains(#""code":"interrupted""#))
     }
 
-    @Test func aReplyThatIsToBeFinishedNeedsNoReader() throws {
+    @Test func replyToBeFinishedNeedsNoReader() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onDisconnect: .finish)
         post.subscription?.readerLeft()
@@ -362,7 +362,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
     }
 
-    @Test func aSlowReaderAmongOthersHoldsNobodyBack() throws {
+    @Test func slowReaderAmongOthersDoesNotPauseTheModel() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         let slow = try relay.read(post)

@@ -9,7 +9,7 @@ import Testing
         return TestRelay(limits)
     }
 
-    @Test func withoutAGraceAClientThatLeavesEndsTheAnswer() throws {
+    @Test func leavingClientCancelsTheAnswerWithoutAGrace() throws {
         let relay = Self.relay(grace: .zero)
         let post = relay.post("Hi")
         try relay.answer().say("Hel")
@@ -21,7 +21,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [cancelled]"])
     }
 
-    @Test func withinTheGraceTheAnswerIsMadeAndStored() throws {
+    @Test func answerIsGeneratedAndStoredWithinTheGrace() throws {
         let relay = Self.relay(grace: .seconds(30))
         let post = relay.post("Hi")
         post.subscription?.readerLeft()
@@ -34,7 +34,7 @@ import Testing
         relay.clock.advance(by: .seconds(60))
     }
 
-    @Test func afterTheGraceTheAnswerIsCancelledAndItsTextIsKept() throws {
+    @Test func answerIsCancelledAfterTheGraceAndItsTextIsKept() throws {
         let relay = Self.relay(grace: .seconds(30))
         let post = relay.post("Hi")
         try relay.answer().say("Hel")
@@ -45,7 +45,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hel [cancelled]"])
     }
 
-    @Test func theLastReaderOnAnotherShardIsMissedAtOnce() throws {
+    @Test func leavingOfTheLastReaderOnAnotherShardIsNoticedAtOnce() throws {
         let relay = Self.relay(grace: .zero)
         let other = relay.sibling()
         let post = relay.post("Hi")
@@ -59,7 +59,7 @@ import Testing
         #expect(post.isOver)
     }
 
-    @Test func whoComesBackOnAnotherShardHearsWhatIsSaidFromThenOn() throws {
+    @Test func readerThatReturnsOnAnotherShardGetsNewText() throws {
         let relay = Self.relay(grace: .seconds(30))
         let other = relay.sibling()
         let post = relay.post("Hi")
@@ -72,7 +72,7 @@ import Testing
         #expect(again.text == "one two" && again.isDone)
     }
 
-    @Test func aReaderInAnotherProcessIsNotForgottenWhenTheOneHereLeaves() throws {
+    @Test func readerInAnotherProcessCountsWhenTheLocalReaderLeaves() throws {
         let relay = Self.relay(grace: .zero)
         let stranger = relay.stranger()
         relay.startJournal()
@@ -85,7 +85,7 @@ import Testing
         #expect(try relay.answer().isCancelled == false)
     }
 
-    @Test func aFullReaderDoesNotHoldBackOneInAnotherProcess() throws {
+    @Test func fullReaderDoesNotBlockAReaderInAnotherProcess() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -102,7 +102,7 @@ import Testing
         #expect(reader.text == "one two ")
     }
 
-    @Test func aClientThatLeavesWhileItsTurnWaitsGivesItUp() throws {
+    @Test func leavingClientCancelsItsWaitingTurn() throws {
         let relay = Self.relay(grace: .zero)
         relay.post("one")
         let second = relay.post("two")
@@ -116,7 +116,7 @@ import Testing
         #expect(!third.isOver)
     }
 
-    @Test func aReplyThatGaveUpItsWaitIsLetGo() throws {
+    @Test func replyWithACancelledWaitIsReleased() throws {
         let relay = Self.relay(grace: .zero)
         let other = relay.sibling()
         relay.post("one")
@@ -128,7 +128,7 @@ import Testing
         #expect(waiting == nil)
     }
 
-    @Test func aClientThatLeavesWhileTheReplyIsStoredChangesNothing() throws {
+    @Test func leavingDuringTheStorageHasNoEffect() throws {
         let relay = Self.relay(grace: .zero)
         relay.store.faults[.closeTurn] = [.hang]
         let post = relay.post("Hi")
@@ -140,7 +140,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
     }
 
-    @Test func leavingTwiceOrAfterTheEndChangesNothing() throws {
+    @Test func leavingTwiceOrAfterTheEndHasNoEffect() throws {
         let relay = Self.relay(grace: .seconds(1))
         let post = relay.post("Hi")
         let reply = try #require(post.reply)
@@ -153,7 +153,7 @@ import Testing
         #expect(relay.database.rows().count == 2)
     }
 
-    @Test func cancellingAnAnswerTellsTheReaderTheReasonOnce() throws {
+    @Test func readerGetsTheReasonOfACancellationOnce() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         try relay.answer().say("Hel")

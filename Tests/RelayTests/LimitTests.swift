@@ -3,7 +3,7 @@ import ChatterdRelay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct LimitTests {
-    @Test func oneConversationHasOnlySoManyWaitingTurns() {
+    @Test func waitingTurnsOfAConversationAreLimited() {
         var limits = RelayLimits()
         limits.waitingTurns = 2
         let relay = TestRelay(limits)
@@ -16,7 +16,7 @@ import Testing
         #expect(relay.post("again").refusal == nil)
     }
 
-    @Test func theProcessHasOnlySoManyReplies() throws {
+    @Test func repliesOfAProcessAreLimited() throws {
         var limits = RelayLimits()
         limits.replies = 2
         let relay = TestRelay(limits)
@@ -29,7 +29,7 @@ import Testing
         #expect(relay.post("3", appID: "c").refusal == nil)
     }
 
-    @Test func repliesOfDeadProcessesAreTakenInOnlyAsFarAsThereIsRoom() throws {
+    @Test func adoptionOfRepliesIsLimited() throws {
         var limits = RelayLimits()
         limits.replies = 4
         let relay = TestRelay(limits)
@@ -49,7 +49,7 @@ import Testing
         #expect(heir.model.generations.count == 5)
     }
 
-    @Test func aPromptThatIsBeingStoredCountsToo() {
+    @Test func promptThatIsBeingStoredCountsTowardsTheLimit() {
         var limits = RelayLimits()
         limits.waitingTurns = 0
         let relay = TestRelay(limits)
@@ -65,7 +65,7 @@ import Testing
         #expect(relay.board.count == 1)
     }
 
-    @Test func aLongWaitDoesNotGatherWakeUps() throws {
+    @Test func longWaitDoesNotAccumulateHandlers() throws {
         let relay = TestRelay()
         relay.post("one")
         let second = relay.post("two")

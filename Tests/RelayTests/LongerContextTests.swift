@@ -29,7 +29,7 @@ import Testing
 
     private let long = String(repeating: "word ", count: 100)
 
-    @Test func aPromptThatDoesNotFitGoesToWhoTakesMore() throws {
+    @Test func promptThatDoesNotFitGoesToAServerWithALongerContext() throws {
         update(64, nil, 4_096)
         let post = relay.post(long)
         #expect(asked == [0, 0, 1])
@@ -37,7 +37,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Hello")
     }
 
-    @Test func whatAServerSaysOfItselfCountsToo() throws {
+    @Test func contextThatAServerListsCountsToo() throws {
         update(nil, 32, 4_096)
         let post = relay.post(long)
         var error = ModelError(.contextTooLong, "It is too long.")
@@ -49,20 +49,20 @@ import Testing
         #expect(post.isComplete)
     }
 
-    @Test func whereNobodyIsKnownToTakeMoreItEndsAsBefore() {
+    @Test func refusedPromptFailsWithoutALongerContext() {
         update(64, nil, 32)
         let post = relay.post(long)
         #expect(post.code == .model(.contextTooLong) && asked == [0, 0, 0])
     }
 
-    @Test func eachIsAskedOnceAndTheLongestSaysWhatItTakes() throws {
+    @Test func eachServerIsAskedOnceAndTheLongestGivesTheError() throws {
         update(32, 64, 100)
         let post = relay.post(long)
         #expect(post.code == .model(.contextTooLong) && asked == [0, 0, 0])
         #expect(post.reader.ends.first.flatMap { $0?.message.contains("It takes 100 tokens") } == true)
     }
 
-    @Test func aConversationThatIsTooLongIsTrimmedAndStays() throws {
+    @Test func tooLongConversationIsTrimmedAndStaysAtItsServer() throws {
         update(600, 4_096)
         relay.post(long)
         for _ in 0..<6 {
@@ -73,7 +73,7 @@ import Testing
         #expect(try #require(models[0].generations.last).prompts.count < 13)
     }
 
-    @Test func whatTheLongerOneFailsAtIsToldAsItsFailure() throws {
+    @Test func failureOfTheServerWithTheLongerContextIsReported() throws {
         update(64, 4_096)
         let post = relay.post(long)
         try #require(models[1].generations.last).fail(.unavailable)

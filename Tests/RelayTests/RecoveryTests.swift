@@ -22,7 +22,7 @@ import Testing
 
     // MARK: - Stalls
 
-    @Test func serverThatStallsIsAskedAfterOneThatBeginsFromTheStart() throws {
+    @Test func stalledServerIsAskedAfterOneThatStartsAgain() throws {
         let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = $0.name == "a" ? .prefill : .none }
         let post = relay.post("Hi")
         #expect(try models[0].last.request.isRecovery == false)
@@ -52,7 +52,7 @@ import Testing
         #expect(cause.detail.contains("1 more") && cause.detail.contains("It did not begin."))
     }
 
-    @Test func readerLearnsWhyTheRescuedTextBrokeOff() throws {
+    @Test func readerLearnsWhyTheContinuedTextBrokeOff() throws {
         let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -100,7 +100,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
     }
 
-    @Test func aToolCallBehindTheTextIsItsContinuation() throws {
+    @Test func toolCallAfterTheTextIsItsContinuation() throws {
         let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -224,7 +224,7 @@ import Testing
         #expect(stopped.record?.state == .cancelled && post.isOver)
     }
 
-    @Test(arguments: [true, false]) func aProcessThatIsStoppedDoesNotWaitForAServer(isWaiting: Bool) throws {
+    @Test(arguments: [true, false]) func stoppedProcessDoesNotWaitForAServer(isWaiting: Bool) throws {
         let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         let answer = try models[0].last

@@ -11,11 +11,11 @@ import Testing
         return buffer.string
     }
 
-    @Test func anEmptyAccountSaysNothing() {
+    @Test func emptyProvenanceHasNoMembers() {
         #expect(json(ReplyAccount()).isEmpty)
     }
 
-    @Test func everythingThatIsKnownIsSaid() throws {
+    @Test func allKnownMembersAreWritten() throws {
         var account = ReplyAccount()
         account.parts = [
             ReplyAccount.Part(upstream: "gpu1", model: "llama3.2", text: 0..<812),
@@ -42,7 +42,7 @@ import Testing
         #expect((try JSONSerialization.jsonObject(with: Data("{\(expected)}".utf8)) as? [String: Any])?.count == 2)
     }
 
-    @Test func whatIsUnknownIsLeftOut() {
+    @Test func unknownMembersAreOmitted() {
         var account = ReplyAccount()
         account.receipt = ReplyReceipt()
         #expect(json(account) == #""receipt":{"messages":0}"#)

@@ -3,7 +3,7 @@ import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyIDTests {
-    @Test func aNameSurvivesItsText() throws {
+    @Test func idIsParsedFromItsText() throws {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<1000 {
             let id = ReplyID(using: &random)
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func theBytesStandInOrder() throws {
+    @Test func bytesAreInOrder() throws {
         let id = try #require(ReplyID(parsing: "00112233-4455-6677-8899-aAbBcCdDeEfF"))
         #expect(id.high == 0x0011_2233_4455_6677)
         #expect(id.low == 0x8899_aabb_ccdd_eeff)
@@ -27,7 +27,7 @@ import Testing
         "0011-22334455-6677-8899-aabbccddeeff", "{0112233-4455-6677-8899-aabbccddeef}",
         "00112233-4455-6677-8899-aabbccddeeé", "+0112233-4455-6677-8899-aabbccddeeff",
     ])
-    func otherTextIsNoName(_ text: String) {
+    func otherTextIsNoID(_ text: String) {
         #expect(ReplyID(parsing: text) == nil)
     }
 }

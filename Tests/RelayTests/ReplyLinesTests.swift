@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct ReplyLinesTests {
     private static let lines = ReplyLines(model: "m", createdAt: 1_000_000_000)
 
-    @Test func thinkingComesFirstThenTextThenCalls() {
+    @Test func thinkingComesBeforeTextAndTextBeforeCalls() {
         let page = ReplyPage(
             start: ReplyPosition(text: 10, toolCalls: 4), text: Array("Hi \"you\"".utf8), thinking: Array("so".utf8),
             toolCalls: Array(#",{"a":[1,2]},{"b":"]"}"#.utf8))
@@ -19,7 +19,7 @@ import Testing
             ])
     }
 
-    @Test func aLineBeginsWhereTheReaderStands() {
+    @Test func lineBeginsAtThePositionOfTheReader() {
         let page = ReplyPage(start: ReplyPosition(text: 5), text: Array("abcdef".utf8), thinking: Array("xyz".utf8))
         let position = ReplyPosition(text: 8, thinking: 3)
         #expect(Self.all(of: page, from: position) == [Self.line(#""content":"def""#)])
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: [#""x":1}"#, #","b":2}"#, #",1]},{"c":1}"#, "]", "\""])
-    func callsThatAreNotWholeAreLeftOut(calls: String) {
+    func incompleteCallsAreOmitted(calls: String) {
         let page = ReplyPage(start: ReplyPosition(toolCalls: 3), toolCalls: Array(calls.utf8))
         #expect(Self.all(of: page).isEmpty)
     }
@@ -66,13 +66,13 @@ import Testing
         (#"{"message":{"content":null},"done":true}"#, #"{"message":{"content":null},"done":true}"#),
         (#"{"done":true}"#, #"{"done":true}"#),
     ])
-    func theLastLineLosesWhatItCarried(line: String, emptied: String) {
+    func lastLineIsSentWithoutItsText(line: String, emptied: String) {
         let ending = ReplyEnding(state: .complete, lastEvent: Array(line.utf8))
         #expect(String(decoding: Self.lines.ending(ending).lastEvent, as: UTF8.self) == emptied)
         #expect(Self.lines.verbatim(ending) == ending)
     }
 
-    @Test func anErrorStaysAsItIs() {
+    @Test func errorIsSentUnchanged() {
         let event = Array(#"{"error":"x","message":{"role":"assistant","content":"x"},"done":true}"#.utf8)
         let ending = ReplyEnding(state: .failed, lastEvent: event)
         #expect(Self.lines.ending(ending) == ending)
@@ -83,7 +83,7 @@ import Testing
         (.cancelled, #""done":true,"done_reason":"stop","state":"cancelled"}"#),
         (.complete, #""done":true,"done_reason":"stop"}"#),
     ])
-    func anEndingWithoutALastEventGetsOne(state: ReplyState, part: String) throws {
+    func missingLastEventIsCreated(state: ReplyState, part: String) throws {
         let ending = ReplyEnding(state: state, lastEvent: [])
         let event = Self.lines.ending(ending).lastEvent
         #expect(String(decoding: event, as: UTF8.self).contains(part))

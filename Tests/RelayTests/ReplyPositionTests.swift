@@ -20,7 +20,7 @@ import Testing
                 toolCalls: 999_999_999_999_999, isEnd: true)
         ),
     ])
-    func aPositionHasOneText(text: String, position: ReplyPosition) {
+    func positionHasOneText(text: String, position: ReplyPosition) {
         #expect(ReplyPosition(parsing: text) == position)
         #expect(Self.text(of: position) == text)
     }
@@ -35,12 +35,12 @@ import Testing
         "9223372036854775808", "99999999999999999999999999", "0.1000000000000000",
         String(repeating: "1", count: 65), String(repeating: "0", count: 1_000_000),
     ])
-    func anyOtherTextIsNone(text: String) {
+    func otherTextIsNoPosition(text: String) {
         #expect(ReplyPosition(parsing: text) == nil)
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func positionsSurviveTheirText(seed: UInt64) {
+    func positionIsParsedFromItsText(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<500 {
             func number() -> Int {
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func whatIsReadIsPrintedAsItWas(seed: UInt64) {
+    func parsedPositionIsPrintedUnchanged(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let alphabet = Array("0123456789~.-end".utf8)
         for _ in 0..<5_000 {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func anyNumberCanBePrinted() {
+    @Test func largePositionIsPrinted() {
         let position = ReplyPosition(attempt: .max, text: .max, thinking: .max, toolCalls: .max, isEnd: true)
         #expect(Self.text(of: position).utf8.count == 4 * 19 + 7)
     }

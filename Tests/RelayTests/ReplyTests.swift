@@ -4,7 +4,7 @@ import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyTests {
-    @Test func aReplyHandsOnEveryLineAndStoresWhatItHandedOn() throws {
+    @Test func replySendsAndStoresEveryLine() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         let answer = try relay.answer()
@@ -21,7 +21,7 @@ import Testing
         #expect(relay.board.count == 0)
     }
 
-    @Test func theNextTurnIsGivenTheOnesBefore() throws {
+    @Test func nextTurnGetsTheEarlierTurns() throws {
         let relay = TestRelay()
         relay.post("one", "two")
         try relay.complete("first")
@@ -29,7 +29,7 @@ import Testing
         #expect(try relay.answer().prompts == ["user: one", "user: two", "assistant: first", "user: three"])
     }
 
-    @Test func aFailedTurnIsKeptMarkedAndNotReplayed() throws {
+    @Test func failedTurnIsMarkedAndNotReplayed() throws {
         let relay = TestRelay()
         let post = relay.post("one")
         try relay.answer().say("par")
@@ -41,7 +41,7 @@ import Testing
         #expect(try relay.answer().prompts == ["user: two"])
     }
 
-    @Test func theLastLineWaitsForTheStore() throws {
+    @Test func lastLineWaitsForTheStore() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.hang]
         let post = relay.post("Hi")
@@ -54,7 +54,7 @@ import Testing
         #expect(post.isComplete)
     }
 
-    @Test func contentThinkingAndToolCallsOfAllLinesAreGathered() throws {
+    @Test func contentThinkingAndToolCallsOfAllLinesAreStored() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         let answer = try relay.answer()
@@ -71,7 +71,7 @@ import Testing
         #expect(row.thinking == "t1 t2")
     }
 
-    @Test func anAnswerThatEndsWithoutItsLastLineIsAFailure() throws {
+    @Test func answerWithoutItsLastLineFails() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         try relay.answer().say("Hello")
@@ -81,7 +81,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [failed]"])
     }
 
-    @Test func aConversationThatIsTooLongIsNotSent() throws {
+    @Test func tooLongConversationIsNotSent() throws {
         let relay = TestRelay()
         relay.store.historyLimit = 100
         let post = relay.post(String(repeating: "x", count: 200))
@@ -90,7 +90,7 @@ import Testing
         #expect(relay.database.rows().last?.state == .failed)
     }
 
-    @Test func aReaderThatIsSlowHoldsTheModelBack() throws {
+    @Test func slowReaderPausesTheModel() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         let answer = try relay.answer()
@@ -106,7 +106,7 @@ import Testing
         #expect(!answer.isPaused)
     }
 
-    @Test func nothingIsLeftOfAReplyThatIsOver() throws {
+    @Test func endedReplyIsReleased() throws {
         let relay = TestRelay()
         let first = relay.post("one")
         let second = relay.post("two")
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: 0..<30)
-    func whatIsStoredIsWhatWasRead(_ seed: UInt64) throws {
+    func storedTextIsTheTextThatWasRead(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let text = random.text(upTo: 400, withNUL: true)
         let relay = TestRelay()

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct RescueTests {
     private let half = TestRelay.half
 
-    @Test func anotherServerIsAskedBeforeTheReplyHasBegun() throws {
+    @Test func anotherServerIsAskedBeforeAnyOutput() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(.failed)
@@ -19,7 +19,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
     }
 
-    @Test func aLoneServerIsAskedAgainAfterAPause() throws {
+    @Test func loneServerIsRetriedAfterAPause() throws {
         let (relay, models) = TestRelay.asking("a")
         let post = relay.post("Hi")
         for pause in [250, 500, 1000, 2000] {
@@ -35,7 +35,7 @@ import Testing
         #expect(models[0].generations.count == 5)
     }
 
-    @Test func aServerThatAsksToBeLeftAloneIs() throws {
+    @Test func retryAfterOfAServerIsRespected() throws {
         let (relay, models) = TestRelay.asking("a")
         relay.post("Hi")
         var error = ModelError(.busy, "busy")
@@ -47,7 +47,7 @@ import Testing
         #expect(models[0].generations.count == 2)
     }
 
-    @Test func whoAsksForTooLongIsNotWaitedFor() throws {
+    @Test func tooLongRetryAfterEndsTheReply() throws {
         let (relay, models) = TestRelay.asking("a")
         let post = relay.post("Hi")
         var error = ModelError(.busy, "busy")
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [ModelError.Code.rejected, .contextTooLong, .answerTooLarge, .totalTimeout])
-    func whatNobodyCouldAnswerIsNotTriedElsewhere(code: ModelError.Code) throws {
+    func errorOfTheRequestCausesNoFailover(code: ModelError.Code) throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(code)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: [ModelError.Code.modelNotFound, .unauthorized, .unsupported, .firstByteTimeout])
-    func whatTheSameServerWouldSayAgainIsTriedElsewhereOnly(code: ModelError.Code) throws {
+    func nonRetryableErrorFailsOverWithoutRetry(code: ModelError.Code) throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(code)
@@ -78,7 +78,7 @@ import Testing
         #expect(models.map(\.generations.count) == [1, 1])
     }
 
-    @Test func anotherServerGoesOnBehindTheText() throws {
+    @Test func anotherServerContinuesTheText() throws {
         let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -96,7 +96,7 @@ import Testing
         #expect(account.parts.map(\.text) == [0..<half.utf8.count, half.utf8.count..<(half.utf8.count + 25)])
     }
 
-    @Test func aServerThatBeginsFromTheStartIsNotBelievedToGoOn() throws {
+    @Test func serverThatRepeatsTheTextIsCancelled() throws {
         let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -114,7 +114,7 @@ import Testing
         #expect(post.reader.text == half + "the clocks were striking.")
     }
 
-    @Test func whenAllThatGoOnBeginFromTheStartTheReplyBeginsAnew() throws {
+    @Test func replyRestartsWhenAllServersRepeatTheText() throws {
         let (relay, models) = TestRelay.asking("a") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -128,7 +128,7 @@ import Testing
         #expect(post.isComplete && post.reader.resets == 1 && post.reader.text == half + "the end.")
     }
 
-    @Test func whereNobodyGoesOnTheReplyBeginsAnew() throws {
+    @Test func replyRestartsWhenNoServerCanContinue() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -148,7 +148,7 @@ import Testing
         #expect(account.parts.map(\.upstream) == ["b"])
     }
 
-    @Test func anAnswerThatComesAllAtOnceTakesThePlaceOfABrokenOne() throws {
+    @Test func answerOfASingleLineReplacesABrokenOne() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -159,7 +159,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Whole." && post.reader.resets == 1)
     }
 
-    @Test func whatCannotBeRescuedKeepsItsText() throws {
+    @Test func replyThatCannotBeContinuedKeepsItsText() throws {
         let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -172,7 +172,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
     }
 
-    @Test func thoughtsAloneAreNotGoneOnWith() throws {
+    @Test func thoughtsAloneAreNotContinued() throws {
         let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
         try models[0].last.send(
@@ -186,7 +186,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Yes." && post.reader.resets == 1)
     }
 
-    @Test func whoStopsAReplyBetweenTwoRequestsIsHeard() throws {
+    @Test func stopBetweenTwoRequestsIsHandled() throws {
         let (relay, models) = TestRelay.asking("a")
         let post = relay.post("Hi")
         try models[0].last.fail(.failed)
@@ -198,7 +198,7 @@ import Testing
         #expect(models[0].generations.count == 1 && post.isOver)
     }
 
-    @Test func whoStopsAReplyWhileItsTextIsReadIsHeard() throws {
+    @Test func stopWhileTheTextIsReadIsHandled() throws {
         // The slot is another process's.
         let hall = Hall()
         hall.process.take("other")
@@ -221,7 +221,7 @@ import Testing
         #expect(post.isOver && stopped.record?.state == .cancelled && models[1].generations.isEmpty)
     }
 
-    @Test func aServerThatTakesLessIsPassedOver() throws {
+    @Test func serverWithASmallerContextIsSkipped() throws {
         let (relay, models) = TestRelay.asking("a", "b") { $0.contextLength = $0.name == "b" ? 16 : nil }
         let post = relay.post(String(repeating: "word ", count: 100))
         try models[0].last.fail(.failed)
@@ -232,7 +232,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Hello")
     }
 
-    @Test func thatOthersTakeLessIsNotWhyAReplyFailed() throws {
+    @Test func smallerContextOfAnotherServerIsNotTheReportedFailure() throws {
         let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -247,7 +247,7 @@ import Testing
         #expect(post.code == .model(.incomplete) && post.reader.text == half)
     }
 
-    @Test func whoStopsAReplyThatWaitsForTheStoreToBeginAnewIsHeard() throws {
+    @Test func stopDuringTheWaitForARestartIsHandled() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -262,7 +262,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [cancelled]"])
     }
 
-    @Test func aStoreThatIsAwayKeepsAReplyFromBeginningAnew() throws {
+    @Test func replyDoesNotRestartWhileTheStoreIsUnavailable() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -300,7 +300,7 @@ import Testing
         return (relay, models, post)
     }
 
-    @Test func replyThatFailsBehindAnUnconfirmedRestartIsClosedWithItsOwnEnd() throws {
+    @Test func replyThatFailsAfterAnUnconfirmedRestartIsClosedWithItsOwnEnd() throws {
         let (relay, _, post) = try relayWithUnconfirmedRestart()
         relay.clock.advance(by: .seconds(12))
         #expect(!post.isOver)
@@ -311,7 +311,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant:  [failed]"])
     }
 
-    @Test func replyThatAnotherProcessTookBehindAnUnconfirmedRestartIsHandedOver() throws {
+    @Test func replyAdoptedAfterAnUnconfirmedRestartIsHandedOver() throws {
         let (relay, _, post) = try relayWithUnconfirmedRestart()
         let stranger = relay.stranger()
         relay.clock.advance(by: .seconds(5))
@@ -342,7 +342,7 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Another one." && post.reader.resets == 1)
     }
 
-    @Test func aReaderWhoComesLaterHearsOfTheResetToo() throws {
+    @Test func readerOnAnotherShardGetsTheResetToo() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         let post = relay.post("Hi")
         try models[0].last.say(half)
@@ -358,7 +358,7 @@ import Testing
         #expect(sibling.model.generations.isEmpty)
     }
 
-    @Test func aServerThatFailsAgainAndAgainIsAskedLast() throws {
+    @Test func repeatedlyFailingServerIsAskedLast() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         for round in 0..<3 {
             relay.post("Hi", appID: "app\(round)")
@@ -380,7 +380,7 @@ import Testing
         #expect(models.map(\.generations.count) == [5, 5])
     }
 
-    @Test func whoAsksToBeLeftAloneForADayIsTriedBefore() throws {
+    @Test func serverWithAVeryLongRetryAfterIsTriedEarlier() throws {
         let (relay, models) = TestRelay.asking("a", "b")
         relay.post("Hi")
         var error = ModelError(.busy, "busy")

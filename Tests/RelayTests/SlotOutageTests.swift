@@ -5,7 +5,7 @@ import Testing
 
 /// Queues whose store is away, or loses confirmations; and how many may wait.
 @Suite(.timeLimit(.minutes(30))) struct SlotOutageTests {
-    @Test func aGrantWhoseConfirmationWasLostIsFoundAgain() throws {
+    @Test func unconfirmedGrantIsFoundAgain() throws {
         let hall = Hall()
         hall.process.store.faults[.enter] = [.lost]
         let reply = hall.process.take("a")
@@ -14,7 +14,7 @@ import Testing
         #expect(reply.hasSlot && hall.process.store.count(.enter) == 2)
     }
 
-    @Test func aSlotPassedOnWithoutAWordIsFoundByTheNextLook() throws {
+    @Test func slotWithAnUnconfirmedGrantIsFoundByTheNextPoll() throws {
         let hall = Hall()
         let first = hall.process.take("a")
         let second = hall.process.take("b")
@@ -25,7 +25,7 @@ import Testing
         #expect(second.hasSlot)
     }
 
-    @Test func aTurnWaitsForAStoreThatIsAwayAsLongAsItsPatienceLasts() throws {
+    @Test func turnWaitsForTheStoreUntilTheTimeout() throws {
         let hall = Hall()
         hall.process.store.isAway = true
         let patient = hall.process.take("a")
@@ -41,7 +41,7 @@ import Testing
         #expect(unlucky.outcome == .storeUnavailable)
     }
 
-    @Test func aTurnInTheQueueOutlastsAShortAbsenceOfTheStore() throws {
+    @Test func waitingTurnSurvivesAShortOutageOfTheStore() throws {
         let hall = Hall()
         let other = hall.open()
         let running = other.take("a")
@@ -55,7 +55,7 @@ import Testing
         #expect(waiting.hasSlot)
     }
 
-    @Test func aTurnInTheQueueFailsWhenTheStoreStaysAwayAndItsTicketIsTakenOutLater() throws {
+    @Test func waitingTurnFailsInALongOutageAndItsTicketIsRemovedLater() throws {
         let hall = Hall()
         let other = hall.open()
         other.take("a")
@@ -69,7 +69,7 @@ import Testing
         #expect(hall.slots.rows.count == 1)
     }
 
-    @Test func aSlotIsGivenBackWhenTheStoreIsThereAgain() throws {
+    @Test func slotIsReleasedAfterAnOutage() throws {
         let hall = Hall()
         let reply = hall.process.take("a")
         hall.process.store.isAway = true
@@ -83,7 +83,7 @@ import Testing
         #expect(hall.slots.rows.isEmpty)
     }
 
-    @Test func whoGivesUpWhileItIsEnteredLeavesNoTicketBehind() throws {
+    @Test func releaseDuringTheEntryLeavesNoTicket() throws {
         let hall = Hall()
         hall.process.store.faults[.enter] = [.hang]
         let reply = hall.process.take("a")
@@ -94,7 +94,7 @@ import Testing
         #expect(hall.slots.rows.isEmpty && hall.process.store.calls == [.enter, .leave])
     }
 
-    @Test func aReplyMayAskAgainBeforeItsTicketIsTakenOut() throws {
+    @Test func replyMayAcquireAgainBeforeItsTicketIsRemoved() throws {
         let hall = Hall()
         let first = hall.process.take("a")
         hall.process.store.faults[.leave] = [.hang]
@@ -106,7 +106,7 @@ import Testing
         #expect(again.hasSlot && hall.process.store.calls == [.enter, .leave, .enter])
     }
 
-    @Test func whatTheStoreSaidOfAnEarlierTicketIsNotTakenForTheNextOne() throws {
+    @Test func oldAnswerOfTheStoreDoesNotGrantALaterTicket() throws {
         let hall = Hall()
         let other = hall.open()
         let first = hall.process.take("a")
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aTicketThatWasEnteredAfterItHadBeenGivenUpIsTakenOut(hasSlot: Bool) throws {
+    func ticketEnteredAfterItsReleaseIsRemoved(hasSlot: Bool) throws {
         let hall = Hall()
         hall.process.store.faults[.enter] = [.away]
         let reply = hall.process.take("a")
@@ -149,7 +149,7 @@ import Testing
         #expect(hall.process.store.calls.count == calls, "it looks for ever")
     }
 
-    @Test func aReplyThatAsksTwiceIsRefusedAndKeepsItsPlace() throws {
+    @Test func replyThatAcquiresTwiceIsRefusedAndKeepsItsPosition() throws {
         let hall = Hall()
         let running = hall.process.take("a")
         let waiting = hall.process.take("b")
@@ -158,7 +158,7 @@ import Testing
         #expect(waiting.hasSlot)
     }
 
-    @Test func whatCannotBeGivenBackIsLeftWhenTheProcessEnds() throws {
+    @Test func unreleasedTicketIsAbandonedAtTheEndOfTheProcess() throws {
         let hall = Hall()
         let reply = hall.process.take("a")
         hall.process.store.isAway = true
@@ -173,7 +173,7 @@ import Testing
 
     // MARK: - Room
 
-    @Test func beyondTheLimitThereIsNoRoom() throws {
+    @Test func queueIsLimited() throws {
         let hall = Hall(slots: 2)
         hall.slots.hold = .seconds(30)
         hall.process.take("a")
@@ -187,7 +187,7 @@ import Testing
         #expect(refusal.retryAfter == .seconds(46))
     }
 
-    @Test func promptsThatCameTogetherCountBeforeTheyAreInTheQueue() throws {
+    @Test func admittedPromptsCountBeforeTheyAreInTheQueue() throws {
         let hall = Hall()
         let refused = (0..<5).map { _ in hall.process.reserveAdmission(limit: 2) }
         #expect(refused.map { $0 == nil } == [true, true, true, false, false])
@@ -203,7 +203,7 @@ import Testing
         #expect(hall.process.reserveAdmission(limit: 2)?.code == .overloaded)
     }
 
-    @Test func aPromptThatDoesNotComeLeavesItsRoomToOthers() throws {
+    @Test func releasedAdmissionIsAvailableToOthers() throws {
         let hall = Hall()
         for _ in 0..<5 {
             #expect(hall.process.reserveAdmission(limit: 0) == nil)
@@ -213,7 +213,7 @@ import Testing
         #expect(hall.process.reserveAdmission(limit: 0)?.code == .overloaded)
     }
 
-    @Test func whereThereAreNoSlotsThereIsAlwaysRoom() throws {
+    @Test func serverWithoutSlotsAdmitsEveryPrompt() throws {
         let hall = Hall()
         hall.process.store.isAway = true
         #expect(hall.process.reserveAdmission(slots: nil, limit: 0) == nil)

@@ -5,7 +5,7 @@ import Testing
 
 /// Whose turn it is at a model server with slots.
 @Suite(.timeLimit(.minutes(30))) struct SlotQueueTests {
-    @Test func aFreeSlotIsTakenAtOnceAndNobodyLooks() throws {
+    @Test func freeSlotIsAcquiredAtOnceWithoutPolls() throws {
         let hall = Hall()
         let reply = hall.process.take("a")
         #expect(reply.hasSlot && reply.places.isEmpty)
@@ -16,7 +16,7 @@ import Testing
         #expect(hall.process.store.calls == [.enter, .leave] && hall.slots.rows.isEmpty)
     }
 
-    @Test func theNextOfTheSameProcessIsToldWithoutALook() throws {
+    @Test func nextReplyOfTheSameProcessGetsTheSlotWithoutAPoll() throws {
         let hall = Hall()
         let first = hall.process.take("a")
         let second = hall.process.take("b")
@@ -26,7 +26,7 @@ import Testing
         #expect(hall.process.store.calls == [.enter, .enter, .leave])
     }
 
-    @Test func theNextOfAnotherProcessIsFoundByItsLook() throws {
+    @Test func nextReplyOfAnotherProcessGetsTheSlotByItsPoll() throws {
         let hall = Hall()
         let other = hall.open()
         let first = hall.process.take("a")
@@ -42,7 +42,7 @@ import Testing
         #expect(other.store.count(.granted) == looks, "it looks on, and nobody waits")
     }
 
-    @Test func whileSomeWaitThereIsOneLookForAllOfThem() throws {
+    @Test func onePollServesAllWaitingReplies() throws {
         let hall = Hall()
         hall.process.take("a")
         let waiting = (0..<20).map { hall.process.take("b\($0)") }
@@ -52,7 +52,7 @@ import Testing
         #expect(waiting.allSatisfy { $0.isWaiting })
     }
 
-    @Test func manyPromptsOfOneAppDoNotHoldUpAnother() throws {
+    @Test func manyPromptsOfOneAppDoNotDelayAnother() throws {
         let hall = Hall()
         var order: [String] = []
         var running = hall.process.take("a")
@@ -68,7 +68,7 @@ import Testing
         #expect(order == ["b", "a", "b", "a", "a", "a"])
     }
 
-    @Test func anAppThatHasWaitedLongDoesNotSaveUpTurns() throws {
+    @Test func appWithoutPromptsDoesNotAccumulateTurns() throws {
         let hall = Hall()
         var running = hall.process.take("a")
         let many = (0..<10).map { _ in hall.process.take("a") }
@@ -85,7 +85,7 @@ import Testing
         #expect(order == ["b", "a", "b", "a"])
     }
 
-    @Test func whoGivesUpIsAsIfItHadNeverAsked() throws {
+    @Test func releasedTicketsHaveNoEffectOnTheOrder() throws {
         let hall = Hall()
         let running = hall.process.take("a")
         let given = (0..<10).map { _ in hall.process.take("b") }
@@ -105,7 +105,7 @@ import Testing
         #expect(next.hasSlot)
     }
 
-    @Test func severalSlotsAreGivenAwayAtOnceAndNoneTwice() throws {
+    @Test func severalSlotsAreGrantedAtOnceAndNoneTwice() throws {
         let hall = Hall(slots: 3)
         let replies = (0..<9).map { hall.process.take("a\($0)") }
         #expect(replies.map(\.hasSlot) == [true, true, true] + Array(repeating: false, count: 6))
@@ -115,7 +115,7 @@ import Testing
         #expect(hall.slots.running(at: "u") == 3)
     }
 
-    @Test func placesAreToldWhenTheyChangeAndOnceASecondAtMost() throws {
+    @Test func changedPositionsAreReportedAtMostOncePerSecond() throws {
         let hall = Hall()
         var running = hall.process.take("a")
         let others = (0..<5).map { hall.process.take("b\($0)") }
@@ -131,7 +131,7 @@ import Testing
         #expect(last.places.map(\.position) == [6, 4])
     }
 
-    @Test func moreSlotsThanBeforeAreGivenToThoseThatWait() throws {
+    @Test func additionalSlotsAreGrantedToWaitingReplies() throws {
         let hall = Hall()
         hall.process.take("a")
         let waiting = hall.process.take("b")
@@ -140,7 +140,7 @@ import Testing
         #expect(waiting.hasSlot && late.hasSlot)
     }
 
-    @Test func fewerSlotsThanBeforeCountForThoseThatWaitAlready() throws {
+    @Test func reducedSlotsApplyToWaitingReplies() throws {
         let hall = Hall(slots: 2)
         let replies = (0..<6).map { hall.process.take("a\($0)") }
         hall.process.queue.update(slots: ["u": 1])
@@ -156,7 +156,7 @@ import Testing
         #expect(hall.slots.running(at: "u") == 3)
     }
 
-    @Test func theSlotOfADeadProcessComesBack() throws {
+    @Test func slotOfADeadProcessIsFree() throws {
         let hall = Hall()
         let dying = hall.open()
         dying.take("a")
@@ -168,7 +168,7 @@ import Testing
         #expect(waiting.hasSlot)
     }
 
-    @Test func whatADeadProcessLeftInTheQueueIsTakenOverAtItsPlace() throws {
+    @Test func adoptedTicketKeepsItsPosition() throws {
         let hall = Hall()
         let dying = hall.open()
         let running = hall.process.take("a")
@@ -181,7 +181,7 @@ import Testing
         #expect(adopted.hasSlot && late.isWaiting)
     }
 
-    @Test func aSlotThatADeadProcessHadIsNotInheritedButItsPlaceIs() throws {
+    @Test func adoptedTicketLosesItsSlotAndKeepsItsPosition() throws {
         let hall = Hall()
         let dying = hall.open()
         let left = dying.take("a")
@@ -196,7 +196,7 @@ import Testing
         #expect(adopted.hasSlot && late.isWaiting)
     }
 
-    @Test func whatTheWrongProcessGivesBackStays() throws {
+    @Test func releaseByTheFormerOwnerHasNoEffect() throws {
         let hall = Hall()
         let slow = hall.open()
         let left = slow.take("a")
@@ -207,7 +207,7 @@ import Testing
         #expect(hall.slots.rows[adopted.ticket.key]?.isGranted == true)
     }
 
-    @Test func aReplyWhoseConversationIsGoneWaitsNoLonger() throws {
+    @Test func replyWithoutItsConversationStopsWaiting() throws {
         let hall = Hall()
         hall.process.take("a")
         let waiting = hall.process.take("b")
@@ -219,7 +219,7 @@ import Testing
         #expect(late.places.map(\.position) == [2, 1] && hall.slots.rows.count == 2)
     }
 
-    @Test func aTicketThatSomebodyRemovedIsEnteredAgain() throws {
+    @Test func removedTicketIsEnteredAgain() throws {
         let hall = Hall()
         let running = hall.process.take("a")
         let waiting = hall.process.take("b")

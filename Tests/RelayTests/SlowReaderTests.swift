@@ -16,7 +16,7 @@ import Testing
         relay.service.upstreams.update([Upstream(description, model: model, health: UpstreamHealth())])
     }
 
-    @Test func slotThatOthersWaitForIsNotKeptForASlowReader() throws {
+    @Test func slotIsNotKeptForASlowReaderWhileOthersWait() throws {
         let post = relay.post("Hi")
         let answer = try #require(model.generations.first)
         post.reader.isFull = true

@@ -3,7 +3,7 @@ import ChatterdRelay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct StopTests {
-    @Test func whoIsBeingStoppedTakesNothingNew() throws {
+    @Test func stoppingProcessRefusesPrompts() throws {
         let relay = TestRelay()
         let running = relay.post("one")
         relay.service.stopAccepting()
@@ -13,7 +13,7 @@ import Testing
         #expect(running.isComplete)
     }
 
-    @Test func processThatStopsAdoptsNoReply() throws {
+    @Test func stoppingProcessAdoptsNoReply() throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         let post = relay.post("one", onInterrupt: .regenerate)
@@ -25,7 +25,7 @@ import Testing
         #expect(relay.database.replies[id]?.holder == 1 && stranger.board.count == 0)
     }
 
-    @Test func repliesThatAreEndedSayWhyAndKeepTheirText() throws {
+    @Test func endedRepliesGiveTheReasonAndKeepTheirText() throws {
         let relay = TestRelay()
         let generating = relay.post("one")
         let waiting = relay.post("two")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func whoReadsAReplyOfAnotherProcessIsNotWaitedFor(isStoreAway: Bool) throws {
+    func readersOfAnotherProcessesReplyDoNotDelayTheStop(isStoreAway: Bool) throws {
         let relay = TestRelay()
         let stranger = relay.stranger()
         relay.startJournal()
@@ -62,7 +62,7 @@ import Testing
         #expect(!post.isOver)
     }
 
-    @Test func whoReadsAReplyOfAnotherShardReadsItsEnd() throws {
+    @Test func readerOfAnotherShardsReplyGetsItsEnd() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         let post = relay.post("one")
@@ -75,7 +75,7 @@ import Testing
         #expect(reader.text == "1" && reader.isDone)
     }
 
-    @Test func aReplyThatIsBeingStoredIsWaitedFor() throws {
+    @Test func stopWaitsForAReplyThatIsBeingStored() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.hang]
         let post = relay.post("one")
@@ -89,7 +89,7 @@ import Testing
         #expect(post.isComplete && post.isOver)
     }
 
-    @Test func aStoreThatIsAwayDoesNotHoldUpTheStop() throws {
+    @Test func unavailableStoreDoesNotDelayTheStop() throws {
         let relay = TestRelay()
         let whole = relay.post("one", appID: "a")
         let broken = relay.post("two", appID: "b")
@@ -122,7 +122,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
     }
 
-    @Test func aPromptThatWasOnItsWayWhenAllWasEndedIsEndedToo() throws {
+    @Test func promptThatIsStoredDuringTheStopEndsToo() throws {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.hang]
         let post = relay.post("one")

@@ -3,7 +3,7 @@ import ChatterdRelay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct StoreOutageTests {
-    @Test func aPromptThatCannotBeStoredIsRefused() {
+    @Test func promptThatCannotBeStoredIsRefused() {
         let relay = TestRelay()
         relay.store.isAway = true
         let post = relay.post("Hi")
@@ -12,7 +12,7 @@ import Testing
         #expect(relay.board.count == 0)
     }
 
-    @Test func aStoreThatComesBackWithinThePatienceHidesItsAbsence() throws {
+    @Test func outageWithinTheTimeoutIsNotNoticed() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         relay.store.isAway = true
@@ -25,7 +25,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
     }
 
-    @Test func readersLeaveAndTheAnswerIsStoredWhenTheStoreIsBack() throws {
+    @Test func readersGetAnErrorAndTheAnswerIsStoredAfterTheOutage() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
         relay.store.isAway = true
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [0, 30, 700])
-    func thePatienceCountsTheMilliseconds(_ milliseconds: Int) throws {
+    func timeoutCountsMilliseconds(_ milliseconds: Int) throws {
         var limits = RelayLimits()
         limits.storePatience = .milliseconds(milliseconds)
         let relay = TestRelay(limits)
@@ -98,7 +98,7 @@ import Testing
         #expect(relay.post("Hi", appID: "b").refusal == nil)
     }
 
-    @Test func aRefusedAnswerIsMarkedAndNotReplayed() throws {
+    @Test func refusedAnswerIsMarkedAndNotReplayed() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.refused]
         let post = relay.post("one")
@@ -115,7 +115,7 @@ import Testing
         #expect(try relay.answer().prompts == ["user: two"])
     }
 
-    @Test func anAnswerThatIsRefusedWithItsTextIsMarkedWithoutIt() throws {
+    @Test func answerThatIsRefusedWithItsTextIsMarkedWithoutIt() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.refused, .refused]
         let post = relay.post("one")
@@ -127,7 +127,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [failed]"])
     }
 
-    @Test func aFailureThatIsRefusedWithItsTextKeepsItsReason() throws {
+    @Test func failureThatIsRefusedWithItsTextKeepsItsReason() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.refused]
         let post = relay.post("one")
@@ -162,7 +162,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
     }
 
-    @Test func aTurnThatCannotEvenBeMarkedIsNotWaitedFor() throws {
+    @Test func laterTurnDoesNotWaitForATurnThatCannotBeMarked() throws {
         let relay = TestRelay()
         relay.store.refused = [.closeTurn, .settleTurn]
         relay.post("one")
@@ -174,7 +174,7 @@ import Testing
         #expect(second.isComplete)
     }
 
-    @Test func aLostConfirmationIsNotTakenForALostReply() throws {
+    @Test func lostConfirmationIsNoLostReply() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.lost]
         let post = relay.post("Hi")
@@ -185,7 +185,7 @@ import Testing
         #expect(relay.store.count(.closeTurn) == 2)
     }
 
-    @Test func anAnswerWhoseEndIsInDoubtIsReplayedWhenItIsFoundToBeStored() throws {
+    @Test func answerWithAnUnconfirmedEndIsReplayedIfItIsStored() throws {
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.lost]
         let post = relay.post("one")
@@ -201,7 +201,7 @@ import Testing
         #expect(try relay.answer().prompts == ["user: one", "assistant: 1", "user: two"])
     }
 
-    @Test func aPromptWhoseConfirmationWasLostIsWithdrawnByTheNextTurn() throws {
+    @Test func unconfirmedPromptIsWithdrawnByTheNextTurn() throws {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.lost]
         let first = relay.post("one")
@@ -211,7 +211,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: two"])
     }
 
-    @Test func aTurnThatFailedWhileTheStoreWasAwayIsClosedLater() throws {
+    @Test func turnThatFailedDuringAnOutageIsClosedLater() throws {
         let relay = TestRelay()
         let post = relay.post("one")
         relay.store.isAway = true
@@ -225,7 +225,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant: par [failed]"])
     }
 
-    @Test func aStoreThatIsAwayWhileATurnWaitsFailsThatTurnOnly() throws {
+    @Test func outageDuringTheWaitOfATurnFailsThatTurnOnly() throws {
         let relay = TestRelay()
         let first = relay.post("one")
         let second = relay.post("two")

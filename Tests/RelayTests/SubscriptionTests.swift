@@ -26,7 +26,7 @@ import Testing
         subscription.start()
     }
 
-    @Test func whoKeepsUpHearsTheModelItself() {
+    @Test func readerThatKeepsUpGetsTheLinesOfTheModel() {
         let reader = PartsReader()
         start(reader)
         source.say("Hel")
@@ -39,7 +39,7 @@ import Testing
         #expect(source.audience.isEmpty)
     }
 
-    @Test func aReaderHearsNothingBeforeItHasSubscribed() {
+    @Test func readerGetsNoLineBeforeItHasSubscribed() {
         source.say("Hello")
         let reader = PartsReader()
         start(reader)
@@ -48,7 +48,7 @@ import Testing
         #expect(reader.string == "Hello")
     }
 
-    @Test func aPageAndWhatComesMeanwhileLeaveNoGap() {
+    @Test func pageAndLinesDuringTheReadLeaveNoGap() {
         source.say("one ")
         reply.isSlow = true
         let reader = PartsReader()
@@ -62,7 +62,7 @@ import Testing
         #expect(reply.asked == [ReplyPosition()])
     }
 
-    @Test func aFinishedReplyIsReadToItsEnding() {
+    @Test func endedReplyIsReadToItsEnding() {
         reply.pageSize = 3
         source.say("Hello", thinking: "well", calls: #"{"a":1}"#)
         source.finish("!")
@@ -76,7 +76,7 @@ import Testing
         #expect(source.gone == 1)
     }
 
-    @Test func whoHasAllButTheEndingGetsThat() {
+    @Test func readerThatLacksOnlyTheEndingGetsIt() {
         source.say("Hello")
         source.finish()
         let first = PartsReader()
@@ -88,7 +88,7 @@ import Testing
         #expect(second.lines == 0 && second.ending != nil && second.string == "Hello")
     }
 
-    @Test func theModelWaitsForAnOnlyReader() {
+    @Test func modelWaitsForItsOnlyReader() {
         let reader = PartsReader()
         reader.room = 1
         start(reader)
@@ -99,7 +99,7 @@ import Testing
         #expect(reader.string == "a" && reply.asked.isEmpty)
     }
 
-    @Test func fullReaderGetsNoTextThatWasOnItsWay() {
+    @Test func fullReaderGetsNoTextInFlight() {
         let reader = PartsReader()
         reader.room = 1
         start(reader)
@@ -116,7 +116,7 @@ import Testing
         #expect(reply.asked == [ReplyPosition(text: 1)])
     }
 
-    @Test func oneFullReaderDoesNotHoldTheOthersBack() {
+    @Test func fullReaderDoesNotBlockOtherReaders() {
         let (slow, fast) = (PartsReader(), PartsReader())
         slow.room = 1
         start(slow)
@@ -133,7 +133,7 @@ import Testing
         #expect(reply.asked == [ReplyPosition(text: 1)])
     }
 
-    @Test func aFullReaderGetsTheRestOfItsPageWithoutAnother() {
+    @Test func fullReaderGetsTheRestOfItsPageWithoutASecondRead() {
         source.say(String(repeating: "x", count: 5 * ReplyLines.longestText))
         let reader = PartsReader()
         reader.room = 2
@@ -151,7 +151,7 @@ import Testing
         #expect(reply.asked.count == 1 && source.audience.members.count == 1)
     }
 
-    @Test func theEndIsToldToAFullReaderThatHasAllElse() {
+    @Test func fullReaderWithTheWholeTextGetsTheEnd() {
         let reader = PartsReader()
         reader.room = 1
         start(reader)
@@ -160,7 +160,7 @@ import Testing
         #expect(reader.ending != nil)
     }
 
-    @Test func theEndMayComeWhileAReaderCatchesUp() {
+    @Test func endMayArriveWhileAReaderCatchesUp() {
         source.say("Hello")
         reply.isSlow = true
         let reader = PartsReader()
@@ -173,7 +173,7 @@ import Testing
         #expect(reader.string == "Hello there" && reader.ending != nil && source.gone == 1)
     }
 
-    @Test func aReaderFromAnotherAttemptBeginsAnew() {
+    @Test func readerFromAnotherAttemptIsReset() {
         source.say("old")
         let first = PartsReader()
         start(first)
@@ -189,7 +189,7 @@ import Testing
         #expect(second.string == "newer")
     }
 
-    @Test func aReaderBeyondTheEndOfTheReplyBeginsAnew() {
+    @Test func readerBeyondTheEndOfTheReplyIsReset() {
         source.say("Hi")
         let reader = PartsReader(claiming: ReplyPosition(text: 100, thinking: 7))
         start(reader)
@@ -201,7 +201,7 @@ import Testing
         #expect(reader.resets == 1 && reader.string == "Hi there!" && reader.ending != nil)
     }
 
-    @Test func aReaderThatIsAheadSkipsWhatItHas() {
+    @Test func readerAheadOfTheSourceSkipsItsOwnText() {
         source.say("He")
         let reader = PartsReader(claiming: ReplyPosition(text: 5))
         start(reader)
@@ -210,7 +210,7 @@ import Testing
         #expect(reader.string == "w and more" && reply.asked.isEmpty)
     }
 
-    @Test func aReaderThatHasAPartOfALineGetsTheRest() {
+    @Test func readerWithAPartOfALineGetsTheRest() {
         let reader = PartsReader(claiming: ReplyPosition(text: 3))
         start(reader)
         source.say("Hello")
@@ -220,7 +220,7 @@ import Testing
     }
 
     @Test(arguments: [ReplyPosition(text: 1), ReplyPosition(thinking: 1), ReplyPosition(toolCalls: 3)])
-    func aPositionInTheMiddleOfSomethingDoesNoHarm(position: ReplyPosition) {
+    func positionInTheMiddleOfACharacterOrCallIsAccepted(position: ReplyPosition) {
         source.say("éa", thinking: "öb", calls: #"{"a":1},{"b":2}"#)
         let reader = PartsReader(claiming: position)
         start(reader)
@@ -234,7 +234,7 @@ import Testing
         #expect(reader.ending != nil)
     }
 
-    @Test func whoLeavesHearsNothingMore() {
+    @Test func readerThatLeavesGetsNoMoreCalls() {
         let (live, behind, full) = (PartsReader(), PartsReader(), PartsReader())
         start(live)
         full.room = 1
@@ -258,7 +258,7 @@ import Testing
         #expect(live.ending == nil && behind.ending == nil && full.ending == nil)
     }
 
-    @Test func aStoreThatComesBackIsNotNoticed() {
+    @Test func outageOfTheStoreIsNotNoticed() {
         source.say("Hello")
         reply.isAway = true
         let reader = PartsReader()
@@ -272,7 +272,7 @@ import Testing
         #expect(reader.string == "Hello" && reader.error == nil)
     }
 
-    @Test func aStoreThatStaysAwayIsToldOnce() {
+    @Test func longOutageOfTheStoreIsReportedOnce() {
         source.say("Hello")
         reply.isAway = true
         let reader = PartsReader()
@@ -284,7 +284,7 @@ import Testing
         #expect(reply.asked.count == asked)
     }
 
-    @Test func aReplyThatIsGoneIsToldAtOnce() {
+    @Test func goneReplyIsReportedAtOnce() {
         source.say("Hello")
         reply.faults = [RelayError(.replyNotFound, "gone")]
         let reader = PartsReader()
@@ -293,7 +293,7 @@ import Testing
         #expect(reader.error?.code == .replyNotFound && source.gone == 1)
     }
 
-    @Test func subscriptionsAreLetGo() {
+    @Test func subscriptionsAreReleased() {
         source.say("Hello")
         weak var ended: ReplySubscription?
         weak var left: ReplySubscription?
@@ -313,7 +313,7 @@ import Testing
     /// Readers come, are full, leave and come back at random places while the reply grows: each line they get goes on just
     /// where they stood, and in the end they have all of it.
     @Test(arguments: 0..<80 as Range<UInt64>)
-    func whateverHappensTheReaderGetsJustTheReply(seed: UInt64) {
+    func readerGetsExactlyTheReplyInRandomCourses(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         reply.pageSize = [1, 7, 100, 1 << 18][Int.random(in: 0..<4, using: &random)]
         var readers = (0..<Int.random(in: 1...4, using: &random)).map { _ in PartsReader() }

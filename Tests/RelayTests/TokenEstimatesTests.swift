@@ -38,7 +38,7 @@ import Testing
 
     // MARK: - The window
 
-    @Test func nothingIsKnownAtFirst() throws {
+    @Test func contextIsUnknownAtFirst() throws {
         let window = TokenEstimates().window(for: try choice(), passThrough: [])
         #expect(window == ContextWindow(tokens: nil, reserve: 0) && window.bytesPerToken == 3.5)
     }
@@ -52,7 +52,7 @@ import Testing
             (.openai, nil, #""options":{"num_ctx":0}"#, nil), (.ollama, 8192, #""options":{"num_ctx":-1}"#, 8192),
             (.ollama, nil, #""options":{"num_ctx":"x"}"#, nil),
         ] as [(UpstreamDescription.Kind, Int?, String, Int?)])
-    func theClientMayAskForAContext(
+    func clientMayRequestAContext(
         _ kind: UpstreamDescription.Kind, _ context: Int?, _ request: String, _ expected: Int?
     ) throws {
         let window = TokenEstimates().window(
@@ -60,7 +60,7 @@ import Testing
         #expect(window.tokens == expected)
     }
 
-    @Test func theOperatorMayHaveSetAContextForAllRequests() throws {
+    @Test func operatorMaySetAContextForAllRequests() throws {
         let choice = try choice(.ollama, defaults: #""options":{"num_ctx":4096,"num_predict":100}"#)
         let window = TokenEstimates().window(for: choice, passThrough: [])
         #expect(window.tokens == 4096 && window.reserve == 100)
@@ -73,18 +73,18 @@ import Testing
         (4096, #""options":{"num_predict":-1}"#, 1024), (4096, #""options":{"num_predict":9000}"#, 2048),
         (4096, #""max_tokens":70"#, 70), (4096, #""max_completion_tokens":80"#, 80),
     ])
-    func roomIsLeftForTheAnswer(_ context: Int, _ request: String, _ reserve: Int) throws {
+    func tokensAreReservedForTheAnswer(_ context: Int, _ request: String, _ reserve: Int) throws {
         let window = TokenEstimates().window(for: try choice(context: context), passThrough: try members(request))
         #expect(window.reserve == reserve)
     }
 
-    @Test func toolsTakeRoom() throws {
+    @Test func toolsCountAsOverhead() throws {
         let window = TokenEstimates().window(
             for: try choice(), passThrough: try members(#""tools":[{"type":"function"}],"format":"json","think":true"#))
         #expect(window.besides == 27)
     }
 
-    @Test func whatTheServerListsCountsUnlessSomebodyKnowsBetter() throws {
+    @Test func listedContextCountsWithoutAConfiguredOne() throws {
         let estimates = TokenEstimates()
         let listed = [ModelDescription(name: "m", contextLength: 6000), ModelDescription(name: "n")]
         for kind in [UpstreamDescription.Kind.openai, .ollama] {
@@ -100,7 +100,7 @@ import Testing
 
     // MARK: - Refusals
 
-    @Test func whatAServerSaysWhenItRefusesIsRemembered() throws {
+    @Test func contextOfARefusalIsLearned() throws {
         let estimates = TokenEstimates()
         let choice = try choice(context: 9000)
         var refused = try receipt(bytes: 30_000)
@@ -111,7 +111,7 @@ import Testing
         #expect(estimates.window(for: try self.choice(model: "other"), passThrough: []).tokens == nil)
     }
 
-    @Test func anotherListingTakesWhatWasToldBack() throws {
+    @Test func changedListReplacesTheContextOfARefusal() throws {
         let estimates = TokenEstimates()
         var refused = try receipt(bytes: 30_000)
         let choice = try choice()
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func aRefusalForAnotherReasonTeachesNothing() throws {
+    @Test func refusalForAnotherReasonIsIgnored() throws {
         let estimates = TokenEstimates()
         var refused = try receipt(bytes: 30_000)
         var error = ModelError(.rejected, "no")
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: [nil, 100_000, 4096])
-    func afterARefusalTheNextPromptIsSmallerInAnyCase(_ told: Int?) throws {
+    func promptAfterARefusalIsSmallerInAnyCase(_ told: Int?) throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         var messages = EncodedMessages()
@@ -155,7 +155,7 @@ import Testing
         #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 > $1 } && counts.count < 12)
     }
 
-    @Test func theCountOfARefusalSaysHowMuchFits() throws {
+    @Test func countOfARefusalGivesTheSizeThatFits() throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         var messages = EncodedMessages()
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: [nil, 8_000, .max] as [Int?], [nil, .max] as [Int?])
-    func numbersThatNobodyCanMeanDoNoHarm(prompt: Int?, context: Int?) throws {
+    func absurdNumbersAreHarmless(prompt: Int?, context: Int?) throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         let members = try members(#""options":{"num_ctx":9223372036854775807}"#)
@@ -194,7 +194,7 @@ import Testing
         #expect(1..<9 ~= less.receipt.messages)
     }
 
-    @Test func aPromptWithoutTextTeachesNothing() throws {
+    @Test func promptWithoutTextIsNoMeasurement() throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         var receipt = try receipt(bytes: 0)
@@ -205,7 +205,7 @@ import Testing
 
     // MARK: - What servers count
 
-    @Test func theRateOfAModelIsLearned() throws {
+    @Test func rateOfAModelIsLearned() throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         for _ in 0..<20 {
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test func countsOfOldConversationsAreForgotten() throws {
+    @Test func countsOfOldConversationsAreDropped() throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         for index in 0..<11_000 {
@@ -311,7 +311,7 @@ import Testing
     }
 
     @Test(arguments: [(100, 40), (100_000, 300), (3_500, nil), (3_500, 0)] as [(Int, Int?)])
-    func whatIsNoMeasureOfTextTeachesNothing(_ bytes: Int, _ count: Int?) throws {
+    func implausibleCountIsNoMeasurement(_ bytes: Int, _ count: Int?) throws {
         let estimates = TokenEstimates()
         let choice = try choice(.ollama)
         for _ in 0..<9 {
@@ -321,7 +321,7 @@ import Testing
         #expect(!estimates.window(for: choice, passThrough: []).isMeasured)
     }
 
-    @Test func aPromptThatFillsTheWholeContextWasCut() throws {
+    @Test func promptThatFillsTheWholeContextCountsAsCut() throws {
         let estimates = TokenEstimates()
         let window = ContextWindow(tokens: 2048, reserve: 100)
         for (count, isCut) in [(2047, false), (2048, true), (2050, true)] {
@@ -331,7 +331,7 @@ import Testing
         }
     }
 
-    @Test func farFewerTokensThanThereMustBeMeanACut() throws {
+    @Test func farTooSmallCountMeansACut() throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         // As long as nothing was measured, tokens may be of eight bytes.
@@ -352,7 +352,7 @@ import Testing
         #expect(estimates.window(for: choice, passThrough: []).bytesPerToken < 5, "what was cut is no measure")
     }
 
-    @Test func whatACacheExplainsIsNoCut() throws {
+    @Test func cachedPromptCountsAsUncut() throws {
         let estimates = TokenEstimates()
         for (kind, isCut) in [(.ollama, false), (.openai, true)] as [(UpstreamDescription.Kind, Bool)] {
             // Some versions of Ollama count only what was not in the cache.
@@ -365,7 +365,7 @@ import Testing
         #expect(receipt.isCutByServer, "a prompt that nobody has seen is in no cache")
     }
 
-    @Test func anOllamaThatCountsItsCacheIsKnownByThat() throws {
+    @Test func ollamaThatCountsItsCacheIsDetected() throws {
         let estimates = TokenEstimates()
         let choice = try choice(.ollama)
         let note = { (bytes: Int, earlier: Int, count: Int) in
@@ -386,7 +386,7 @@ import Testing
         #expect(try !note(100, 60_000, 30), "no context is so short")
     }
 
-    @Test func namesWithoutEndDoNotFillTheMemory() throws {
+    @Test func numberOfKnownModelsIsLimited() throws {
         let estimates = TokenEstimates()
         for index in 0..<2_500 {
             var refused = try receipt(bytes: 10)

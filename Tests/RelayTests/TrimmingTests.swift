@@ -62,7 +62,7 @@ import Testing
         zip(sent, sent.dropFirst()).count { $0.start != $1.start }
     }
 
-    @Test(arguments: [1.0, 2.3, 3.5, 5.0]) func theBeginningStaysForSeveralTurns(bytesPerToken: Double) throws {
+    @Test(arguments: [1.0, 2.3, 3.5, 5.0]) func beginningStaysForSeveralTurns(bytesPerToken: Double) throws {
         let window = window(4_096, bytesPerToken: bytesPerToken)
         // A turn takes some fiftieth of the room.
         let length = Int(25 * bytesPerToken)
@@ -74,7 +74,7 @@ import Testing
         #expect(sent.allSatisfy { $0.estimate >= 3_072 * 3 / 4 - 100 })
     }
 
-    @Test(arguments: 1...8) func turnsOfAnyLengthMoveItSeldom(seed: Int) throws {
+    @Test(arguments: 1...8) func turnsOfAnyLengthMoveTheBeginningRarely(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         let lengths = (0...400).map { _ in
             (Int.random(in: 10...200, using: &generator), Int.random(in: 10...600, using: &generator))
@@ -84,7 +84,7 @@ import Testing
         #expect(moves(sent) * 4 <= sent.count)
     }
 
-    @Test func aRateThatIsStillLearnedMovesItSeldom() throws {
+    @Test func changingRateMovesTheBeginningRarely() throws {
         let sent = try converse(
             turns: 400, { (100 + $0 % 7, 100) },
             window: { window(4_096, bytesPerToken: 3.5 + ($0 % 2 == 0 ? 0.05 : -0.05)) })
@@ -92,7 +92,7 @@ import Testing
         #expect(moves(sent) * 4 <= sent.count)
     }
 
-    @Test func aPromptThatNeedsTheRoomGetsIt() throws {
+    @Test func promptThatNeedsTheRoomGetsIt() throws {
         let sent = try converse(turns: 60, { ($0 == 50 ? 10_000 : 100, 100) }, window: { _ in window(4_096) })
         let starts = sent.map(\.start)
         #expect(starts.contains(100))

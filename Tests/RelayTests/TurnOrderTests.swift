@@ -3,7 +3,7 @@ import ChatterdRelay
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct TurnOrderTests {
-    @Test func aSecondTurnWaitsForTheFirstAndSeesItsAnswer() throws {
+    @Test func secondTurnWaitsForTheFirstAndGetsItsAnswer() throws {
         let relay = TestRelay()
         relay.post("one")
         let second = relay.post("two")
@@ -25,7 +25,7 @@ import Testing
         #expect(relay.model.generations.count == 2)
     }
 
-    @Test func manyTurnsComeInTheirOrderOnTwoShards() throws {
+    @Test func manyTurnsOnTwoShardsRunInOrder() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         let posts = (0..<8).map { ($0 % 2 == 0 ? relay : other).post("p\($0)") }
@@ -40,7 +40,7 @@ import Testing
         #expect(relay.board.count == 0)
     }
 
-    @Test func aTurnWakesTheNextOnAnotherShardWithoutTimePassing() throws {
+    @Test func endOfATurnStartsTheNextOnAnotherShardAtOnce() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         relay.post("one")
@@ -51,7 +51,7 @@ import Testing
         #expect(try other.answer().prompts == ["user: two"])
     }
 
-    @Test func aTurnWaitsForAnotherProcessByAsking() throws {
+    @Test func turnPollsForATurnOfAnotherProcess() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         relay.post("one")
@@ -63,7 +63,7 @@ import Testing
         #expect(try other.answer().prompts == ["user: one", "assistant: 1", "user: two"])
     }
 
-    @Test func aTurnOfADeadProcessIsSettled() throws {
+    @Test func turnOfADeadProcessIsSettled() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         relay.post("one")
@@ -77,7 +77,7 @@ import Testing
         #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
     }
 
-    @Test func replyOfADeadProcessIsSettledByWhoeverReadsIt() throws {
+    @Test func replyOfADeadProcessIsSettledByItsReader() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         let post = relay.post("one")
@@ -88,7 +88,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]"])
     }
 
-    @Test func aTurnThatIsMadeAgainIsWaitedForFromTheMomentItIsClaimed() throws {
+    @Test func turnWaitsForAnAdoptedTurnFromItsClaimOn() throws {
         let relay = TestRelay()
         let heir = relay.stranger()
         let first = relay.post("one", onInterrupt: .regenerate)
@@ -108,7 +108,7 @@ import Testing
         #expect(second.isComplete && !first.isComplete)
     }
 
-    @Test func aClaimThatCameToNothingIsNotTakenForALife() throws {
+    @Test func claimedTurnThatWasNotStartedCountsAsDead() throws {
         let relay = TestRelay()
         let heir = relay.stranger()
         relay.post("one", onInterrupt: .regenerate)
@@ -120,7 +120,7 @@ import Testing
         #expect(try heir.answer().prompts == ["user: two"])
     }
 
-    @Test func processThatWasTakenForDeadReportsTheStoredEnd() throws {
+    @Test func processThatCountedAsDeadReportsTheStoredEnd() throws {
         let relay = TestRelay()
         let other = relay.stranger()
         let first = relay.post("one")
@@ -133,7 +133,7 @@ import Testing
         #expect(relay.database.transcript()[1] == "assistant:  [interrupted]")
     }
 
-    @Test func aTurnIsNotGivenUpWhileItsPromptIsBeingOpened() throws {
+    @Test func turnIsNotAbandonedWhileItIsBeingOpened() throws {
         let relay = TestRelay()
         let other = relay.sibling()
         // Committed by this process, but not on the board: its confirmation may still come.
@@ -152,7 +152,7 @@ import Testing
         #expect(late.isComplete)
     }
 
-    @Test func aReplyWhoseConversationWasReplacedSaysSo() throws {
+    @Test func replyOfAReplacedConversationReportsIt() throws {
         let relay = TestRelay()
         let post = relay.post("one")
         relay.replace(with: "Be brief.")
@@ -163,7 +163,7 @@ import Testing
         #expect(try relay.answer().prompts == ["system: Be brief.", "user: two"])
     }
 
-    @Test func aPlaceThatIsUsedAgainAfterADeletionIsAnotherTurn() throws {
+    @Test func reusedNumberAfterADeletionIsAnotherTurn() throws {
         let relay = TestRelay()
         relay.startJournal()
         let old = relay.post("old")
@@ -185,7 +185,7 @@ import Testing
         #expect(relay.board.count == 0)
     }
 
-    @Test func aTurnThatWaitedIsNotAskedWithAnotherConversationsPrompts() throws {
+    @Test func waitingTurnIsNotAnsweredWithAnotherConversationsPrompts() throws {
         let relay = TestRelay()
         relay.post("old")
         let waiting = relay.post("old too")
@@ -203,7 +203,7 @@ import Testing
         #expect(try relay.answer().prompts == ["user: new", "assistant: ", "user: new too"])
     }
 
-    @Test func aTurnThatWaitedIsNotAskedOnceItsConversationWasReplaced() throws {
+    @Test func waitingTurnIsNotAnsweredAfterItsConversationWasReplaced() throws {
         let relay = TestRelay()
         relay.post("one")
         let second = relay.post("two")

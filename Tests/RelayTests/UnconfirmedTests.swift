@@ -62,7 +62,7 @@ import Testing
         #expect(second.isComplete)
     }
 
-    @Test func promptThatWasNotStoredIsForgotten() {
+    @Test func promptThatWasNotStoredIsDropped() {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.lost]
         relay.post("one")
@@ -74,7 +74,7 @@ import Testing
         #expect(relay.store.count(.withdraw) == 10)
     }
 
-    @Test func promptThatWasCertainlyNotStoredIsNotLookedFor() {
+    @Test func promptThatWasCertainlyNotStoredIsNotSearched() {
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.away]
         #expect(relay.post("one").refusal?.code == .storeUnavailable)

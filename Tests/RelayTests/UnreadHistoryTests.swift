@@ -4,7 +4,7 @@ import Testing
 
 /// A prompt that is stored although there was no memory for its conversation.
 @Suite(.timeLimit(.minutes(30))) struct UnreadHistoryTests {
-    @Test func theHistoryIsReadBeforeTheModelIsAsked() throws {
+    @Test func historyIsReadBeforeTheModelIsAsked() throws {
         let relay = TestRelay()
         relay.post("one")
         try relay.complete("1")
@@ -15,7 +15,7 @@ import Testing
         #expect(second.isComplete)
     }
 
-    @Test func aReplyWaitsForMemory() throws {
+    @Test func replyWaitsForMemory() throws {
         let relay = TestRelay()
         relay.store.leavesHistoriesUnread = true
         relay.store.faults[.history] = [.overloaded, .overloaded]
@@ -27,7 +27,7 @@ import Testing
         #expect(reply.isComplete)
     }
 
-    @Test func aReplyThatWaitsForMemoryInVainFails() {
+    @Test func replyFailsAfterTheMemoryTimeout() {
         let relay = TestRelay()
         relay.store.leavesHistoriesUnread = true
         relay.store.faults[.history] = Array(repeating: .overloaded, count: 1_000)
@@ -40,7 +40,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant:  [failed]"])
     }
 
-    @Test func aReplyThatIsStoppedDoesNotWaitForMemory() {
+    @Test func stoppedReplyDoesNotWaitForMemory() {
         let relay = TestRelay()
         relay.store.leavesHistoriesUnread = true
         relay.store.faults[.history] = Array(repeating: .overloaded, count: 1_000)

@@ -110,7 +110,7 @@ import Testing
         #expect(directory.refusal(of: "any/x").code == .unavailable)
     }
 
-    @Test func unusableServerThatIsRepairedTakesItsNamesAgain() {
+    @Test func repairedServerGetsItsNamesAgain() {
         let directory = directory(description("any"), unusable: [description("private", models: ["in-house"])])
         #expect(directory.choices(for: "in-house").isEmpty)
         directory.update([
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func everyErrorHasACodeOfItsOwn() {
+    @Test func eachErrorHasItsOwnCode() {
         let codes = RelayError.Code.all.map(\.rawValue)
         #expect(Set(codes).count == codes.count)
         #expect(codes.allSatisfy { $0.allSatisfy { $0.isLowercase || $0 == "_" } })

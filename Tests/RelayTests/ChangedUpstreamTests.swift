@@ -8,14 +8,14 @@ import Testing
     /// A process whose reply waits for the slot that another process has.
     private struct Queue {
         let relay: TestRelay
-        let hall = Hall()
+        let cluster = SlotCluster()
         let holder: SlotReply
         let old = ScriptedModel()
         let new = ScriptedModel()
 
         init() {
-            relay = TestRelay(slots: hall.slots)
-            holder = hall.process.take("other")
+            relay = TestRelay(slots: cluster.slots)
+            holder = cluster.process.request("other")
             relay.service.upstreams.update([Self.upstream("u", old)])
         }
 
@@ -33,7 +33,7 @@ import Testing
         }
 
         /// Whether the slot is free.
-        var isFree: Bool { hall.process.take("next").hasSlot }
+        var isFree: Bool { cluster.process.request("next").hasSlot }
     }
 
     @Test func waitingPromptIsSentToTheChangedServer() throws {
@@ -44,7 +44,7 @@ import Testing
         let answer = try #require(queue.new.generations.first)
         #expect(queue.old.generations.isEmpty && answer.request.contextLength == 4_096)
         #expect(!queue.isFree)
-        answer.say("Hello")
+        answer.send("Hello")
         answer.finish()
         queue.relay.clock.advance(by: .seconds(2))
         #expect(post.isComplete && post.reader.text == "Hello")
@@ -58,7 +58,7 @@ import Testing
         #expect(queue.old.generations.isEmpty && queue.new.generations.count == 1)
         #expect(queue.isFree)
         let answer = try #require(queue.new.generations.first)
-        answer.say("Hello")
+        answer.send("Hello")
         answer.finish()
         queue.relay.clock.settle()
         #expect(post.isComplete && post.reader.text == "Hello")
@@ -97,15 +97,15 @@ import Testing
     @Test func adoptedReplyDoesNotGoToAServerThatIsNotConfiguredForItsModel() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onInterrupt: .regenerate)
-        let heir = relay.stranger()
+        let adopter = relay.otherProcess()
         var other = UpstreamDescription(name: "v", kind: .openai)
         other.models = ["another"]
-        heir.service.upstreams.update([Upstream(other, model: heir.model, health: UpstreamHealth())])
-        let reader = try heir.read(post)
+        adopter.service.upstreams.update([Upstream(other, model: adopter.model, health: UpstreamHealth())])
+        let reader = try adopter.read(post)
         relay.database.dead = [relay.store.process]
-        heir.adopt()
-        heir.clock.advance(by: .seconds(1))
-        #expect(heir.model.generations.isEmpty)
+        adopter.adopt()
+        adopter.clock.advance(by: .seconds(1))
+        #expect(adopter.model.generations.isEmpty)
         #expect(reader.ends.count == 1 && reader.ends.first??.code == .model(.modelNotFound))
     }
 
@@ -142,7 +142,7 @@ import Testing
         // One that was added meanwhile is there for it, too.
         #expect(new.generations.count == 2)
         let answer = try #require(new.generations.last)
-        answer.say("Hello")
+        answer.send("Hello")
         answer.finish()
         relay.clock.settle()
         #expect(post.isComplete)

@@ -4,37 +4,37 @@ import ChatterdTestSupport
 
 @testable import ChatterdRelay
 
-/// What a store or another shard has of a reply, and what it lets be read of it at a time.
+/// A reply in a store or on another shard, which can be read in pages.
 final class FakeReply {
     private(set) var attempt = 1
     private(set) var text: [UInt8] = []
     private(set) var thinking: [UInt8] = []
     private(set) var calls: [UInt8] = []
     private(set) var ending: ReplyEnding?
-    /// How far readers may see.
+    /// The end of what readers may see.
     private(set) var visible = ReplyPosition()
-    /// The most of a part in a page, but at least one character; calls come whole.
+    /// The maximum size of a part in a page, but at least one character. Calls are not split.
     var pageSize = 1 << 18
-    /// Whether pages are held back until `release`.
+    /// Whether pages wait for `release`.
     var isSlow = false
-    /// What the next pages fail with; of two, the first counts.
+    /// The errors of the next reads.
     var faults: [RelayError] = []
-    var isAway = false
-    /// The places that were read on from.
+    var isUnavailable = false
+    /// The positions of all reads.
     private(set) var asked: [ReplyPosition] = []
     /// The bytes of all pages.
     private(set) var served = 0
     private var held: [CheckedContinuation<Void, Never>] = []
 
-    /// Lets the page go on that has been held back longest, if any.
+    /// Delivers the page that has waited longest, if any.
     func release() {
         if !held.isEmpty { held.removeFirst().resume() }
     }
 
     var isHolding: Bool { !held.isEmpty }
 
-    /// Lets everything happen that is left to happen: pages come at once, and full readers take more.
-    func settle(_ readers: [PartsReader], _ clock: HandClock) {
+    /// Completes all reads, and empties full readers.
+    func settle(_ readers: [PartsReader], _ clock: ManualClock) {
         isSlow = false
         repeat {
             release()
@@ -43,10 +43,10 @@ final class FakeReply {
         } while isHolding
     }
 
-    // MARK: - Growing
+    // MARK: - Content
 
-    /// Grows, and gives the model's line for that.
-    func say(text: String = "", thinking: String = "", calls: String = "", isDone: Bool = false) -> [UInt8] {
+    /// Appends content, and returns the model's line for it.
+    func append(text: String = "", thinking: String = "", calls: String = "", isDone: Bool = false) -> [UInt8] {
         self.text += text.utf8
         self.thinking += thinking.utf8
         if !calls.isEmpty {
@@ -66,24 +66,24 @@ final class FakeReply {
         return line.array
     }
 
-    /// Ends; the last line may carry some text itself.
+    /// Ends the reply. The last line may have text.
     @discardableResult
     func finish(text: String = "", state: ReplyState = .complete) -> ReplyEnding {
-        let ending = ReplyEnding(state: state, lastEvent: say(text: text, isDone: true))
+        let ending = ReplyEnding(state: state, lastEvent: append(text: text, isDone: true))
         self.ending = ending
         visible = end
         visible.isEnd = true
         return ending
     }
 
-    /// The process died.
+    /// Ends the reply by the death of its process.
     func die() {
         ending = ReplyEnding(state: .interrupted, lastEvent: [])
         visible.isEnd = true
     }
 
-    /// Begins anew, as another process does.
-    func beginAgain() {
+    /// Restarts the reply, as another process does.
+    func restart() {
         attempt += 1
         (text, thinking, calls, ending) = ([], [], [], nil)
         visible = ReplyPosition(attempt: attempt)
@@ -100,7 +100,7 @@ final class FakeReply {
         if isSlow {
             await withCheckedContinuation { held.append($0) }
         }
-        if isAway { throw RelayError(.storeUnavailable, "away") }
+        if isUnavailable { throw RelayError(.storeUnavailable, "away") }
         if !faults.isEmpty { throw faults.removeFirst() }
         let page = cut(from: position)
         served += page.end.total - page.start.total
@@ -133,14 +133,14 @@ final class FakeReply {
     }
 }
 
-/// A reply as its own shard has it: whoever is attached hears the model's lines as they are.
+/// A reply on its own shard: attached readers receive the lines of the model.
 final class FakeSource: ReplySource {
     let reply: FakeReply
     private(set) var audience = ReplyAudience()
-    /// Readers who have left, or got all.
+    /// The number of readers that have left or received the end.
     private(set) var gone = 0
-    /// Whether the model is held back for its only reader.
-    private(set) var isHeld = false
+    /// Whether the model is paused for its only reader.
+    private(set) var isPaused = false
 
     init(_ reply: FakeReply) {
         self.reply = reply
@@ -150,12 +150,12 @@ final class FakeSource: ReplySource {
 
     func attach(_ subscription: ReplySubscription) {
         audience.attach(subscription)
-        isHeld = false
+        isPaused = false
     }
 
     func detach(_ subscription: ReplySubscription) { audience.detach(subscription) }
 
-    func drained(_ subscription: ReplySubscription) { isHeld = false }
+    func drained(_ subscription: ReplySubscription) { isPaused = false }
 
     func left(_ subscription: ReplySubscription) { gone += 1 }
 
@@ -163,11 +163,11 @@ final class FakeSource: ReplySource {
         try await reply.page(from: position)
     }
 
-    func say(_ text: String = "", thinking: String = "", calls: String = "") {
-        let line = reply.say(text: text, thinking: thinking, calls: calls)
+    func append(_ text: String = "", thinking: String = "", calls: String = "") {
+        let line = reply.append(text: text, thinking: thinking, calls: calls)
         for member in audience.members.elements where !member.receive(line: line.span, to: reply.visible) {
             if audience.members.count == 1 {
-                isHeld = true
+                isPaused = true
             } else {
                 member.fallBehind()
             }

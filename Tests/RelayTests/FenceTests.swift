@@ -9,23 +9,23 @@ import Testing
 
     @Test func readersOfAnAdoptedReplyGetTheNewAttempt() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
-        stranger.startJournal()
+        otherProcess.startJournal()
         let post = relay.post("Hi", onInterrupt: .regenerate)
         let lagging = try relay.read(post)
         lagging.isFull = true
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         relay.database.dead = [1]
-        stranger.adopt()
-        try relay.answer().say("more ")
+        otherProcess.adopt()
+        try relay.answer().send("more ")
         relay.clock.advance(by: Self.round)
         #expect(try relay.answer().isCancelled)
         #expect(post.reader.ends.isEmpty)
-        try stranger.answer().say("two")
+        try otherProcess.answer().send("two")
         relay.clock.advance(by: Self.round)
         #expect(post.reader.resets == 1 && post.reader.text == "two")
-        try stranger.answer().finish()
+        try otherProcess.answer().finish()
         relay.clock.advance(by: .seconds(1))
         #expect(post.ending == "complete" && post.reader.text == "two" && post.reader.isDone)
         #expect(post.reader.positions.last == ReplyPosition(attempt: 2, text: 3, isEnd: true))
@@ -41,17 +41,17 @@ import Testing
 
     @Test func readersOnOtherShardsContinueToo() throws {
         let relay = TestRelay()
-        let sibling = relay.sibling()
-        let stranger = relay.stranger()
-        relay.startJournal(sibling)
+        let otherShard = relay.otherShard()
+        let otherProcess = relay.otherProcess()
+        relay.startJournal(otherShard)
         let post = relay.post("Hi")
-        let reader = try sibling.read(post)
-        try relay.answer().say("one")
+        let reader = try otherShard.read(post)
+        try relay.answer().send("one")
         relay.clock.settle()
         #expect(reader.text == "one")
         relay.database.dead = [1]
-        stranger.post("two")
-        try relay.answer().say(" more")
+        otherProcess.post("two")
+        try relay.answer().send(" more")
         relay.clock.advance(by: .seconds(1))
         #expect(reader.ending == "interrupted interrupted" && reader.text.isEmpty)
         #expect(post.ending == "interrupted interrupted")
@@ -60,16 +60,16 @@ import Testing
 
     @Test func stopOfAReplyThatWasClosedElsewhereIsNotAnnounced() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi")
-        try relay.answer().say("Hel")
+        try relay.answer().send("Hel")
         relay.clock.advance(by: Self.round)
         // The signal to stop waits for the process while another one takes it for dead and closes the reply.
         relay.database.signals[1] = post.id.map { [ReplySignal(id: $0, kind: .stop)] }
         relay.database.dead = [1]
-        stranger.post("again")
-        try relay.answer().say("lo")
+        otherProcess.post("again")
+        try relay.answer().send("lo")
         relay.clock.advance(by: .seconds(1))
         #expect(try relay.answer().isCancelled)
         #expect(post.ending == "interrupted interrupted")
@@ -78,15 +78,15 @@ import Testing
 
     @Test func replyThatWasAdoptedDuringTheStopAnnouncesNoEnd() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi", onInterrupt: .regenerate)
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         relay.database.dead = [1]
-        stranger.adopt()
+        otherProcess.adopt()
         relay.service.stopAccepting()
         relay.clock.advance(by: Self.round)
-        #expect(post.trouble == .shuttingDown)
+        #expect(post.interimError == .shuttingDown)
         relay.clock.advance(by: .seconds(20))
         #expect(post.isOver && relay.board.count == 0)
     }
@@ -95,7 +95,7 @@ import Testing
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         relay.clock.advance(by: Self.round)
         // A standby that lacks it takes over.
         post.id.map { relay.database.replies[$0]?.page = ReplyPage(start: ReplyPosition()) }
@@ -107,17 +107,17 @@ import Testing
 
     @Test func processDoesNotAdoptAReplyOnItsBoard() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi", onInterrupt: .regenerate)
         let id = try #require(post.id)
         relay.database.dead = [1]
-        stranger.adopt()
-        // The heir dies as well; the first process is alive, and does not know yet.
+        otherProcess.adopt()
+        // The adopter dies as well; the first process is alive, and does not know yet.
         relay.database.dead = [2]
         relay.adopt()
         #expect(relay.database.replies[id]?.holder == 2 && relay.board.count == 1)
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         relay.clock.advance(by: Self.round)
         #expect(relay.board.count == 0 && post.reader.ends.isEmpty)
         relay.adopt()

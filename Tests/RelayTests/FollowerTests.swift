@@ -11,7 +11,7 @@ import Testing
         var idle = 0
     }
 
-    private let clock = HandClock()
+    private let clock = ManualClock()
     private let scheduler: Scheduler
     private let reply = FakeReply()
     private let limits = RelayLimits()
@@ -37,18 +37,18 @@ import Testing
         reader.subscription = follower.subscribe(reader, from: reader.position)
     }
 
-    private func say(_ text: String = "", thinking: String = "", calls: String = "") {
-        _ = reply.say(text: text, thinking: thinking, calls: calls)
+    private func append(_ text: String = "", thinking: String = "", calls: String = "") {
+        _ = reply.append(text: text, thinking: thinking, calls: calls)
     }
 
     @Test func existingTextIsReadAtOnceAndNewTextOncePerTick() {
-        say("one ")
+        append("one ")
         let follower = follow(fullPage: 1000)
         let reader = PartsReader()
         start(reader, on: follower)
         clock.settle()
         #expect(reader.string == "one ")
-        say("two ")
+        append("two ")
         clock.advance(by: .milliseconds(199))
         #expect(reader.string == "one " && reply.asked.count == 1)
         clock.advance(by: .milliseconds(1))
@@ -69,7 +69,7 @@ import Testing
         start(reader, on: follower)
         clock.advance(by: .seconds(30))
         #expect(reply.asked.count == 1)
-        say("Hello")
+        append("Hello")
         follower.signal()
         clock.settle()
         #expect(reader.string == "Hello" && reader.lines == 1)
@@ -91,7 +91,7 @@ import Testing
         reply.isSlow = true
         follower.signal()
         clock.settle()
-        say("late")
+        append("late")
         follower.signal()
         follower.signal()
         reply.isSlow = false
@@ -106,7 +106,7 @@ import Testing
         let readers = (0..<1000).map { _ in PartsReader() }
         readers.forEach { start($0, on: follower) }
         for number in 0..<50 {
-            say("word \(number) ", thinking: "hm")
+            append("word \(number) ", thinking: "hm")
             clock.advance(by: .milliseconds(200))
         }
         reply.finish(text: "end")
@@ -123,7 +123,7 @@ import Testing
             reader.room = 1
             start(reader, on: follower)
         }
-        say(String(repeating: "x", count: 3 * ReplyLines.longestText))
+        append(String(repeating: "x", count: 3 * ReplyLines.longestText))
         clock.settle()
         #expect(readers.allSatisfy { $0.lines == 1 })
         readers.forEach { $0.drain() }
@@ -138,7 +138,7 @@ import Testing
         let reader = PartsReader()
         start(reader, on: follower)
         for number in 0..<30 {
-            say("wörd \(number) ", thinking: "ü")
+            append("wörd \(number) ", thinking: "ü")
             clock.advance(by: .milliseconds(70))
         }
         reply.finish()
@@ -151,14 +151,14 @@ import Testing
         let follower = follow()
         let first = PartsReader()
         start(first, on: follower)
-        say("one ")
+        append("one ")
         clock.advance(by: .milliseconds(200))
         let second = PartsReader()
         start(second, on: follower)
         clock.settle()
         #expect(second.string == "one ")
         let asked = reply.asked.count
-        say("two ")
+        append("two ")
         clock.advance(by: .milliseconds(200))
         #expect(first.string == "one two " && second.string == "one two ")
         // One reading, and the one that shows that there is no more.
@@ -170,7 +170,7 @@ import Testing
         let first = PartsReader()
         start(first, on: follower)
         clock.settle()
-        say("Hello")
+        append("Hello")
         let source = FakeSource(reply)
         let ahead = PartsReader()
         ahead.subscription = ReplySubscription(
@@ -183,7 +183,7 @@ import Testing
         start(again, on: follower)
         clock.settle()
         #expect(first.lines == 0 && again.lines == 0)
-        say(" there")
+        append(" there")
         clock.advance(by: .milliseconds(200))
         #expect(first.string == "Hello there" && again.string == "Hello there" && again.lines == 1)
         reply.finish(text: "!")
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test func pageForReadersThatHaveLeftIsNoRestart() {
-        say("Hello")
+        append("Hello")
         let follower = follow(fullPage: 1000)
         let first = PartsReader()
         reply.isSlow = true
@@ -216,7 +216,7 @@ import Testing
         // It does not keep the others from reading, although the follower believed it.
         let other = PartsReader()
         start(other, on: follower)
-        say("Hello")
+        append("Hello")
         clock.advance(by: .milliseconds(400))
         #expect(other.string == "Hello" && lost.lines == 0 && lost.resets == 0)
         reply.finish(text: "!")
@@ -230,10 +230,10 @@ import Testing
         let (first, second, slow) = (PartsReader(), PartsReader(), PartsReader())
         slow.room = 1
         for reader in [first, second, slow] { start(reader, on: follower) }
-        say("old", thinking: "hm")
+        append("old", thinking: "hm")
         clock.advance(by: .milliseconds(200))
-        reply.beginAgain()
-        say("new")
+        reply.restart()
+        append("new")
         clock.advance(by: .milliseconds(200))
         slow.drain()
         clock.advance(by: .milliseconds(200))
@@ -249,7 +249,7 @@ import Testing
         let follower = follow()
         let reader = PartsReader()
         start(reader, on: follower)
-        say("Hel")
+        append("Hel")
         clock.advance(by: .milliseconds(200))
         reply.die()
         clock.advance(by: .milliseconds(200))
@@ -262,17 +262,17 @@ import Testing
         let reader = PartsReader()
         start(reader, on: follower)
         clock.settle()
-        reply.isAway = true
-        say("Hello")
+        reply.isUnavailable = true
+        append("Hello")
         clock.advance(by: .seconds(9))
         follower.signal()
         #expect(reader.error == nil)
-        reply.isAway = false
+        reply.isUnavailable = false
         clock.advance(by: .seconds(1))
         #expect(reader.string == "Hello")
-        reply.isAway = true
+        reply.isUnavailable = true
         clock.advance(by: .seconds(9))
-        reply.isAway = false
+        reply.isUnavailable = false
         clock.advance(by: .seconds(1))
         #expect(reader.error == nil)
     }
@@ -282,15 +282,15 @@ import Testing
         let readers = [PartsReader(), PartsReader()]
         readers.forEach { start($0, on: follower) }
         clock.settle()
-        reply.isAway = true
+        reply.isUnavailable = true
         clock.advance(by: .seconds(11))
         #expect(readers.allSatisfy { $0.error?.code == .storeUnavailable })
         let next = PartsReader()
         start(next, on: follower)
         clock.advance(by: .seconds(5))
         #expect(next.error == nil)
-        reply.isAway = false
-        say("Hello")
+        reply.isUnavailable = false
+        append("Hello")
         clock.advance(by: .seconds(1))
         #expect(next.string == "Hello")
     }
@@ -304,9 +304,9 @@ import Testing
         #expect(counts.keepAlive == 4)
         // A full reader is a reader, too.
         reader.room = 1
-        say("a")
+        append("a")
         clock.advance(by: .seconds(1))
-        say("b")
+        append("b")
         clock.advance(by: .seconds(7))
         #expect(reader.lines == 1 && counts.keepAlive == 6)
         reader.leave()
@@ -337,7 +337,7 @@ import Testing
         start(reader, on: follower)
         clock.settle()
         follower.tick = .milliseconds(200)
-        say("Hello")
+        append("Hello")
         clock.advance(by: .milliseconds(200))
         #expect(reader.string == "Hello")
     }
@@ -368,8 +368,8 @@ import Testing
         for step in 0..<Int.random(in: 5...120, using: &random) {
             let index = Int.random(in: 0..<readers.count, using: &random)
             switch Int.random(in: 0..<12, using: &random) {
-            case 0...2: say(random.text(upTo: 40), thinking: Bool.random(using: &random) ? "é\(step)" : "")
-            case 3: say(calls: #"{"n":\#(step),"s":"],"}"#)
+            case 0...2: append(random.text(upTo: 40), thinking: Bool.random(using: &random) ? "é\(step)" : "")
+            case 3: append(calls: #"{"n":\#(step),"s":"],"}"#)
             case 4: readers[index].drain(Int.random(in: 1...4, using: &random))
             case 5: reply.isSlow = Bool.random(using: &random)
             case 6:
@@ -380,7 +380,7 @@ import Testing
                 readers[index] = next
             case 7: reply.release()
             case 8: reply.faults = [RelayError(.storeUnavailable, "away")]
-            case 9 where seed % 3 == 0 && step % 7 == 0: reply.beginAgain()
+            case 9 where seed % 3 == 0 && step % 7 == 0: reply.restart()
             case 10 where seed % 5 == 0:
                 let lost = PartsReader(claiming: ReplyPosition(text: 1_000_000 + step))
                 start(lost, on: follower)

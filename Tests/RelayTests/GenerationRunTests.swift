@@ -19,168 +19,168 @@ import Testing
     // MARK: - One server
 
     @Test func answerIsAppendedUntilItIsComplete() {
-        var course = GenerationCourse(plain)
-        #expect(course.transcript() == "fit 0, send, wait")
-        course.say("Hello ")
-        course.say("world")
-        course.complete()
-        #expect(course.transcript() == "answered, complete")
-        #expect(course.text == "Hello world")
+        var run = ScriptedRun(plain)
+        #expect(run.transcript() == "fit 0, send, wait")
+        run.send("Hello ")
+        run.send("world")
+        run.complete()
+        #expect(run.transcript() == "answered, complete")
+        #expect(run.text == "Hello world")
     }
 
     @Test func answerWithoutItsLastLineIsAnInternalError() {
-        var course = GenerationCourse(plain)
-        course.end()
-        #expect(course.transcript() == "fit 0, send, wait, answered, fail internal")
+        var run = ScriptedRun(plain)
+        run.end()
+        #expect(run.transcript() == "fit 0, send, wait, answered, fail internal")
     }
 
     @Test func replyWithoutServersFails() {
-        var course = GenerationCourse()
-        #expect(course.transcript() == "no server")
+        var run = ScriptedRun()
+        #expect(run.transcript() == "no server")
     }
 
     @Test func removedServerIsNotAsked() {
-        var course = GenerationCourse(plain) { $0.answers["fit"] = [.removed, .removed] }
-        #expect(course.transcript() == "fit 0, pause 250.0 ms, fit 0, pause 500.0 ms, fit 0, send, wait")
-        var gone = GenerationCourse(FailoverPlan.Candidate(isRemoved: true))
+        var run = ScriptedRun(plain) { $0.answers["fit"] = [.removed, .removed] }
+        #expect(run.transcript() == "fit 0, pause 250.0 ms, fit 0, pause 500.0 ms, fit 0, send, wait")
+        var gone = ScriptedRun(FailoverPlan.Candidate(isRemoved: true))
         #expect(gone.transcript() == "no server")
     }
 
     @Test func changedServerIsFittedAgain() {
-        var course = GenerationCourse(plain) { $0.answers["slot"] = [.changed] }
-        #expect(course.transcript() == "fit 0, fit 0, send, wait")
+        var run = ScriptedRun(plain) { $0.answers["slot"] = [.changed] }
+        #expect(run.transcript() == "fit 0, fit 0, send, wait")
     }
 
     // MARK: - Failures
 
     @Test func failedServerIsFollowedByTheNext() {
-        var course = GenerationCourse(plain, plain)
-        course.fail(.failed)
-        #expect(course.transcript() == "fit 0, send, wait, failed failed, fit 1, send, wait")
-        course.say("Hello")
-        course.complete()
-        #expect(course.transcript() == "answered, complete")
+        var run = ScriptedRun(plain, plain)
+        run.fail(.failed)
+        #expect(run.transcript() == "fit 0, send, wait, failed failed, fit 1, send, wait")
+        run.send("Hello")
+        run.complete()
+        #expect(run.transcript() == "answered, complete")
     }
 
     @Test func serverThatMayRestartIsAwaited() {
-        var course = GenerationCourse(plain)
-        course.fail(.unavailable, .restart(wasRead: false))
+        var run = ScriptedRun(plain)
+        run.fail(.unavailable, .restart(wasRead: false))
         #expect(
-            course.transcript()
+            run.transcript()
                 == "fit 0, send, wait, failed unavailable, pause 250.0 ms, for restart, fit 0, send, wait")
     }
 
     @Test func errorOfTwoServersAboutTheRequestRejectsIt() {
-        var course = GenerationCourse(plain, plain)
-        course.fail(.failed, .request("400 bad"), "bad")
-        course.fail(.failed, .request("400 bad"), "bad")
+        var run = ScriptedRun(plain, plain)
+        run.fail(.failed, .request("400 bad"), "bad")
+        run.fail(.failed, .request("400 bad"), "bad")
         #expect(
-            course.transcript()
+            run.transcript()
                 == "fit 0, send, wait, suspect failed, fit 1, send, wait, suspect failed, fail upstream_rejected")
     }
 
     @Test func errorOfOneServerAboutTheRequestBlamesTheServerInTheEnd() {
-        var course = GenerationCourse(plain)
-        for _ in 0..<5 { course.fail(.failed, .request("400 bad"), "bad") }
-        #expect(course.transcript().hasSuffix("suspect failed, fail upstream_error, blame servers"))
+        var run = ScriptedRun(plain)
+        for _ in 0..<5 { run.fail(.failed, .request("400 bad"), "bad") }
+        #expect(run.transcript().hasSuffix("suspect failed, fail upstream_error, blame servers"))
     }
 
     // MARK: - Prompts that are too long
 
     @Test func refusedPromptIsSentTwiceWithLess() {
-        var course = GenerationCourse(plain)
-        course.fail(.contextTooLong)
-        course.fail(.contextTooLong)
-        course.fail(.contextTooLong)
+        var run = ScriptedRun(plain)
+        run.fail(.contextTooLong)
+        run.fail(.contextTooLong)
+        run.fail(.contextTooLong)
         #expect(
-            course.transcript()
+            run.transcript()
                 == "fit 0, send, wait, answered, learn contextTooLong, fit 0, send, wait, "
                 + "answered, learn contextTooLong, fit 0, send, wait, answered, list contexts, fail context_too_long, "
                 + "blame servers")
     }
 
     @Test func failureOfALongPromptLeadsToAShorterOneOnce() {
-        var course = GenerationCourse(plain) { $0.report = longPrompt }
-        course.fail(.failed, .context)
-        #expect(course.transcript() == "fit 0, send, wait, failed failed, fit 0, send, wait")
-        course.say("Hello")
-        course.complete()
-        #expect(course.transcript() == "answered, complete, too long before")
+        var run = ScriptedRun(plain) { $0.report = longPrompt }
+        run.fail(.failed, .context)
+        #expect(run.transcript() == "fit 0, send, wait, failed failed, fit 0, send, wait")
+        run.send("Hello")
+        run.complete()
+        #expect(run.transcript() == "answered, complete, too long before")
     }
 
     @Test func promptThatFitsNowhereIsNotSent() {
-        var course = GenerationCourse(plain) { $0.answers["fit"] = [.tooLong(ModelError(.contextTooLong, "long"))] }
-        #expect(course.transcript() == "fit 0, list contexts, fail context_too_long, blame servers")
+        var run = ScriptedRun(plain) { $0.answers["fit"] = [.tooLong(ModelError(.contextTooLong, "long"))] }
+        #expect(run.transcript() == "fit 0, list contexts, fail context_too_long, blame servers")
     }
 
     // MARK: - Answers that break off
 
     @Test func nextServerContinuesTheText() {
-        var course = GenerationCourse(continuing, continuing)
-        course.say(half)
-        course.fail(.incomplete)
-        #expect(course.transcript() == "fit 0, send, wait, failed incomplete, read, fit 1, send, wait")
-        course.say("the rest.")
-        course.complete()
-        #expect(course.transcript() == "append \"the rest.\", answered, complete")
-        #expect(course.text == half + "the rest.")
+        var run = ScriptedRun(continuing, continuing)
+        run.send(half)
+        run.fail(.incomplete)
+        #expect(run.transcript() == "fit 0, send, wait, failed incomplete, read, fit 1, send, wait")
+        run.send("the rest.")
+        run.complete()
+        #expect(run.transcript() == "append \"the rest.\", answered, complete")
+        #expect(run.text == half + "the rest.")
     }
 
     @Test func serverThatRepeatsTheTextIsCancelledAndStartsAgain() {
-        var course = GenerationCourse(plain, continuing)
-        course.say(half)
-        course.fail(.incomplete)
-        _ = course.transcript()
-        course.say(half)
-        #expect(course.transcript() == "cancel, unknown, fit 1, send, wait")
-        course.say("Another answer")
-        #expect(course.transcript() == "proceed, restart, wait")
-        course.complete()
-        #expect(course.transcript() == "answered, complete")
-        #expect(course.text == "Another answer")
+        var run = ScriptedRun(plain, continuing)
+        run.send(half)
+        run.fail(.incomplete)
+        _ = run.transcript()
+        run.send(half)
+        #expect(run.transcript() == "cancel, unknown, fit 1, send, wait")
+        run.send("Another answer")
+        #expect(run.transcript() == "proceed, restart, wait")
+        run.complete()
+        #expect(run.transcript() == "answered, complete")
+        #expect(run.text == "Another answer")
     }
 
     @Test func answerThatCannotBeContinuedStartsAgainWithTheFirstLine() {
-        var course = GenerationCourse(plain, plain)
-        course.say(half)
-        course.fail(.incomplete)
-        course.say("Another ")
+        var run = ScriptedRun(plain, plain)
+        run.send(half)
+        run.fail(.incomplete)
+        run.send("Another ")
         #expect(
-            course.transcript()
+            run.transcript()
                 == "fit 0, send, wait, failed incomplete, fit 1, send, wait, proceed, restart, wait")
-        course.say("one")
-        course.complete()
-        #expect(course.text == "Another one")
+        run.send("one")
+        run.complete()
+        #expect(run.text == "Another one")
     }
 
     @Test func restartThatTheStoreRefusesKeepsTheTextAndItsError() {
         let unavailable = RelayError(.storeUnavailable, "The database cannot be reached.")
-        var course = GenerationCourse(plain, plain) { $0.answers["restart"] = [.failed(unavailable)] }
-        course.say(half)
-        course.fail(.incomplete)
-        _ = course.transcript()
-        course.say("Another ")
-        #expect(course.transcript() == "proceed, restart, abandon, fail upstream_incomplete")
-        #expect(course.text == half)
+        var run = ScriptedRun(plain, plain) { $0.answers["restart"] = [.failed(unavailable)] }
+        run.send(half)
+        run.fail(.incomplete)
+        _ = run.transcript()
+        run.send("Another ")
+        #expect(run.transcript() == "proceed, restart, abandon, fail upstream_incomplete")
+        #expect(run.text == half)
     }
 
     @Test func emptyRestartDoesNotReplaceTheText() {
-        var course = GenerationCourse(plain, plain)
-        course.say(half)
-        course.fail(.incomplete)
-        _ = course.transcript()
-        course.say("")
-        #expect(course.transcript() == "hold")
-        #expect(course.text == half)
+        var run = ScriptedRun(plain, plain)
+        run.send(half)
+        run.fail(.incomplete)
+        _ = run.transcript()
+        run.send("")
+        #expect(run.transcript() == "hold")
+        #expect(run.text == half)
     }
 
     // MARK: - Cancellation
 
     @Test func cancellationEndsTheRequestWithItsReason() {
-        var course = GenerationCourse(plain)
-        course.say("Hello")
-        course.cancel(.stopped)
-        #expect(course.transcript() == "fit 0, send, wait, unknown, fail cancelled")
+        var run = ScriptedRun(plain)
+        run.send("Hello")
+        run.cancel(.stopped)
+        #expect(run.transcript() == "fit 0, send, wait, unknown, fail cancelled")
     }
 
     @Test func firstReasonOfACancellationCounts() {
@@ -192,7 +192,7 @@ import Testing
 
     @Test func errorBeforeTheRequestEndsTheRun() {
         let gone = RelayError(.conversationReplaced, "The conversation was replaced.")
-        var course = GenerationCourse(plain) { $0.answers["slot"] = [.failed(gone)] }
-        #expect(course.transcript() == "fit 0, fail conversation_replaced")
+        var run = ScriptedRun(plain) { $0.answers["slot"] = [.failed(gone)] }
+        #expect(run.transcript() == "fit 0, fail conversation_replaced")
     }
 }

@@ -5,15 +5,15 @@ import Testing
 /// A process that is stopped leaves replies to the others.
 @Suite(.timeLimit(.minutes(30))) struct HandoverTests {
     /// The reader of a reply that was left to the others: it got an error, and no end.
-    private static func isSentAway(_ post: Post) -> Bool {
+    private static func isSentAway(_ post: SentPrompt) -> Bool {
         post.code == .shuttingDown && post.reader.endings.isEmpty
     }
 
     @Test func promptThatWaitsForItsTurnIsHandedOver() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         let first = relay.post("one")
-        try relay.answer().say("half")
+        try relay.answer().send("half")
         let second = relay.post("two")
         relay.service.stopAccepting()
         relay.service.endReplies()
@@ -31,7 +31,7 @@ import Testing
 
     @Test func promptWithoutAnyAnswerIsHandedOver() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         let post = relay.post("one")
         #expect(relay.model.generations.count == 1)
         relay.service.stopAccepting()
@@ -45,7 +45,7 @@ import Testing
 
     @Test func promptThatIsStoredDuringTheStopIsHandedOver() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         relay.store.faults[.openTurn] = [.hang]
         let post = relay.post("one")
         relay.service.stopAccepting()
@@ -60,10 +60,10 @@ import Testing
 
     @Test func replyToBeRegeneratedIsHandedOver() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("one", onInterrupt: .regenerate)
-        try relay.answer().say("half")
+        try relay.answer().send("half")
         relay.clock.advance(by: .seconds(1))
         relay.service.stopAccepting()
         relay.service.endReplies()
@@ -81,7 +81,7 @@ import Testing
 
     @Test func replyWhoseHandoverIsRefusedIsStored() throws {
         let relay = TestRelay()
-        relay.store.faults[.handOver] = [.away]
+        relay.store.faults[.handOver] = [.unavailable]
         let post = relay.post("one")
         relay.service.endReplies()
         relay.clock.settle()
@@ -91,7 +91,7 @@ import Testing
 
     @Test func replyWhoseHandoverIsNotConfirmedIsNotClosed() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         relay.store.faults[.handOver] = [.lost]
         let post = relay.post("one")
         relay.service.stopAccepting()
@@ -104,19 +104,19 @@ import Testing
     }
 
     @Test func ticketOfAHandedOverPromptStaysInTheQueue() throws {
-        let hall = Hall()
-        let running = hall.process.take("a")
-        let waiting = hall.process.take("b")
-        let other = hall.open()
-        let later = other.take("c")
-        hall.process.queue.keep(waiting.ticket)
-        hall.process.queue.keep(running.ticket)
-        hall.clock.advance(by: .seconds(3))
+        let cluster = SlotCluster()
+        let running = cluster.process.request("a")
+        let waiting = cluster.process.request("b")
+        let other = cluster.addProcess()
+        let later = other.request("c")
+        cluster.process.queue.keep(waiting.ticket)
+        cluster.process.queue.keep(running.ticket)
+        cluster.clock.advance(by: .seconds(3))
         #expect(waiting.outcome == .cancelled)
-        hall.slots.dead = [1]
+        cluster.slots.dead = [1]
         // The reply keeps its place in any process: before the later reply.
-        let adopted = other.take("b", reply: waiting.ticket.reply)
-        hall.clock.advance(by: .seconds(3))
+        let adopted = other.request("b", reply: waiting.ticket.reply)
+        cluster.clock.advance(by: .seconds(3))
         #expect(adopted.hasSlot && !later.hasSlot)
     }
 }

@@ -11,14 +11,14 @@ import Testing
         relay.startJournal()
         let post = relay.post("Hi")
         let answer = try relay.answer()
-        answer.say("one ")
-        answer.say("two ")
+        answer.send("one ")
+        answer.send("two ")
         relay.clock.settle()
         #expect(relay.store.count(.journal) == 0)
         relay.clock.advance(by: Self.round)
         #expect(relay.store.count(.journal) == 1)
         #expect(relay.journalled(post) == "one two ")
-        answer.say("three")
+        answer.send("three")
         relay.clock.advance(by: Self.round)
         #expect(relay.journalled(post) == "one two three")
         answer.finish()
@@ -29,12 +29,12 @@ import Testing
 
     @Test func oneStatementJournalsAllRepliesOfAllShards() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         relay.startJournal(other)
         let posts =
             (0..<20).map { relay.post("Hi", appID: "a\($0)") } + (0..<20).map { other.post("Hi", appID: "b\($0)") }
         for (index, answer) in (relay.model.generations + other.model.generations).enumerated() {
-            answer.say("text \(index)")
+            answer.send("text \(index)")
         }
         relay.clock.advance(by: Self.round)
         #expect(relay.store.count(.journal) == 1)
@@ -50,7 +50,7 @@ import Testing
         let posts = (0..<5).map { relay.post("Hi", appID: "a\($0)") }
         let answers = relay.model.generations
         for answer in answers.dropLast() {
-            answer.say("text")
+            answer.send("text")
         }
         for index in [0, 3] {
             answers[index].finish()
@@ -58,7 +58,7 @@ import Testing
         relay.clock.advance(by: Self.round)
         #expect(relay.store.journalSizes == [8])
         #expect(relay.journalled(posts[1]) == "text" && relay.journalled(posts[2]) == "text")
-        answers[2].say("s")
+        answers[2].send("s")
         relay.clock.advance(by: Self.round)
         #expect(relay.store.journalSizes == [8, 1])
         #expect(relay.journalled(posts[2]) == "texts")
@@ -79,10 +79,10 @@ import Testing
     @Test func failedFlushIsJournalledLater() throws {
         let relay = TestRelay()
         relay.startJournal()
-        relay.store.faults[.journal] = [.away, .lost, .away]
+        relay.store.faults[.journal] = [.unavailable, .lost, .unavailable]
         let post = relay.post("Hi")
         for piece in ["a", "b", "c", "d", "e"] {
-            try relay.answer().say(piece)
+            try relay.answer().send(piece)
             relay.clock.advance(by: Self.round)
         }
         relay.clock.advance(by: .seconds(2))
@@ -97,9 +97,9 @@ import Testing
         relay.startJournal()
         relay.store.faults[.journal] = [.lost]
         let post = relay.post("Hi")
-        try relay.answer().say("abc")
+        try relay.answer().send("abc")
         relay.clock.advance(by: Self.round)
-        try relay.answer().say("de")
+        try relay.answer().send("de")
         relay.clock.advance(by: .seconds(1))
         // Later text is not mixed with the batch, and does not wait for another token.
         #expect(relay.store.journalSizes.filter { $0 > 0 } == [3, 3, 2])
@@ -110,8 +110,8 @@ import Testing
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
-        try relay.answer().say("one ")
-        try relay.answer().send(
+        try relay.answer().send("one ")
+        try relay.answer().sendLine(
             #"{"model":"m","message":{"role":"assistant","content":"two"},"done":true,"done_reason":"stop"}"#)
         relay.clock.advance(by: Self.round)
         #expect(relay.store.journalSizes.allSatisfy { $0 == 0 } && !post.isOver)
@@ -126,7 +126,7 @@ import Testing
         relay.startJournal()
         relay.store.faults[.journal] = [.hang]
         let post = relay.post("Hi")
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         relay.clock.advance(by: Self.round)
         try relay.complete("two")
         #expect(relay.store.count(.closeTurn) == 0)
@@ -141,7 +141,7 @@ import Testing
         relay.startJournal()
         relay.post("Hi")
         relay.clock.advance(by: .milliseconds(60))
-        try relay.answer().say(String(repeating: "x", count: 2 << 20))
+        try relay.answer().send(String(repeating: "x", count: 2 << 20))
         relay.clock.settle()
         #expect(relay.store.count(.journal) == 1)
     }
@@ -151,7 +151,7 @@ import Testing
         relay.startJournal()
         let post = relay.post("Hi")
         for _ in 0..<20 {
-            try relay.answer().say(String(repeating: "x", count: 100 << 10))
+            try relay.answer().send(String(repeating: "x", count: 100 << 10))
             relay.clock.settle()
         }
         #expect(relay.store.count(.journal) == 1)
@@ -163,18 +163,18 @@ import Testing
         relay.startJournal()
         let post = relay.post("Hi")
         relay.clock.advance(by: Self.round)
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         let before = relay.store.count(.journal)
         for _ in 0..<100 {
-            try relay.answer().say(String(repeating: "x", count: 100_000))
+            try relay.answer().send(String(repeating: "x", count: 100_000))
             relay.clock.advance(by: .milliseconds(100))
         }
         // After 0.2, 0.6, 1.4, 3, 5, 7, 9 seconds.
         #expect(relay.store.count(.journal) - before <= 8)
-        relay.store.isAway = false
+        relay.store.isUnavailable = false
         relay.clock.advance(by: .seconds(2))
         #expect(relay.journalled(post)?.count == 10_000_000)
-        try relay.answer().say("y")
+        try relay.answer().send("y")
         relay.clock.advance(by: Self.round)
         #expect(relay.journalled(post)?.count == 10_000_001)
     }
@@ -184,7 +184,7 @@ import Testing
         relay.startJournal()
         let posts = (0..<20).map { relay.post("Hi", appID: "a\($0)") }
         for answer in relay.model.generations {
-            answer.say(String(repeating: "x", count: 1 << 20))
+            answer.send(String(repeating: "x", count: 1 << 20))
         }
         relay.clock.advance(by: .seconds(1))
         #expect(relay.store.journalSizes.allSatisfy { $0 <= 16 << 20 })
@@ -196,7 +196,7 @@ import Testing
         relay.startJournal()
         let post = relay.post("Hi")
         for _ in 0..<40 {
-            try relay.answer().say(String(repeating: "lorem ipsum ", count: 1000))
+            try relay.answer().send(String(repeating: "lorem ipsum ", count: 1000))
             relay.clock.advance(by: Self.round)
         }
         let late = try relay.read(post)
@@ -211,21 +211,21 @@ import Testing
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         relay.database.replies = [:]
         relay.clock.advance(by: Self.round)
-        #expect(post.trouble == .conversationReplaced)
+        #expect(post.interimError == .conversationReplaced)
         #expect(try relay.answer().isCancelled)
     }
 
     @Test func stopFromAnotherProcessArrivesWithinATick() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi")
-        try relay.answer().say("Hel")
+        try relay.answer().send("Hel")
         relay.clock.advance(by: Self.round)
-        let stopped = stranger.stop(post)
+        let stopped = otherProcess.stop(post)
         relay.clock.advance(by: .seconds(1))
         #expect(try relay.answer().isCancelled)
         #expect(post.reader.endings.map(\.state) == [.cancelled])
@@ -236,9 +236,9 @@ import Testing
 
     @Test func stopOnAnotherShardNeedsNoStore() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         let post = relay.post("Hi")
-        try relay.answer().say("Hel")
+        try relay.answer().send("Hel")
         let stopped = other.stop(post)
         relay.clock.advance(by: .seconds(1))
         #expect(stopped.record?.state == .cancelled)
@@ -248,16 +248,16 @@ import Testing
 
     @Test func readerInAnotherProcessKeepsAReplyRunning() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi", onDisconnect: .cancel(after: .seconds(5)))
-        try relay.answer().say("a")
+        try relay.answer().send("a")
         relay.clock.advance(by: Self.round)
         post.subscription?.readerLeft()
-        let reader = try stranger.read(post)
+        let reader = try otherProcess.read(post)
         for _ in 0..<30 {
             relay.clock.advance(by: .seconds(1))
-            try relay.answer().say("b")
+            try relay.answer().send("b")
         }
         #expect(try relay.answer().isCancelled == false)
         try relay.complete("c")
@@ -268,12 +268,12 @@ import Testing
 
     @Test func readersOnOtherShardsAreSignalledAtOnce() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         let post = relay.post("Hi")
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         let readers = try (0..<50).map { _ in try other.read(post) }
         relay.clock.settle()
-        try relay.answer().say("two ")
+        try relay.answer().send("two ")
         relay.clock.settle()
         #expect(readers.allSatisfy { $0.text == "one two " })
         try relay.complete("three")
@@ -286,23 +286,23 @@ import Testing
 
     @Test func replyOfADeadProcessIsRegeneratedIfItsClientWantsThat() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
-        stranger.startJournal()
+        let otherProcess = relay.otherProcess()
+        otherProcess.startJournal()
         relay.startJournal()
         let post = relay.post("Hi", onInterrupt: .regenerate)
-        try relay.answer().say("lost ")
+        try relay.answer().send("lost ")
         relay.clock.advance(by: Self.round)
-        let reader = try stranger.read(post)
+        let reader = try otherProcess.read(post)
         relay.clock.advance(by: Self.round)
         #expect(reader.text == "lost ")
         relay.database.dead.insert(1)
-        stranger.adopt()
-        #expect(try stranger.answer().prompts == ["user: Hi"])
-        try stranger.answer().say("found")
+        otherProcess.adopt()
+        #expect(try otherProcess.answer().prompts == ["user: Hi"])
+        try otherProcess.answer().send("found")
         relay.clock.advance(by: Self.round)
         #expect(reader.resets == 1)
         #expect(reader.text == "found")
-        try stranger.answer().finish()
+        try otherProcess.answer().finish()
         relay.clock.advance(by: .seconds(1))
         #expect(reader.isDone)
         #expect(reader.positions.last?.attempt == 2)
@@ -316,7 +316,7 @@ import Testing
         let late = try relay.read(post)
         late.isFull = true
         for _ in 0..<40 {
-            try relay.answer().say(String(repeating: "lorem ipsum ", count: 1000))
+            try relay.answer().send(String(repeating: "lorem ipsum ", count: 1000))
             relay.clock.advance(by: Self.round)
         }
         relay.delete()
@@ -332,7 +332,7 @@ import Testing
         // It is stored, but the reply does not know yet.
         relay.store.faults[.closeTurn] = [.lost]
         let line = #"{"model":"m","message":{"role":"assistant","content":"all"},"done":true,"done_reason":"stop"}"#
-        try relay.answer().send(line)
+        try relay.answer().sendLine(line)
         try relay.answer().end(nil)
         relay.clock.settle()
         #expect(!post.isOver)
@@ -343,12 +343,12 @@ import Testing
 
     @Test func wholeReplyOfADeadProcessHasALastEvent() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         let post = relay.post("Hi")
         relay.database.dead = [1]
-        stranger.post("again")
+        otherProcess.post("again")
         relay.clock.advance(by: .seconds(1))
-        let ending = try #require(try stranger.readWhole(post).ending)
+        let ending = try #require(try otherProcess.readWhole(post).ending)
         #expect(ending.state == .interrupted)
         #expect(String(decoding: ending.lastEvent, as: UTF8.self).contains(#""code":"interrupted""#))
     }
@@ -369,7 +369,7 @@ import Testing
         relay.clock.settle()
         slow.isFull = true
         for index in 0..<10 {
-            try relay.answer().say("\(index) ")
+            try relay.answer().send("\(index) ")
         }
         #expect(try relay.answer().isPaused == false)
         relay.clock.settle()

@@ -12,7 +12,7 @@ import Testing
     @Test func leavingClientCancelsTheAnswerWithoutAGrace() throws {
         let relay = Self.relay(grace: .zero)
         let post = relay.post("Hi")
-        try relay.answer().say("Hel")
+        try relay.answer().send("Hel")
         post.subscription?.readerLeft()
         #expect(try relay.answer().isCancelled)
         relay.clock.settle()
@@ -37,7 +37,7 @@ import Testing
     @Test func answerIsCancelledAfterTheGraceAndItsTextIsKept() throws {
         let relay = Self.relay(grace: .seconds(30))
         let post = relay.post("Hi")
-        try relay.answer().say("Hel")
+        try relay.answer().send("Hel")
         post.subscription?.readerLeft()
         relay.clock.advance(by: .seconds(30))
         #expect(try relay.answer().isCancelled)
@@ -47,7 +47,7 @@ import Testing
 
     @Test func leavingOfTheLastReaderOnAnotherShardIsNoticedAtOnce() throws {
         let relay = Self.relay(grace: .zero)
-        let other = relay.sibling()
+        let other = relay.otherShard()
         let post = relay.post("Hi")
         let reader = try other.read(post)
         post.subscription?.readerLeft()
@@ -61,12 +61,12 @@ import Testing
 
     @Test func readerThatReturnsOnAnotherShardGetsNewText() throws {
         let relay = Self.relay(grace: .seconds(30))
-        let other = relay.sibling()
+        let other = relay.otherShard()
         let post = relay.post("Hi")
         let reader = try other.read(post)
         other.subscription(of: reader)?.readerLeft()
         relay.clock.settle()
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         let again = try other.read(post)
         try relay.complete("two")
         #expect(again.text == "one two" && again.isDone)
@@ -74,10 +74,10 @@ import Testing
 
     @Test func readerInAnotherProcessCountsWhenTheLocalReaderLeaves() throws {
         let relay = Self.relay(grace: .zero)
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi")
-        _ = try stranger.read(post)
+        _ = try otherProcess.read(post)
         relay.clock.advance(by: .seconds(1))
         relay.database.signals = [:]
         post.subscription?.readerLeft()
@@ -87,16 +87,16 @@ import Testing
 
     @Test func fullReaderDoesNotBlockAReaderInAnotherProcess() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("Hi")
         post.reader.isFull = true
-        try relay.answer().say("one ")
+        try relay.answer().send("one ")
         #expect(try relay.answer().isPaused)
-        let reader = try stranger.read(post)
+        let reader = try otherProcess.read(post)
         relay.clock.advance(by: .seconds(1))
         #expect(try relay.answer().isPaused == false)
-        try relay.answer().say("two ")
+        try relay.answer().send("two ")
         #expect(try relay.answer().isPaused == false)
         relay.clock.advance(by: .seconds(1))
         #expect(reader.text == "one two ")
@@ -118,7 +118,7 @@ import Testing
 
     @Test func replyWithACancelledWaitIsReleased() throws {
         let relay = Self.relay(grace: .zero)
-        let other = relay.sibling()
+        let other = relay.otherShard()
         relay.post("one")
         let second = other.post("two")
         weak let waiting = second.reply
@@ -156,7 +156,7 @@ import Testing
     @Test func readerGetsTheReasonOfACancellationOnce() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
-        try relay.answer().say("Hel")
+        try relay.answer().send("Hel")
         post.reply?.cancel(RelayError(.shuttingDown, "one"))
         post.reply?.cancel(RelayError(.cancelled, "two"))
         relay.clock.settle()

@@ -20,7 +20,7 @@ import Testing
         var limits = RelayLimits()
         limits.replies = 2
         let relay = TestRelay(limits)
-        let other = relay.sibling()
+        let other = relay.otherShard()
         relay.post("1", appID: "a")
         other.post("2", appID: "b")
         #expect(relay.post("3", appID: "c").refusal?.code == .overloaded)
@@ -33,20 +33,20 @@ import Testing
         var limits = RelayLimits()
         limits.replies = 4
         let relay = TestRelay(limits)
-        let heir = relay.stranger()
+        let adopter = relay.otherProcess()
         for index in 0..<4 {
             relay.post("Hi", appID: "a\(index)", onInterrupt: .regenerate)
         }
-        heir.post("Hi")
+        adopter.post("Hi")
         relay.database.dead = [1]
-        heir.adopt()
-        #expect(heir.model.generations.count == 4)
-        #expect(heir.board.count == 4)
-        heir.adopt()
-        #expect(heir.board.count == 4)
-        try heir.complete("done")
-        heir.adopt()
-        #expect(heir.model.generations.count == 5)
+        adopter.adopt()
+        #expect(adopter.model.generations.count == 4)
+        #expect(adopter.board.count == 4)
+        adopter.adopt()
+        #expect(adopter.board.count == 4)
+        try adopter.complete("done")
+        adopter.adopt()
+        #expect(adopter.model.generations.count == 5)
     }
 
     @Test func promptThatIsBeingStoredCountsTowardsTheLimit() {

@@ -20,7 +20,7 @@ import Testing
 
     private func complete(_ model: Int) throws {
         let answer = try #require(models[model].generations.last)
-        answer.say("Hello")
+        answer.send("Hello")
         answer.finish()
         relay.clock.settle()
     }

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 
-/// What several processes share: the rows of the conversations.
+/// The rows of the conversations, which several processes share.
 final class MemoryDatabase: @unchecked Sendable {
     struct Row {
         var seq: Int64
@@ -14,7 +14,7 @@ final class MemoryDatabase: @unchecked Sendable {
         var thinking = ""
     }
 
-    /// A reply from the start of its turn, with what is in its journal.
+    /// A reply with its journal.
     struct Reply {
         var turn: Turn
         var model: String
@@ -24,25 +24,25 @@ final class MemoryDatabase: @unchecked Sendable {
         var options: [UInt8] = []
         var onInterrupt = InterruptPolicy.close
         var page = ReplyPage(start: ReplyPosition())
-        /// The ending that was stored.
+        /// The stored ending.
         var ending: ReplyEnding?
     }
 
-    /// The holder of replies that were left to the first process that looks.
+    /// The holder of replies that were handed over and not adopted yet.
     static let handedOver = -1
 
-    /// The replies by their names.
+    /// The replies by their ids.
     var replies: [ReplyID: Reply] = [:]
-    /// How replies came about.
-    var accounts: [ReplyID: ReplyAccount] = [:]
-    /// What processes are told.
+    /// The provenance of the replies.
+    var provenances: [ReplyID: ReplyAccount] = [:]
+    /// The signals to each process.
     var signals: [Int: [ReplySignal]] = [:]
-    /// The keys that were used, with the replies they were used for.
+    /// The used idempotency keys, with their replies.
     var keys: [String: (digest: [UInt8], reply: ReplyID)] = [:]
 
-    /// The rows of each conversation, by place.
+    /// The rows of each conversation, in the order of `seq`.
     private(set) var conversations: [String: [Row]] = [:]
-    /// The processes whose lease has run out.
+    /// The processes whose lease has expired.
     var dead: Set<Int> = []
 
     func rows(_ appID: String = "app") -> [Row] { conversations[appID] ?? [] }
@@ -71,7 +71,7 @@ final class MemoryDatabase: @unchecked Sendable {
         replies = replies.filter { $0.value.turn.appID != appID }
     }
 
-    /// Removes a conversation; the places of the next of that name begin at 1 again.
+    /// Removes a conversation. The numbers of a later conversation with this name start at 1 again.
     func delete(_ appID: String) {
         conversations[appID] = nil
         replies = replies.filter { $0.value.turn.appID != appID }
@@ -83,7 +83,7 @@ final class MemoryDatabase: @unchecked Sendable {
         rows(turn.appID).first { $0.seq == turn.number - 1 && $0.turn == turn.number }
     }
 
-    /// Closes a turn with the text that its reply has now; without a name, as interrupted.
+    /// Closes a turn with the current text of its reply; without an id, with no text.
     func close(_ turn: Turn, as id: ReplyID?, _ state: ReplyState) {
         let page = id.flatMap { replies[$0]?.page } ?? ReplyPage(start: ReplyPosition())
         let message = ModelMessage(
@@ -96,7 +96,7 @@ final class MemoryDatabase: @unchecked Sendable {
                 thinking: String(decoding: page.thinking, as: UTF8.self)), into: turn.appID)
     }
 
-    /// Closes a turn whose process is dead, with what is in the journal of its reply.
+    /// Closes a turn of a dead process with the journal of its reply.
     func settle(_ turn: Turn) {
         guard let id = replies.first(where: { $0.value.turn == turn })?.key else { return }
         replies[id]?.ending = ReplyEnding(state: .interrupted, lastEvent: [])
@@ -104,14 +104,14 @@ final class MemoryDatabase: @unchecked Sendable {
         close(turn, as: id, .interrupted)
     }
 
-    /// Whether the reply of a turn is made again when its process dies.
-    func isToBeMadeAgain(_ turn: Turn) -> Bool {
+    /// Whether the reply of a turn is regenerated after the death of its process.
+    func isRegenerated(_ turn: Turn) -> Bool {
         replies.values.contains {
             $0.turn == turn && ($0.holder == Self.handedOver || $0.onInterrupt == .regenerate && $0.adoptions < 2)
         }
     }
 
-    /// Begins a reply anew; its journal counts no more.
+    /// Restarts a reply, and discards its journal.
     func restart(_ id: ReplyID) {
         let attempt = (replies[id]?.attempt ?? 0) + 1
         replies[id]?.attempt = attempt
@@ -123,8 +123,8 @@ final class MemoryDatabase: @unchecked Sendable {
         conversations[turn.appID]?.removeAll { $0.turn == turn.number }
     }
 
-    /// Gives a turn to another process.
-    func take(_ turn: Turn, holder: Int) {
+    /// Assigns a turn to another process.
+    func assign(_ turn: Turn, holder: Int) {
         for index in rows(turn.appID).indices where rows(turn.appID)[index].turn == turn.number {
             conversations[turn.appID]?[index].holder = holder
         }
@@ -136,7 +136,7 @@ final class MemoryDatabase: @unchecked Sendable {
         conversations[appID] = rows
     }
 
-    /// What a turn has to go on; nothing when its prompts are gone.
+    /// The history of a turn; `nil` if its prompts are gone.
     func history(of turn: Turn, limit: Int) -> TurnHistory? {
         guard prompt(of: turn) != nil else { return nil }
         let before = rows(turn.appID).filter { ($0.turn ?? $0.seq) <= turn.number }
@@ -159,21 +159,21 @@ final class MemoryDatabase: @unchecked Sendable {
 }
 
 extension ReplyPage {
-    /// Removes what stands beyond a position.
+    /// Removes the content beyond a position.
     mutating func truncate(to position: ReplyPosition) {
         text = Array(text.prefix(position.text - start.text))
         thinking = Array(thinking.prefix(position.thinking - start.thinking))
         toolCalls = Array(toolCalls.prefix(position.toolCalls - start.toolCalls))
     }
 
-    /// Adds a page that begins where this one ends.
+    /// Appends the following page.
     mutating func append(_ page: ReplyPage) {
         text += page.text
         thinking += page.thinking
         toolCalls += page.toolCalls
     }
 
-    /// What stands from a position on.
+    /// The content from a position on.
     func suffix(from position: ReplyPosition) -> ReplyPage {
         var start = position
         start.isEnd = false

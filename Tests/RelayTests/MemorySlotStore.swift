@@ -1,17 +1,17 @@
 import ChatterdRelay
 
-/// The queues that several processes share, as the database has them.
+/// The queues in the database, which several processes share.
 final class MemorySlots: @unchecked Sendable {
     struct Row {
         var appID: String
         var holder: Int
         var rank: Int
-        var place: Int
+        var order: Int
         var isGranted = false
     }
 
     var rows: [SlotKey: Row] = [:]
-    /// The processes whose lease has run out.
+    /// The processes whose lease has expired.
     var dead: Set<Int> = []
     /// The replies whose conversations are gone.
     var gone: Set<ReplyID> = []
@@ -19,7 +19,7 @@ final class MemorySlots: @unchecked Sendable {
     private var ranks: [String: [String: Int]] = [:]
     private var reached: [String: Int] = [:]
     private var given: [String: Int] = [:]
-    private var places = 0
+    private var lastOrder = 0
 
     func enter(_ ticket: SlotTicket, holder: Int) {
         let upstream = ticket.upstream
@@ -31,8 +31,8 @@ final class MemorySlots: @unchecked Sendable {
         let reached = reached[upstream, default: 0]
         let rank = ranks[upstream]?[ticket.appID].map { max($0 + 1, reached) } ?? reached
         ranks[upstream, default: [:]][ticket.appID] = rank
-        places += 1
-        rows[ticket.key] = Row(appID: ticket.appID, holder: holder, rank: rank, place: places)
+        lastOrder += 1
+        rows[ticket.key] = Row(appID: ticket.appID, holder: holder, rank: rank, order: lastOrder)
     }
 
     func leave(_ key: SlotKey, holder: Int) {
@@ -46,7 +46,7 @@ final class MemorySlots: @unchecked Sendable {
         ranks[key.upstream]?[gone.appID]? -= 1
     }
 
-    /// Gives free slots away; tells the tickets of one process that have got one.
+    /// Grants the free slots. Returns the tickets of one process that got slots.
     func grant(at upstream: String, slots: Int, to process: Int) -> [SlotKey] {
         var granted: [SlotKey] = []
         for key in waiting(at: upstream).prefix(max(0, slots - running(at: upstream))) {
@@ -69,26 +69,26 @@ final class MemorySlots: @unchecked Sendable {
         rows.count { $0.key.upstream == upstream && $0.value.isGranted && !dead.contains($0.value.holder) }
     }
 
-    /// Those that wait, the next one first.
+    /// The waiting tickets, the next one first.
     func waiting(at upstream: String) -> [SlotKey] {
         rows.filter { $0.key.upstream == upstream && !$0.value.isGranted && !dead.contains($0.value.holder) }
-            .sorted { ($0.value.rank, $0.value.place) < ($1.value.rank, $1.value.place) }.map(\.key)
+            .sorted { ($0.value.rank, $0.value.order) < ($1.value.rank, $1.value.order) }.map(\.key)
     }
 }
 
-/// What a store of queues is asked for.
+/// The calls of a store of queues.
 enum SlotCall: Hashable {
     case enter, leave, grant, granted, survey, load
 }
 
-/// A process's way to `MemorySlots`, which fails as the test wants.
+/// The store of one process over `MemorySlots`, with faults that the test sets.
 final class MemorySlotStore: SlotStore, @unchecked Sendable {
     let slots: MemorySlots
     let process: Int
-    /// What happens to the next calls of a kind: `away` or `lost`, or it takes its time until `release`.
+    /// The faults of the next calls of each kind: `unavailable`, `lost` or `hang`.
     var faults: [SlotCall: [StoreFault]] = [:]
     /// Whether all calls fail.
-    var isAway = false
+    var isUnavailable = false
     private(set) var calls: [SlotCall] = []
     private var hanging: [(SlotCall, CheckedContinuation<Void, Never>)] = []
 
@@ -99,7 +99,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
 
     func count(_ call: SlotCall) -> Int { calls.count { $0 == call } }
 
-    /// Lets a call go on that hangs.
+    /// Continues a call that hangs.
     func release(_ call: SlotCall) {
         guard let index = hanging.firstIndex(where: { $0.0 == call }) else { return }
         hanging.remove(at: index).1.resume()
@@ -171,7 +171,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         if faults[call]?.isEmpty == false {
             fault = faults[call]?.removeFirst()
         }
-        if isAway || fault == .away { throw RelayError(.storeUnavailable, "away") }
+        if isUnavailable || fault == .unavailable { throw RelayError(.storeUnavailable, "away") }
         if fault == .hang {
             await withCheckedContinuation { hanging.append((call, $0)) }
         }

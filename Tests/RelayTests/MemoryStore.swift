@@ -2,41 +2,41 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 
-/// What a store is asked for.
+/// The calls of a store.
 enum StoreCall: Hashable {
     case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart, handOver,
         withdraw
 }
 
-/// What may happen to a call.
+/// The faults of a call.
 enum StoreFault {
     /// The store cannot be reached.
-    case away
-    /// It was done, but the confirmation was lost.
+    case unavailable
+    /// The change is done, but its confirmation is lost.
     case lost
-    /// The store takes its time, until `release`.
+    /// The call waits for `release`.
     case hang
-    /// The store does not take what it was given.
+    /// The store refuses the call.
     case refused
     /// There is no memory for the requested history.
     case overloaded
 }
 
-/// A process's way to a `MemoryDatabase`, which fails as the test wants.
+/// The store of one process over a `MemoryDatabase`, with faults that the test sets.
 final class MemoryStore: ConversationStore, @unchecked Sendable {
     let database: MemoryDatabase
     let process: Int
     var historyLimit = 1 << 20
-    /// What happens to the next calls of a kind.
+    /// The faults of the next calls of each kind.
     var faults: [StoreCall: [StoreFault]] = [:]
     /// Whether the histories of new turns are left unread, as if there were no memory for them.
     var leavesHistoriesUnread = false
     /// Whether all calls fail.
-    var isAway = false
-    /// What is never taken.
+    var isUnavailable = false
+    /// The calls that always fail with a refusal.
     var refused: Set<StoreCall> = []
     private(set) var calls: [StoreCall] = []
-    /// The bytes of each call that journals.
+    /// The bytes of each call of `journal`.
     private(set) var journalSizes: [Int] = []
     private var hanging: [(StoreCall, CheckedContinuation<Void, Never>)] = []
 
@@ -47,7 +47,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func count(_ call: StoreCall) -> Int { calls.count { $0 == call } }
 
-    /// Lets a call go on that hangs.
+    /// Continues a call that hangs.
     func release(_ call: StoreCall) {
         guard let index = hanging.firstIndex(where: { $0.0 == call }) else { return }
         hanging.remove(at: index).1.resume()
@@ -111,7 +111,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             reply.attempt += 1
             reply.page = ReplyPage(start: ReplyPosition(attempt: reply.attempt))
             database.replies[id] = reply
-            database.take(reply.turn, holder: process)
+            database.assign(reply.turn, holder: process)
             onClaim(reply.turn, id)
             _ = try await begin(.adopt)
             adopted.append(
@@ -122,11 +122,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return adopted
     }
 
-    func makeJournalSheet() -> any JournalSheet { MemorySheet() }
+    func makeJournalSheet() -> any JournalSheet { MemoryJournalBatch() }
 
     func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal] {
-        // Read before anything is awaited, as if it were sent: what becomes of the sheets then must not matter.
-        let entries = sheets.compactMap { $0 as? MemorySheet }.flatMap(\.entries)
+        // The batches are read before any await, as if they were sent. Later changes of the batches have no effect.
+        let entries = sheets.compactMap { $0 as? MemoryJournalBatch }.flatMap(\.entries)
         let isLost = try await begin(.journal)
         journalSizes.append(entries.reduce(0) { $0 + $1.page.end.total - $1.page.start.total })
         var signals = database.signals[process] ?? []
@@ -185,7 +185,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         guard let prompt = database.prompt(of: turn) else { return true }
         if database.reply(to: turn) != nil { return true }
         let isDead = prompt.holder == process ? isAbandoned : prompt.holder.map { database.dead.contains($0) } ?? true
-        guard isDead, isUnwanted || prompt.holder == process || !database.isToBeMadeAgain(turn) else { return false }
+        guard isDead, isUnwanted || prompt.holder == process || !database.isRegenerated(turn) else { return false }
         guard !refused.contains(.settleTurn) else { throw Self.refusal }
         database.settle(turn)
         try end(isLost)
@@ -199,7 +199,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         else { return false }
         reply.holder = MemoryDatabase.handedOver
         database.replies[id] = reply
-        database.take(turn, holder: MemoryDatabase.handedOver)
+        database.assign(turn, holder: MemoryDatabase.handedOver)
         try end(isLost)
         return true
     }
@@ -254,7 +254,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             database.replies[reply.id] = stored
             database.close(turn, as: reply.id, reply.ending.state)
         }
-        database.accounts[reply.id] = reply.account
+        database.provenances[reply.id] = reply.account
         try end(isLost)
     }
 
@@ -271,39 +271,39 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return history
     }
 
-    /// Takes a call; true when its confirmation is to be lost.
+    /// Records a call and applies its fault. Returns whether its confirmation must be lost.
     private func begin(_ call: StoreCall) async throws(RelayError) -> Bool {
         calls.append(call)
-        if isAway { throw Self.absence }
+        if isUnavailable { throw Self.outage }
         guard var queue = faults[call], !queue.isEmpty else { return false }
         let fault = queue.removeFirst()
         faults[call] = queue
         switch fault {
-        case .away: throw Self.absence
+        case .unavailable: throw Self.outage
         case .refused: throw Self.refusal
         case .overloaded: throw Self.overload
         case .lost: return true
         case .hang:
             await withCheckedContinuation { hanging.append((call, $0)) }
-            if isAway { throw Self.absence }
+            if isUnavailable { throw Self.outage }
             return false
         }
     }
 
     private func end(_ isLost: Bool) throws(RelayError) {
         guard isLost else { return }
-        var error = Self.absence
+        var error = Self.outage
         error.isOutcomeUnknown = true
         throw error
     }
 
-    private static let absence = RelayError(.storeUnavailable, "away", detail: "connection refused")
+    private static let outage = RelayError(.storeUnavailable, "away", detail: "connection refused")
     private static let overload = RelayError(.overloaded, "no memory")
     private static let refusal = RelayError(.replyNotStored, "refused", detail: "a trigger says no")
 }
 
-/// What replies have grown by.
-final class MemorySheet: JournalSheet, @unchecked Sendable {
+/// A batch of the journal in memory.
+final class MemoryJournalBatch: JournalSheet, @unchecked Sendable {
     private(set) var entries: [(id: ReplyID, page: ReplyPage)] = []
 
     func append(

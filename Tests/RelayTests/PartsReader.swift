@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatterdRelay
 
-/// Puts the parts of a reply together, and checks that each line brings just what its position says.
+/// Assembles the parts of a reply, and checks that the content of each line agrees with its position.
 final class PartsReader: ReplyReader {
     private(set) var text: [UInt8] = []
     private(set) var thinking: [UInt8] = []
@@ -15,23 +15,23 @@ final class PartsReader: ReplyReader {
     private(set) var resets = 0
     private(set) var ending: ReplyEnding?
     private(set) var error: RelayError?
-    /// The lines that it takes before it is full.
+    /// The number of lines that the reader receives before it is full.
     var room = Int.max
     var subscription: ReplySubscription?
-    /// Whether it claims a position without having what stands before.
-    private var isLying = false
+    /// Whether the reader has invented its position, and lacks the content before it.
+    private var hasInvented = false
 
     init() {
         position = ReplyPosition()
     }
 
-    /// Claims to have read up to a position.
+    /// Creates a reader that claims to have read up to a position.
     init(claiming position: ReplyPosition) {
         self.position = position
-        isLying = true
+        hasInvented = true
     }
 
-    /// Goes on where another stopped.
+    /// Creates a reader that continues where another one has stopped.
     init(after other: PartsReader) {
         (text, thinking, calls, position) = (other.text, other.thinking, other.calls, other.position)
     }
@@ -40,7 +40,7 @@ final class PartsReader: ReplyReader {
 
     var string: String { String(decoding: text, as: UTF8.self) }
 
-    /// Takes so many lines more.
+    /// Empties the reader, which can then receive the given number of lines.
     func drain(_ room: Int = .max) {
         self.room = room
         subscription?.readerCanTakeMore()
@@ -54,7 +54,7 @@ final class PartsReader: ReplyReader {
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         #expect(!isOver, "a line after the end")
         #expect(!position.isEnd)
-        take(line)
+        append(line)
         check(position)
         lines += 1
         longest = max(longest, line.count)
@@ -69,7 +69,7 @@ final class PartsReader: ReplyReader {
         (text, thinking, calls) = ([], [], [])
         self.position = position
         resets += 1
-        isLying = false
+        hasInvented = false
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
@@ -77,7 +77,7 @@ final class PartsReader: ReplyReader {
         #expect(position.isEnd)
         self.ending = ending
         if !ending.isError {
-            take(ending.lastEvent.span)
+            append(ending.lastEvent.span)
         }
         check(position)
         subscription = nil
@@ -89,7 +89,7 @@ final class PartsReader: ReplyReader {
         subscription = nil
     }
 
-    private func take(_ line: Span<UInt8>) {
+    private func append(_ line: Span<UInt8>) {
         guard let fields = try? AnswerLine(line) else {
             Issue.record("not a line")
             return
@@ -110,7 +110,7 @@ final class PartsReader: ReplyReader {
 
     private func check(_ position: ReplyPosition) {
         defer { self.position = position }
-        guard !isLying else { return }
+        guard !hasInvented else { return }
         #expect(position.text == text.count && position.thinking == thinking.count)
         #expect(position.toolCalls == calls.count && position.attempt == self.position.attempt)
     }

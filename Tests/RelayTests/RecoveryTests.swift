@@ -23,10 +23,10 @@ import Testing
     // MARK: - Stalls
 
     @Test func stalledServerIsAskedAfterOneThatStartsAgain() throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = $0.name == "a" ? .prefill : .none }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = $0.name == "a" ? .prefill : .none }
         let post = relay.post("Hi")
         #expect(try models[0].last.request.isRecovery == false)
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.silenceTimeout)
         relay.clock.settle()
         #expect(models.map(\.generations.count) == [1, 1])
@@ -38,9 +38,9 @@ import Testing
     }
 
     @Test func readerLearnsWhyTheTextBrokeOff() throws {
-        let (relay, models) = TestRelay.asking("a", rescues: 1) { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a", rescues: 1) { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.end(error(.silenceTimeout, nil, "It fell silent."))
         relay.clock.advance(by: .seconds(1))
         #expect(try models[0].last.request.isRecovery)
@@ -53,12 +53,12 @@ import Testing
     }
 
     @Test func readerLearnsWhyTheContinuedTextBrokeOff() throws {
-        let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
+        let (relay, models) = TestRelay.withServers("a", "b", rescues: 1)
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.silenceTimeout)
         relay.clock.settle()
-        try models[1].last.say("Another ")
+        try models[1].last.send("Another ")
         relay.clock.settle()
         try models[1].last.fail(.incomplete)
         relay.clock.settle()
@@ -69,13 +69,13 @@ import Testing
 
     @Test(arguments: [[], [" "], ["\n", "  "], ["It was"]])
     func serverThatDoesNotContinueHasNotCompletedTheAnswer(pieces: [String]) throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = $0.name == "b" ? .prefill : .none }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = $0.name == "b" ? .prefill : .none }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
         #expect(try !models[1].last.request.beginning.isEmpty)
-        for piece in pieces { try models[1].last.say(piece) }
+        for piece in pieces { try models[1].last.send(piece) }
         try models[1].last.finish()
         relay.clock.settle()
         #expect(!post.isComplete && post.reader.text == half && post.reader.resets == 0)
@@ -87,9 +87,9 @@ import Testing
     }
 
     @Test func incompleteAnswerThatNoServerContinuesFails() throws {
-        let (relay, models) = TestRelay.asking("a", rescues: 1) { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a", rescues: 1) { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.advance(by: .seconds(1))
         try models[0].last.finish()
@@ -101,12 +101,12 @@ import Testing
     }
 
     @Test func toolCallAfterTheTextIsItsContinuation() throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        try models[1].last.send(
+        try models[1].last.sendLine(
             #"{"model":"m","created_at":"x","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"done":false}"#
         )
         try models[1].last.finish()
@@ -117,7 +117,7 @@ import Testing
     // MARK: - Bad requests
 
     @Test func complaintOfTwoServersIsTheFaultOfTheRequest() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         for round in 0..<4 {
             let post = relay.post("Hi", appID: "app\(round)")
             for model in models {
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func complaintThatAnotherServerContradictsCountsAgainstTheServer() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         for round in 0..<3 {
             relay.post("Hi", appID: "app\(round)")
             try models[0].last.end(error(.failed, .request("500 odd picture")))
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func longConversationWithAnEmptyAnswerIsSentWithLess() throws {
-        let (relay, models) = TestRelay.asking("a")
+        let (relay, models) = TestRelay.withServers("a")
         let long = String(repeating: "word ", count: 300)
         for _ in 0..<3 {
             relay.post(long)
@@ -175,7 +175,7 @@ import Testing
     // MARK: - Restarts
 
     @Test func replyWaitsForALoneServerThatIsAway() throws {
-        let (relay, models) = TestRelay.asking("a", failovers: 0, rescues: 0, restartWait: .seconds(30))
+        let (relay, models) = TestRelay.withServers("a", failovers: 0, rescues: 0, restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<8 {
             try models[0].last.end(error(.unavailable, down))
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func waitForAServerIsLimited() throws {
-        let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
+        let (relay, models) = TestRelay.withServers("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<20 where !post.isOver {
             try models[0].last.end(error(.unavailable, down))
@@ -198,11 +198,11 @@ import Testing
     }
 
     @Test func serverThatRestartsInTheMiddleContinues() throws {
-        let (relay, models) = TestRelay.asking("a", rescues: 1, restartWait: .seconds(30)) {
+        let (relay, models) = TestRelay.withServers("a", rescues: 1, restartWait: .seconds(30)) {
             $0.continuation = .prefill
         }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         for _ in 0..<4 {
             relay.clock.advance(by: .seconds(4))
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func stopEndsTheWaitForAServerAtOnce() throws {
-        let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
+        let (relay, models) = TestRelay.withServers("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         try models[0].last.end(error(.unavailable, down))
         relay.clock.settle()
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test(arguments: [true, false]) func stoppedProcessDoesNotWaitForAServer(isWaiting: Bool) throws {
-        let (relay, models) = TestRelay.asking("a", restartWait: .seconds(30))
+        let (relay, models) = TestRelay.withServers("a", restartWait: .seconds(30))
         let post = relay.post("Hi")
         let answer = try models[0].last
         if isWaiting { answer.end(error(.unavailable, down)) }
@@ -246,7 +246,7 @@ extension ScriptedModel {
 
 extension ScriptedGeneration {
     fileprivate func complete(_ text: String) {
-        say(text)
+        send(text)
         finish()
     }
 }

@@ -9,8 +9,8 @@ import Testing
         let post = relay.post("Hi")
         let answer = try relay.answer()
         #expect(answer.prompts == ["user: Hi"])
-        answer.say("Hel")
-        answer.say("lo")
+        answer.send("Hel")
+        answer.send("lo")
         #expect(post.reader.lines.count == 2)
         answer.finish()
         relay.clock.settle()
@@ -32,7 +32,7 @@ import Testing
     @Test func failedTurnIsMarkedAndNotReplayed() throws {
         let relay = TestRelay()
         let post = relay.post("one")
-        try relay.answer().say("par")
+        try relay.answer().send("par")
         try relay.answer().fail(.incomplete)
         relay.clock.settle()
         #expect(post.code == .model(.incomplete) && post.isOver)
@@ -59,9 +59,9 @@ import Testing
         let post = relay.post("Hi")
         let answer = try relay.answer()
         let opening = #"{"model":"m","created_at":"c","message":{"role":"assistant","content":"#
-        answer.send(opening + #""a","thinking":"t1 "},"done":false}"#)
-        answer.send(opening + #""","tool_calls":[{"n":1},{"n":2}]},"done":false}"#)
-        answer.send(opening + #""b","thinking":"t2","tool_calls":[{"n":3}]},"done":true}"#)
+        answer.sendLine(opening + #""a","thinking":"t1 "},"done":false}"#)
+        answer.sendLine(opening + #""","tool_calls":[{"n":1},{"n":2}]},"done":false}"#)
+        answer.sendLine(opening + #""b","thinking":"t2","tool_calls":[{"n":3}]},"done":true}"#)
         answer.end(nil)
         relay.clock.settle()
         #expect(post.isComplete)
@@ -74,7 +74,7 @@ import Testing
     @Test func answerWithoutItsLastLineFails() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
-        try relay.answer().say("Hello")
+        try relay.answer().send("Hello")
         try relay.answer().end(nil)
         relay.clock.settle()
         #expect(post.code == .internal)
@@ -95,11 +95,11 @@ import Testing
         let post = relay.post("Hi")
         let answer = try relay.answer()
         post.reader.isFull = true
-        answer.say("a")
+        answer.send("a")
         #expect(answer.isPaused)
         post.subscription?.readerCanTakeMore()
         #expect(!answer.isPaused)
-        answer.say("b")
+        answer.send("b")
         #expect(answer.isPaused)
         // Nobody is left who could let it go on.
         post.subscription?.readerLeft()
@@ -136,7 +136,7 @@ import Testing
             }
         }
         for piece in pieces + [String(piece)] {
-            answer.say(piece)
+            answer.send(piece)
         }
         answer.finish()
         relay.clock.settle()

@@ -8,7 +8,7 @@ import Testing
     private let half = TestRelay.half
 
     @Test func anotherServerIsAskedBeforeAnyOutput() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(.failed)
         relay.clock.settle()
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func loneServerIsRetriedAfterAPause() throws {
-        let (relay, models) = TestRelay.asking("a")
+        let (relay, models) = TestRelay.withServers("a")
         let post = relay.post("Hi")
         for pause in [250, 500, 1000, 2000] {
             try models[0].last.fail(.failed)
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func retryAfterOfAServerIsRespected() throws {
-        let (relay, models) = TestRelay.asking("a")
+        let (relay, models) = TestRelay.withServers("a")
         relay.post("Hi")
         var error = ModelError(.busy, "busy")
         error.retryAfter = .seconds(7)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func tooLongRetryAfterEndsTheReply() throws {
-        let (relay, models) = TestRelay.asking("a")
+        let (relay, models) = TestRelay.withServers("a")
         let post = relay.post("Hi")
         var error = ModelError(.busy, "busy")
         error.retryAfter = .seconds(21)
@@ -59,7 +59,7 @@ import Testing
 
     @Test(arguments: [ModelError.Code.rejected, .contextTooLong, .answerTooLarge, .totalTimeout])
     func errorOfTheRequestCausesNoFailover(code: ModelError.Code) throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(code)
         relay.clock.settle()
@@ -68,7 +68,7 @@ import Testing
 
     @Test(arguments: [ModelError.Code.modelNotFound, .unauthorized, .unsupported, .firstByteTimeout])
     func nonRetryableErrorFailsOverWithoutRetry(code: ModelError.Code) throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
         try models[0].last.fail(code)
         relay.clock.settle()
@@ -79,9 +79,9 @@ import Testing
     }
 
     @Test func anotherServerContinuesTheText() throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
         let second = try models[1].last
@@ -91,18 +91,18 @@ import Testing
         relay.clock.settle()
         #expect(post.isComplete && post.reader.resets == 0)
         #expect(post.reader.text == half + "the clocks were striking.")
-        let account = try #require(relay.database.accounts.values.first)
+        let account = try #require(relay.database.provenances.values.first)
         #expect(account.parts.map(\.upstream) == ["a", "b"])
         #expect(account.parts.map(\.text) == [0..<half.utf8.count, half.utf8.count..<(half.utf8.count + 25)])
     }
 
     @Test func serverThatRepeatsTheTextIsCancelled() throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        for piece in ["It was a ", "bright cold ", "day in April"] { try models[1].last.say(piece) }
+        for piece in ["It was a ", "bright cold ", "day in April"] { try models[1].last.send(piece) }
         relay.clock.settle()
         #expect(models[1].generations.first?.isCancelled == true)
         #expect(post.reader.text == half)
@@ -115,12 +115,12 @@ import Testing
     }
 
     @Test func replyRestartsWhenAllServersRepeatTheText() throws {
-        let (relay, models) = TestRelay.asking("a") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a") { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.advance(by: .seconds(1))
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         relay.clock.advance(by: .seconds(1))
         #expect(try models[0].last.request.beginning.isEmpty)
         try models[0].last.complete(half + "the end.")
@@ -129,14 +129,14 @@ import Testing
     }
 
     @Test func replyRestartsWhenNoServerCanContinue() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.silenceTimeout)
         relay.clock.settle()
         // What there is counts until there is something better.
         #expect(post.reader.text == half && post.reader.resets == 0)
-        try models[1].last.say("A bright ")
+        try models[1].last.send("A bright ")
         relay.clock.settle()
         #expect(post.reader.text == "A bright " && post.reader.resets == 1)
         try models[1].last.complete("day.")
@@ -144,14 +144,14 @@ import Testing
         #expect(post.isComplete && post.reader.text == "A bright day.")
         #expect(post.reader.positions.last?.attempt == 2)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: A bright day. [complete]"])
-        let account = try #require(relay.database.accounts.values.first)
+        let account = try #require(relay.database.provenances.values.first)
         #expect(account.parts.map(\.upstream) == ["b"])
     }
 
     @Test func answerOfASingleLineReplacesABrokenOne() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
         try models[1].last.complete("Whole.")
@@ -160,9 +160,9 @@ import Testing
     }
 
     @Test func replyThatCannotBeContinuedKeepsItsText() throws {
-        let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
+        let (relay, models) = TestRelay.withServers("a", "b", rescues: 1)
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
         try models[1].last.fail(.busy)
@@ -173,9 +173,9 @@ import Testing
     }
 
     @Test func thoughtsAloneAreNotContinued() throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.continuation = .prefill }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = .prefill }
         let post = relay.post("Hi")
-        try models[0].last.send(
+        try models[0].last.sendLine(
             #"{"model":"m","created_at":"x","message":{"role":"assistant","content":"","thinking":"Let me see what there is to say."},"done":false}"#
         )
         try models[0].last.fail(.incomplete)
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func stopBetweenTwoRequestsIsHandled() throws {
-        let (relay, models) = TestRelay.asking("a")
+        let (relay, models) = TestRelay.withServers("a")
         let post = relay.post("Hi")
         try models[0].last.fail(.failed)
         relay.clock.settle()
@@ -200,16 +200,16 @@ import Testing
 
     @Test func stopWhileTheTextIsReadIsHandled() throws {
         // The slot is another process's.
-        let hall = Hall()
-        hall.process.take("other")
-        let (relay, models) = TestRelay.asking("a", "u", slots: hall.slots) {
+        let cluster = SlotCluster()
+        cluster.process.request("other")
+        let (relay, models) = TestRelay.withServers("a", "u", slots: cluster.slots) {
             $0.continuation = .prefill
             $0.slots = $0.name == "u" ? 1 : nil
         }
         relay.startJournal()
         let post = relay.post("Hi")
         // So much that its beginning is in the store alone.
-        try models[0].last.say(half + String(repeating: "x", count: 300_000))
+        try models[0].last.send(half + String(repeating: "x", count: 300_000))
         relay.clock.advance(by: .seconds(1))
         relay.store.faults[.read] = [.hang]
         try models[0].last.fail(.incomplete)
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test func serverWithASmallerContextIsSkipped() throws {
-        let (relay, models) = TestRelay.asking("a", "b") { $0.contextLength = $0.name == "b" ? 16 : nil }
+        let (relay, models) = TestRelay.withServers("a", "b") { $0.contextLength = $0.name == "b" ? 16 : nil }
         let post = relay.post(String(repeating: "word ", count: 100))
         try models[0].last.fail(.failed)
         relay.clock.advance(by: .seconds(1))
@@ -233,9 +233,9 @@ import Testing
     }
 
     @Test func smallerContextOfAnotherServerIsNotTheReportedFailure() throws {
-        let (relay, models) = TestRelay.asking("a", "b", rescues: 1)
+        let (relay, models) = TestRelay.withServers("a", "b", rescues: 1)
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
         try models[1].last.fail(.contextTooLong)
@@ -248,13 +248,13 @@ import Testing
     }
 
     @Test func stopDuringTheWaitForARestartIsHandled() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        relay.store.faults[.restart] = Array(repeating: .away, count: 1_000)
-        try models[1].last.say("Another ")
+        relay.store.faults[.restart] = Array(repeating: .unavailable, count: 1_000)
+        try models[1].last.send("Another ")
         relay.clock.advance(by: .seconds(1))
         let stopped = relay.stop(post)
         relay.clock.advance(by: .milliseconds(20))
@@ -263,13 +263,13 @@ import Testing
     }
 
     @Test func replyDoesNotRestartWhileTheStoreIsUnavailable() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        relay.store.faults[.restart] = Array(repeating: .away, count: 1_000)
-        try models[1].last.say("Another ")
+        relay.store.faults[.restart] = Array(repeating: .unavailable, count: 1_000)
+        try models[1].last.send("Another ")
         relay.clock.advance(by: .seconds(15))
         #expect(post.code == .model(.incomplete) && post.reader.text == half)
         #expect(try models[1].last.isCancelled)
@@ -288,15 +288,15 @@ import Testing
     /// A reply whose restart is committed, while the store is away before it can confirm that, and for some more calls.
     private func relayWithUnconfirmedRestart(
         failures: Int = 1_000
-    ) throws -> (relay: TestRelay, models: [ScriptedModel], post: Post) {
-        let (relay, models) = TestRelay.asking("a", "b")
+    ) throws -> (relay: TestRelay, models: [ScriptedModel], post: SentPrompt) {
+        let (relay, models) = TestRelay.withServers("a", "b")
         relay.startJournal()
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        relay.store.faults[.restart] = [.lost] + Array(repeating: .away, count: failures)
-        try models[1].last.say("Another ")
+        relay.store.faults[.restart] = [.lost] + Array(repeating: .unavailable, count: failures)
+        try models[1].last.send("Another ")
         return (relay, models, post)
     }
 
@@ -313,25 +313,25 @@ import Testing
 
     @Test func replyAdoptedAfterAnUnconfirmedRestartIsHandedOver() throws {
         let (relay, _, post) = try relayWithUnconfirmedRestart()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.clock.advance(by: .seconds(5))
         relay.database.dead = [1]
-        stranger.post("two")
+        otherProcess.post("two")
         relay.store.faults[.restart] = []
         relay.clock.advance(by: .seconds(10))
         #expect(post.ending == "interrupted interrupted" && relay.board.count == 0)
     }
 
     @Test func textOnItsWayToTheJournalArrivesBeforeTheRestart() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         relay.startJournal()
         relay.store.faults[.journal] = [.hang]
         let post = relay.post("Hi")
-        try models[0].last.say(half)
+        try models[0].last.send(half)
         relay.clock.advance(by: .milliseconds(250))
         try models[0].last.fail(.incomplete)
         relay.clock.settle()
-        try models[1].last.say("Another ")
+        try models[1].last.send("Another ")
         relay.clock.settle()
         #expect(relay.store.count(.journal) == 1 && relay.store.count(.restart) == 0)
         relay.store.release(.journal)
@@ -343,11 +343,11 @@ import Testing
     }
 
     @Test func readerOnAnotherShardGetsTheResetToo() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")
-        try models[0].last.say(half)
-        let sibling = relay.sibling()
-        let other = try sibling.read(post)
+        try models[0].last.send(half)
+        let otherShard = relay.otherShard()
+        let other = try otherShard.read(post)
         relay.clock.settle()
         #expect(other.text == half)
         try models[0].last.fail(.incomplete)
@@ -355,11 +355,11 @@ import Testing
         try models[1].last.complete("Whole.")
         relay.clock.settle()
         #expect(other.isDone && other.text == "Whole." && other.resets == 1)
-        #expect(sibling.model.generations.isEmpty)
+        #expect(otherShard.model.generations.isEmpty)
     }
 
     @Test func repeatedlyFailingServerIsAskedLast() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         for round in 0..<3 {
             relay.post("Hi", appID: "app\(round)")
             try models[0].last.fail(.failed)
@@ -381,7 +381,7 @@ import Testing
     }
 
     @Test func serverWithAVeryLongRetryAfterIsTriedEarlier() throws {
-        let (relay, models) = TestRelay.asking("a", "b")
+        let (relay, models) = TestRelay.withServers("a", "b")
         relay.post("Hi")
         var error = ModelError(.busy, "busy")
         error.retryAfter = .seconds(86_400)
@@ -413,7 +413,7 @@ extension ScriptedModel {
 
 extension ScriptedGeneration {
     fileprivate func complete(_ text: String) {
-        say(text)
+        send(text)
         finish()
     }
 }

@@ -4,7 +4,7 @@ import ChatterdRelay
 import Foundation
 import Testing
 
-/// A model that says what the test says, when the test says it.
+/// A model whose answers the test controls.
 final class ScriptedModel: LanguageModel, @unchecked Sendable {
     private(set) var generations: [ScriptedGeneration] = []
 
@@ -16,13 +16,13 @@ final class ScriptedModel: LanguageModel, @unchecked Sendable {
 
     func listModels() async throws(ModelError) -> [ModelDescription] { [] }
 
-    /// Breaks the ties to the replies, for tests that look for leaks.
+    /// Releases the replies, for tests that check for leaks.
     func forget() {
         generations = []
     }
 }
 
-/// One answer of it.
+/// One answer of a scripted model.
 final class ScriptedGeneration: Generation {
     let request: GenerationRequest
     private var consumer: (any GenerationConsumer)?
@@ -34,7 +34,7 @@ final class ScriptedGeneration: Generation {
         self.consumer = consumer
     }
 
-    /// The replayed conversation, as `role: content`.
+    /// The messages of the request, as `role: content`.
     var prompts: [String] {
         let text = "[\(request.messages.json.string)]"
         let list = (try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [[String: Any]] ?? []
@@ -50,23 +50,23 @@ final class ScriptedGeneration: Generation {
     func resume() { isPaused = false }
 
     /// Sends a piece of the answer.
-    func say(_ text: String) {
-        var line = ByteBuffer()
-        AnswerLineWriter(model: request.model).append(content: text.utf8.span, at: 0, to: &line)
-        send(line)
-    }
-
-    /// Sends a line of the test's own.
     func send(_ text: String) {
         var line = ByteBuffer()
-        line.append(utf8: text)
-        send(line)
+        AnswerLineWriter(model: request.model).append(content: text.utf8.span, at: 0, to: &line)
+        deliver(line)
     }
 
-    private func send(_ line: ByteBuffer) {
+    /// Sends a complete line.
+    func sendLine(_ text: String) {
+        var line = ByteBuffer()
+        line.append(utf8: text)
+        deliver(line)
+    }
+
+    private func deliver(_ line: ByteBuffer) {
         let bytes = line.bytes
         guard let fields = try? AnswerLine(bytes) else {
-            Issue.record("the test's line does not read: \(line.string)")
+            Issue.record("the test's line cannot be parsed: \(line.string)")
             return
         }
         consumer?.generation(self, line: bytes, fields: fields)
@@ -77,7 +77,7 @@ final class ScriptedGeneration: Generation {
         var line = ByteBuffer()
         AnswerLineWriter(model: request.model).appendEnd(
             at: 0, doneReason: "stop", promptTokens: 1, answerTokens: 1, to: &line)
-        send(line)
+        deliver(line)
         end(nil)
     }
 
@@ -92,13 +92,13 @@ final class ScriptedGeneration: Generation {
     }
 }
 
-/// Writes down what a reply says.
+/// Records the events of a reply.
 final class RecordingReader: ReplyReader, @unchecked Sendable {
     private(set) var lines: [String] = []
     private(set) var positions: [ReplyPosition] = []
     private(set) var endings: [ReplyEnding] = []
     private(set) var resets = 0
-    /// Whether it can take no more.
+    /// Whether the reader cannot receive more.
     var isFull = false
     private(set) var ends: [RelayError?] = []
 
@@ -129,7 +129,7 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
         ends.append(error)
     }
 
-    /// The contents of all lines, decoded and put together.
+    /// The concatenated contents of all lines, decoded.
     var text: String {
         var text = ByteBuffer()
         for line in lines {
@@ -148,7 +148,7 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
         return endings[0].state.rawValue + code
     }
 
-    /// Whether the last line says that the answer is whole.
+    /// Whether the last line completes the answer.
     var isDone: Bool {
         guard let bytes = lines.last.map({ Array($0.utf8) }) else { return false }
         return (try? AnswerLine(bytes.span))?.isDone ?? false

@@ -5,12 +5,12 @@ import Testing
 
 /// A single reader that takes no text, at a model server with one slot.
 @Suite(.timeLimit(.minutes(30))) struct SlowReaderTests {
-    private let hall = Hall()
+    private let cluster = SlotCluster()
     private let relay: TestRelay
     private let model = ScriptedModel()
 
     init() {
-        relay = TestRelay(slots: hall.slots)
+        relay = TestRelay(slots: cluster.slots)
         var description = UpstreamDescription(name: "u", kind: .ollama)
         description.slots = 1
         relay.service.upstreams.update([Upstream(description, model: model, health: UpstreamHealth())])
@@ -20,18 +20,18 @@ import Testing
         let post = relay.post("Hi")
         let answer = try #require(model.generations.first)
         post.reader.isFull = true
-        answer.say("a")
+        answer.send("a")
         #expect(answer.isPaused)
-        let other = hall.process.take("other")
+        let other = cluster.process.request("other")
         relay.clock.advance(by: .seconds(4))
         #expect(answer.isPaused && other.isWaiting)
         relay.clock.advance(by: .seconds(1))
         #expect(!answer.isPaused)
         // The slot is not kept a second time either.
-        answer.say("b")
+        answer.send("b")
         post.subscription?.readerCanTakeMore()
         relay.clock.settle()
-        answer.say("c")
+        answer.send("c")
         #expect(!answer.isPaused)
         answer.finish()
         relay.clock.advance(by: .seconds(1))
@@ -45,10 +45,10 @@ import Testing
         let post = relay.post("Hi")
         let answer = try #require(model.generations.first)
         post.reader.isFull = true
-        answer.say("a")
+        answer.send("a")
         relay.clock.advance(by: .seconds(60))
         #expect(answer.isPaused)
-        hall.process.take("other")
+        cluster.process.request("other")
         relay.clock.advance(by: .seconds(5))
         #expect(!answer.isPaused)
     }

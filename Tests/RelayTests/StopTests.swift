@@ -15,21 +15,21 @@ import Testing
 
     @Test func stoppingProcessAdoptsNoReply() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         let post = relay.post("one", onInterrupt: .regenerate)
         let id = try #require(post.id)
         relay.database.dead = [1]
-        stranger.service.stopAccepting()
-        stranger.adopt()
-        stranger.clock.settle()
-        #expect(relay.database.replies[id]?.holder == 1 && stranger.board.count == 0)
+        otherProcess.service.stopAccepting()
+        otherProcess.adopt()
+        otherProcess.clock.settle()
+        #expect(relay.database.replies[id]?.holder == 1 && otherProcess.board.count == 0)
     }
 
     @Test func endedRepliesGiveTheReasonAndKeepTheirText() throws {
         let relay = TestRelay()
         let generating = relay.post("one")
         let waiting = relay.post("two")
-        try relay.answer().say("par")
+        try relay.answer().send("par")
         relay.service.stopAccepting()
         relay.service.endReplies()
         relay.clock.settle()
@@ -46,16 +46,16 @@ import Testing
     @Test(arguments: [false, true])
     func readersOfAnotherProcessesReplyDoNotDelayTheStop(isStoreAway: Bool) throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         relay.startJournal()
         let post = relay.post("one")
-        try relay.answer().say("par")
+        try relay.answer().send("par")
         relay.clock.advance(by: .seconds(1))
-        let reader = try stranger.read(post)
+        let reader = try otherProcess.read(post)
         relay.clock.advance(by: .seconds(1))
-        stranger.store.isAway = isStoreAway
+        otherProcess.store.isUnavailable = isStoreAway
         relay.clock.advance(by: .seconds(1))
-        stranger.service.stopAccepting()
+        otherProcess.service.stopAccepting()
         relay.clock.settle()
         #expect(reader.ends.map(\.?.code) == [.shuttingDown] && reader.endings.isEmpty)
         #expect(reader.text == "par")
@@ -64,7 +64,7 @@ import Testing
 
     @Test func readerOfAnotherShardsReplyGetsItsEnd() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         let post = relay.post("one")
         let reader = try other.read(post)
         relay.service.stopAccepting()
@@ -93,32 +93,32 @@ import Testing
         let relay = TestRelay()
         let whole = relay.post("one", appID: "a")
         let broken = relay.post("two", appID: "b")
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         try relay.answer(0).finish()
         try relay.answer(1).fail(.failed)
         relay.clock.settle()
         #expect(!whole.isOver && !broken.isOver)
         relay.service.stopAccepting()
         relay.clock.settle()
-        #expect(whole.isOver && whole.trouble == .storeUnavailable)
-        #expect(broken.isOver && broken.trouble == .storeUnavailable)
+        #expect(whole.isOver && whole.interimError == .storeUnavailable)
+        #expect(broken.isOver && broken.interimError == .storeUnavailable)
         #expect(relay.board.count == 0)
     }
 
     @Test func replyThatIsEndedWithoutAStoreAnnouncesNoEnd() throws {
         let relay = TestRelay()
-        let stranger = relay.stranger()
+        let otherProcess = relay.otherProcess()
         let post = relay.post("one")
-        try relay.answer().say("par")
-        relay.store.isAway = true
+        try relay.answer().send("par")
+        relay.store.isUnavailable = true
         relay.service.stopAccepting()
         relay.service.endReplies()
         relay.clock.settle()
-        #expect(post.trouble == .shuttingDown && post.isOver)
+        #expect(post.interimError == .shuttingDown && post.isOver)
         #expect(relay.board.count == 0)
         // The row is left to other processes.
         relay.database.dead = [relay.store.process]
-        stranger.post("two")
+        otherProcess.post("two")
         #expect(relay.database.transcript() == ["user: one", "assistant:  [interrupted]", "user: two"])
     }
 

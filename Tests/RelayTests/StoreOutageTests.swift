@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct StoreOutageTests {
     @Test func promptThatCannotBeStoredIsRefused() {
         let relay = TestRelay()
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         let post = relay.post("Hi")
         #expect(post.refusal?.code == .storeUnavailable)
         #expect(relay.database.rows().isEmpty)
@@ -15,11 +15,11 @@ import Testing
     @Test func outageWithinTheTimeoutIsNotNoticed() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         try relay.complete("Hello")
         relay.clock.advance(by: .seconds(5))
         #expect(post.reader.ends.isEmpty)
-        relay.store.isAway = false
+        relay.store.isUnavailable = false
         relay.clock.advance(by: .seconds(1))
         #expect(post.isComplete && post.isOver)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
@@ -28,16 +28,16 @@ import Testing
     @Test func readersGetAnErrorAndTheAnswerIsStoredAfterTheOutage() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         try relay.complete("Hello")
         relay.clock.advance(by: .seconds(9))
         #expect(post.reader.ends.isEmpty)
         relay.clock.advance(by: .seconds(2))
-        #expect(post.trouble == .storeUnavailable)
+        #expect(post.interimError == .storeUnavailable)
         #expect(!post.reader.isDone)
         #expect(!post.isOver)
         relay.clock.advance(by: .seconds(600))
-        relay.store.isAway = false
+        relay.store.isUnavailable = false
         relay.clock.advance(by: .seconds(30))
         #expect(post.isOver)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
@@ -50,31 +50,31 @@ import Testing
         limits.storePatience = .milliseconds(milliseconds)
         let relay = TestRelay(limits)
         let post = relay.post("Hi")
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         try relay.complete("Hello")
         if milliseconds > 0 {
             relay.clock.advance(by: .milliseconds(milliseconds - 1))
             #expect(post.reader.ends.isEmpty)
             relay.clock.advance(by: .milliseconds(1))
         }
-        #expect(post.trouble == .storeUnavailable)
+        #expect(post.interimError == .storeUnavailable)
     }
 
     @Test func readerThatComesBackGetsTheEndOnceItIsStored() throws {
         let relay = TestRelay()
-        let sibling = relay.sibling()
+        let otherShard = relay.otherShard()
         let post = relay.post("Hi")
-        let elsewhere = try sibling.read(post)
-        relay.store.isAway = true
+        let elsewhere = try otherShard.read(post)
+        relay.store.isUnavailable = true
         try relay.complete("Hello")
         relay.clock.advance(by: .seconds(11))
-        #expect(post.trouble == .storeUnavailable)
+        #expect(post.interimError == .storeUnavailable)
         relay.clock.advance(by: .seconds(11))
         #expect(elsewhere.text == "Hello" && elsewhere.endings.isEmpty)
         #expect(elsewhere.ends.map(\.?.code) == [.storeUnavailable])
         // The look-up fails while the store is away; a readable row is enough.
-        relay.store.isAway = false
-        relay.store.faults[.closeTurn] = [.away]
+        relay.store.isUnavailable = false
+        relay.store.faults[.closeTurn] = [.unavailable]
         let late = try relay.read(post)
         #expect(late.text == "Hello" && late.ends.isEmpty)
         relay.clock.advance(by: .seconds(20))
@@ -86,12 +86,12 @@ import Testing
         limits.replies = 1
         let relay = TestRelay(limits)
         let post = relay.post("Hi", appID: "a")
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         try relay.complete("Hello")
         relay.clock.advance(by: .seconds(11))
-        #expect(post.trouble == .storeUnavailable)
-        relay.store.isAway = false
-        relay.store.faults[.closeTurn] = [.away]
+        #expect(post.interimError == .storeUnavailable)
+        relay.store.isUnavailable = false
+        relay.store.faults[.closeTurn] = [.unavailable]
         #expect(relay.post("Hi", appID: "b").refusal?.code == .overloaded)
         relay.clock.advance(by: .seconds(30))
         #expect(relay.board.count == 0)
@@ -102,8 +102,8 @@ import Testing
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.refused]
         let post = relay.post("one")
-        try relay.answer().say("Hel")
-        try relay.answer().send(#"{"model":"m","message":{"role":"assistant","content":"lo"},"done":true}"#)
+        try relay.answer().send("Hel")
+        try relay.answer().sendLine(#"{"model":"m","message":{"role":"assistant","content":"lo"},"done":true}"#)
         try relay.answer().end(nil)
         relay.clock.settle()
         #expect(post.ending == "failed reply_not_stored" && post.isOver)
@@ -131,7 +131,7 @@ import Testing
         let relay = TestRelay()
         relay.store.faults[.closeTurn] = [.refused]
         let post = relay.post("one")
-        try relay.answer().say("par")
+        try relay.answer().send("par")
         try relay.answer().fail(.silenceTimeout)
         relay.clock.advance(by: .seconds(1))
         #expect(post.ending == "failed upstream_silence_timeout" && post.isOver)
@@ -143,7 +143,7 @@ import Testing
         relay.store.refused = [.closeTurn]
         let post = relay.post("one")
         try relay.complete("1")
-        #expect(post.trouble == .storeUnavailable)
+        #expect(post.interimError == .storeUnavailable)
         #expect(post.isOver)
         #expect(relay.board.count == 0)
         relay.store.refused = []
@@ -190,10 +190,10 @@ import Testing
         relay.store.faults[.closeTurn] = [.lost]
         let post = relay.post("one")
         try relay.complete("1")
-        relay.store.isAway = true
+        relay.store.isUnavailable = true
         relay.clock.advance(by: .seconds(11))
-        #expect(post.trouble == .storeUnavailable)
-        relay.store.isAway = false
+        #expect(post.interimError == .storeUnavailable)
+        relay.store.isUnavailable = false
         relay.clock.advance(by: .seconds(5))
         #expect(post.isOver)
         #expect(relay.database.transcript() == ["user: one", "assistant: 1 [complete]"])
@@ -214,12 +214,12 @@ import Testing
     @Test func turnThatFailedDuringAnOutageIsClosedLater() throws {
         let relay = TestRelay()
         let post = relay.post("one")
-        relay.store.isAway = true
-        try relay.answer().say("par")
+        relay.store.isUnavailable = true
+        try relay.answer().send("par")
         try relay.answer().fail(.silenceTimeout)
         relay.clock.settle()
         #expect(post.reader.ends.isEmpty)
-        relay.store.isAway = false
+        relay.store.isUnavailable = false
         relay.clock.advance(by: .seconds(1))
         #expect(post.ending == "failed upstream_silence_timeout" && post.isOver)
         #expect(relay.database.transcript() == ["user: one", "assistant: par [failed]"])
@@ -229,7 +229,7 @@ import Testing
         let relay = TestRelay()
         let first = relay.post("one")
         let second = relay.post("two")
-        relay.store.faults[.history] = [.away]
+        relay.store.faults[.history] = [.unavailable]
         try relay.complete("1")
         #expect(first.isComplete)
         #expect(second.code == .storeUnavailable)

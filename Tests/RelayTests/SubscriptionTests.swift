@@ -7,7 +7,7 @@ import Testing
 
 /// Readers of a reply that is made on their shard.
 @Suite(.timeLimit(.minutes(30))) struct SubscriptionTests {
-    private let clock = HandClock()
+    private let clock = ManualClock()
     private let scheduler: Scheduler
     private let reply = FakeReply()
     private let source: FakeSource
@@ -29,8 +29,8 @@ import Testing
     @Test func readerThatKeepsUpGetsTheLinesOfTheModel() {
         let reader = PartsReader()
         start(reader)
-        source.say("Hel")
-        source.say(thinking: "hm", calls: #"{"a":1}"#)
+        source.append("Hel")
+        source.append(thinking: "hm", calls: #"{"a":1}"#)
         source.finish("lo")
         #expect(reader.string == "Hello" && reader.lines == 2)
         #expect(reader.ending?.lastEvent == reply.ending?.lastEvent)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func readerGetsNoLineBeforeItHasSubscribed() {
-        source.say("Hello")
+        source.append("Hello")
         let reader = PartsReader()
         start(reader)
         #expect(reader.lines == 0)
@@ -49,22 +49,22 @@ import Testing
     }
 
     @Test func pageAndLinesDuringTheReadLeaveNoGap() {
-        source.say("one ")
+        source.append("one ")
         reply.isSlow = true
         let reader = PartsReader()
         start(reader)
         clock.settle()
-        source.say("two ")
+        source.append("two ")
         reply.release()
         clock.settle()
-        source.say("three ")
+        source.append("three ")
         #expect(reader.string == "one two three ")
         #expect(reply.asked == [ReplyPosition()])
     }
 
     @Test func endedReplyIsReadToItsEnding() {
         reply.pageSize = 3
-        source.say("Hello", thinking: "well", calls: #"{"a":1}"#)
+        source.append("Hello", thinking: "well", calls: #"{"a":1}"#)
         source.finish("!")
         let reader = PartsReader()
         start(reader)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func readerThatLacksOnlyTheEndingGetsIt() {
-        source.say("Hello")
+        source.append("Hello")
         source.finish()
         let first = PartsReader()
         start(first)
@@ -92,10 +92,10 @@ import Testing
         let reader = PartsReader()
         reader.room = 1
         start(reader)
-        source.say("a")
-        #expect(source.isHeld)
+        source.append("a")
+        #expect(source.isPaused)
         reader.drain()
-        #expect(!source.isHeld)
+        #expect(!source.isPaused)
         #expect(reader.string == "a" && reply.asked.isEmpty)
     }
 
@@ -103,15 +103,15 @@ import Testing
         let reader = PartsReader()
         reader.room = 1
         start(reader)
-        source.say("a")
-        for _ in 0..<300 { source.say("b") }
+        source.append("a")
+        for _ in 0..<300 { source.append("b") }
         clock.settle()
         #expect(reader.lines == 1 && reader.string == "a")
-        #expect(source.isHeld)
+        #expect(source.isPaused)
         reader.drain()
         clock.settle()
-        #expect(!source.isHeld)
-        source.say("c")
+        #expect(!source.isPaused)
+        source.append("c")
         #expect(reader.string == "a" + String(repeating: "b", count: 300) + "c")
         #expect(reply.asked == [ReplyPosition(text: 1)])
     }
@@ -121,20 +121,20 @@ import Testing
         slow.room = 1
         start(slow)
         start(fast)
-        source.say("a")
-        source.say("b")
+        source.append("a")
+        source.append("b")
         clock.settle()
         #expect(slow.string == "a" && fast.string == "ab" && source.audience.members.count == 1)
         slow.drain()
         clock.settle()
         #expect(slow.string == "ab" && source.audience.members.count == 2)
-        source.say("c")
+        source.append("c")
         #expect(slow.string == "abc" && fast.string == "abc")
         #expect(reply.asked == [ReplyPosition(text: 1)])
     }
 
     @Test func fullReaderGetsTheRestOfItsPageWithoutASecondRead() {
-        source.say(String(repeating: "x", count: 5 * ReplyLines.longestText))
+        source.append(String(repeating: "x", count: 5 * ReplyLines.longestText))
         let reader = PartsReader()
         reader.room = 2
         start(reader)
@@ -155,13 +155,13 @@ import Testing
         let reader = PartsReader()
         reader.room = 1
         start(reader)
-        source.say("a")
+        source.append("a")
         source.finish()
         #expect(reader.ending != nil)
     }
 
     @Test func endMayArriveWhileAReaderCatchesUp() {
-        source.say("Hello")
+        source.append("Hello")
         reply.isSlow = true
         let reader = PartsReader()
         start(reader)
@@ -174,27 +174,27 @@ import Testing
     }
 
     @Test func readerFromAnotherAttemptIsReset() {
-        source.say("old")
+        source.append("old")
         let first = PartsReader()
         start(first)
         clock.settle()
         first.leave()
-        reply.beginAgain()
-        source.say("new")
+        reply.restart()
+        source.append("new")
         let second = PartsReader(after: first)
         start(second)
         clock.settle()
         #expect(second.resets == 1 && second.string == "new" && second.position.attempt == 2)
-        source.say("er")
+        source.append("er")
         #expect(second.string == "newer")
     }
 
     @Test func readerBeyondTheEndOfTheReplyIsReset() {
-        source.say("Hi")
+        source.append("Hi")
         let reader = PartsReader(claiming: ReplyPosition(text: 100, thinking: 7))
         start(reader)
         clock.settle()
-        source.say(" there")
+        source.append(" there")
         #expect(reader.lines == 0 && reader.resets == 0)
         source.finish("!")
         clock.settle()
@@ -202,31 +202,31 @@ import Testing
     }
 
     @Test func readerAheadOfTheSourceSkipsItsOwnText() {
-        source.say("He")
+        source.append("He")
         let reader = PartsReader(claiming: ReplyPosition(text: 5))
         start(reader)
-        for piece in ["l", "l", "o", "w"] { source.say(piece) }
-        source.say(" and more")
+        for piece in ["l", "l", "o", "w"] { source.append(piece) }
+        source.append(" and more")
         #expect(reader.string == "w and more" && reply.asked.isEmpty)
     }
 
     @Test func readerWithAPartOfALineGetsTheRest() {
         let reader = PartsReader(claiming: ReplyPosition(text: 3))
         start(reader)
-        source.say("Hello")
-        source.say(" there")
+        source.append("Hello")
+        source.append(" there")
         clock.settle()
         #expect(reader.string == "lo there" && reply.asked == [ReplyPosition(text: 3)])
     }
 
     @Test(arguments: [ReplyPosition(text: 1), ReplyPosition(thinking: 1), ReplyPosition(toolCalls: 3)])
     func positionInTheMiddleOfACharacterOrCallIsAccepted(position: ReplyPosition) {
-        source.say("éa", thinking: "öb", calls: #"{"a":1},{"b":2}"#)
+        source.append("éa", thinking: "öb", calls: #"{"a":1},{"b":2}"#)
         let reader = PartsReader(claiming: position)
         start(reader)
         clock.settle()
         #expect(reply.asked == [position] && source.audience.members.count == 1)
-        source.say("c")
+        source.append("c")
         #expect(reader.string == (position.text == 0 ? "éac" : "ac"))
         #expect(String(decoding: reader.thinking, as: UTF8.self) == (position.thinking == 0 ? "öb" : "b"))
         #expect(reader.calls.isEmpty == (position.toolCalls > 0))
@@ -239,7 +239,7 @@ import Testing
         start(live)
         full.room = 1
         start(full)
-        source.say("a")
+        source.append("a")
         reply.isSlow = true
         start(behind)
         clock.settle()
@@ -251,7 +251,7 @@ import Testing
         }
         reply.release()
         clock.settle()
-        source.say("b")
+        source.append("b")
         source.finish()
         clock.settle()
         #expect(source.gone == 3 && behind.lines == 0 && live.string == "a" && full.string == "a")
@@ -259,22 +259,22 @@ import Testing
     }
 
     @Test func outageOfTheStoreIsNotNoticed() {
-        source.say("Hello")
-        reply.isAway = true
+        source.append("Hello")
+        reply.isUnavailable = true
         let reader = PartsReader()
         start(reader)
         clock.advance(by: .seconds(9))
         #expect(reader.error == nil)
         // 50 ms, 100, 200, 400, 800, then each second.
         #expect(reply.asked.count == 13)
-        reply.isAway = false
+        reply.isUnavailable = false
         clock.advance(by: .seconds(1))
         #expect(reader.string == "Hello" && reader.error == nil)
     }
 
     @Test func longOutageOfTheStoreIsReportedOnce() {
-        source.say("Hello")
-        reply.isAway = true
+        source.append("Hello")
+        reply.isUnavailable = true
         let reader = PartsReader()
         start(reader)
         clock.advance(by: .seconds(11))
@@ -285,7 +285,7 @@ import Testing
     }
 
     @Test func goneReplyIsReportedAtOnce() {
-        source.say("Hello")
+        source.append("Hello")
         reply.faults = [RelayError(.replyNotFound, "gone")]
         let reader = PartsReader()
         start(reader)
@@ -294,7 +294,7 @@ import Testing
     }
 
     @Test func subscriptionsAreReleased() {
-        source.say("Hello")
+        source.append("Hello")
         weak var ended: ReplySubscription?
         weak var left: ReplySubscription?
         do {
@@ -321,8 +321,8 @@ import Testing
         for step in 0..<Int.random(in: 5...120, using: &random) {
             let index = Int.random(in: 0..<readers.count, using: &random)
             switch Int.random(in: 0..<10, using: &random) {
-            case 0...2: source.say(random.text(upTo: 40), thinking: Bool.random(using: &random) ? "é\(step)" : "")
-            case 3: source.say(calls: #"{"n":\#(step),"s":"],"}"#)
+            case 0...2: source.append(random.text(upTo: 40), thinking: Bool.random(using: &random) ? "é\(step)" : "")
+            case 3: source.append(calls: #"{"n":\#(step),"s":"],"}"#)
             case 4: readers[index].drain(Int.random(in: 1...4, using: &random))
             case 5: reply.isSlow = Bool.random(using: &random)
             case 6:

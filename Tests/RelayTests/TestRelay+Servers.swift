@@ -2,11 +2,11 @@ import ChatterdLanguageModels
 import ChatterdRelay
 
 extension TestRelay {
-    /// Text that is long enough for another server to continue it.
+    /// A text that is long enough for another server to continue.
     static let half = "It was a bright cold day in April, and "
 
-    /// A process whose model servers have these names; it asks the first ones first.
-    static func asking(
+    /// A process with model servers of these names, in the order in which they are asked.
+    static func withServers(
         _ names: String..., kind: UpstreamDescription.Kind = .ollama, failovers: Int = 4, rescues: Int = 2,
         restartWait: Duration = .zero, slots: MemorySlots? = nil,
         _ describe: (inout UpstreamDescription) -> Void = { _ in }

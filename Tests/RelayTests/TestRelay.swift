@@ -2,10 +2,10 @@ import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
 
-/// The relay of one shard, over a store and a model that the test holds in its hands.
+/// The relay of one shard, with a store and a model that the test controls.
 final class TestRelay {
-    let clock: HandClock
-    let shard: HandShard
+    let clock: ManualClock
+    let shard: ManualShard
     let store: MemoryStore
     let model = ScriptedModel()
     let board: TurnBoard
@@ -15,7 +15,7 @@ final class TestRelay {
     private let subscriptions = Subscriptions()
     private let limits: RelayLimits
 
-    /// Makes a process with one shard; what fails is tried again as often as said.
+    /// Creates a process with one shard.
     convenience init(
         _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
         restartWait: Duration = .zero, slots: MemorySlots? = nil,
@@ -26,12 +26,12 @@ final class TestRelay {
         limits.rescueAttempts = rescues
         limits.restartWait = restartWait
         self.init(
-            limits, clock: HandClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
+            limits, clock: ManualClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
             directory: ReplyDirectory(), slots: slots)
     }
 
     private init(
-        _ limits: RelayLimits, clock: HandClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory,
+        _ limits: RelayLimits, clock: ManualClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory,
         slots: MemorySlots? = nil
     ) {
         self.limits = limits
@@ -46,7 +46,7 @@ final class TestRelay {
                 Upstream(UpstreamDescription(name: "test", kind: .openai), model: model, health: UpstreamHealth())
             ]),
             slots: slots.map {
-                // The process that is asked first is the hall's own.
+                // Process 1 is the first one of the SlotCluster.
                 SlotQueue(
                     store: MemorySlotStore($0, process: 2), limits: limits,
                     scheduler: clock.scheduler(of: clock.makeShard()))
@@ -60,20 +60,20 @@ final class TestRelay {
     }
 
     /// Another shard of the same process.
-    func sibling() -> TestRelay {
+    func otherShard() -> TestRelay {
         TestRelay(
             limits, clock: clock, store: MemoryStore(store.database, process: store.process), board: board,
             directory: directory)
     }
 
-    /// A process of its own on the same database.
-    func stranger() -> TestRelay {
+    /// Another process on the same database.
+    func otherProcess() -> TestRelay {
         TestRelay(
             limits, clock: clock, store: MemoryStore(store.database, process: store.process + 1),
             board: TurnBoard(limits: limits), directory: ReplyDirectory())
     }
 
-    /// Begins to journal what the shards given make.
+    /// Starts the journal of this shard and the given ones.
     func startJournal(_ shards: TestRelay...) {
         let services = [service] + shards.map(\.service)
         journal = Journal(services: services, tick: limits.journalTick)
@@ -84,17 +84,17 @@ final class TestRelay {
 
     var database: MemoryDatabase { store.database }
 
-    /// Sends a prompt, and runs it as far as it goes.
+    /// Sends a prompt, and runs its reply until it waits.
     @discardableResult
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
         onInterrupt: InterruptPolicy = .close, key: String? = nil
-    ) -> Post {
+    ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
         request.onDisconnect = onDisconnect
         request.onInterrupt = onInterrupt
-        let post = Post()
+        let post = SentPrompt()
         Task(executorPreference: shard) { [service, request] in
             do throws(RelayError) {
                 let key = key.map { IdempotencyKey(text: $0, digest: []) }
@@ -118,8 +118,8 @@ final class TestRelay {
         return post
     }
 
-    /// Has another reader read the reply to a post, from its start.
-    func read(_ post: Post) throws -> RecordingReader {
+    /// Subscribes another reader to the reply of a prompt, from its start.
+    func read(_ post: SentPrompt) throws -> RecordingReader {
         let id = try #require(post.id)
         let reader = RecordingReader()
         Task(executorPreference: shard) { [service, subscriptions] in
@@ -131,8 +131,8 @@ final class TestRelay {
         return reader
     }
 
-    /// Reads all there is of the reply to a post.
-    func readWhole(_ post: Post) throws -> ReplyPage {
+    /// Reads the whole reply of a prompt.
+    func readWhole(_ post: SentPrompt) throws -> ReplyPage {
         let id = try #require(post.id)
         let found = Found()
         Task(executorPreference: shard) { [service] in
@@ -143,13 +143,13 @@ final class TestRelay {
         return try #require(found.page)
     }
 
-    /// The subscription of such a reader.
+    /// The subscription of a reader that `read` has returned.
     func subscription(of reader: RecordingReader) -> ReplySubscription? {
         subscriptions.byReader[ObjectIdentifier(reader)]
     }
 
-    /// Stops the reply to a post; the record is there when that has come to its end.
-    func stop(_ post: Post) -> Stopped {
+    /// Stops the reply of a prompt. The result has the record as soon as the call has returned.
+    func stop(_ post: SentPrompt) -> Stopped {
         let stopped = Stopped()
         Task(executorPreference: shard) { [service] in
             guard let id = post.id, let record = try? await service.find(id) else { return }
@@ -159,28 +159,28 @@ final class TestRelay {
         return stopped
     }
 
-    /// Makes replies of dead processes again.
+    /// Adopts replies of other processes.
     func adopt() {
         Task(executorPreference: shard) { [service] in try? await service.adoptAbandoned() }
         clock.settle()
     }
 
-    /// The text of a reply that is in the store.
-    func journalled(_ post: Post) -> String? {
+    /// The journalled text of a reply.
+    func journalled(_ post: SentPrompt) -> String? {
         post.id.flatMap { database.replies[$0] }.map { String(decoding: $0.page.text, as: UTF8.self) }
     }
 
-    /// Removes the conversation.
+    /// Deletes the conversation.
     func delete() {
         Task(executorPreference: shard) { [service] in try? await service.deleteConversation(appID: "app") }
         clock.settle()
     }
 
-    /// Replaces a conversation, and gives what came of it.
+    /// Replaces the conversation.
     @discardableResult
-    func replace(with text: String) -> Post {
+    func replace(with text: String) -> SentPrompt {
         let request = ChatRequest(appID: "app", model: "", messages: [ModelMessage(role: "system", content: text)])
-        let post = Post()
+        let post = SentPrompt()
         Task(executorPreference: shard) { [service] in
             do throws(RelayError) {
                 try await service.replaceConversation(request)
@@ -193,17 +193,17 @@ final class TestRelay {
         return post
     }
 
-    /// The answer that was begun last.
+    /// An answer of the model; without an index, the last one.
     func answer(_ index: Int? = nil) throws -> ScriptedGeneration {
         let all = model.generations
         guard let index = index ?? all.indices.last, all.indices.contains(index) else { throw NoAnswer() }
         return all[index]
     }
 
-    /// Says something in the answer begun last, and ends it.
+    /// Sends a text as the last answer, and completes it.
     func complete(_ text: String) throws {
         let answer = try answer()
-        answer.say(text)
+        answer.send(text)
         answer.finish()
         clock.settle()
     }
@@ -211,7 +211,7 @@ final class TestRelay {
 
 struct NoAnswer: Error {}
 
-/// What came of a stop.
+/// The result of a stop.
 final class Stopped: @unchecked Sendable {
     fileprivate(set) var record: ReplyRecord?
 }
@@ -224,25 +224,25 @@ private final class Subscriptions: @unchecked Sendable {
     var byReader: [ObjectIdentifier: ReplySubscription] = [:]
 }
 
-/// A prompt on its way.
-final class Post: @unchecked Sendable {
+/// A prompt that was sent to the relay, with its reader.
+final class SentPrompt: @unchecked Sendable {
     let reader = RecordingReader()
     fileprivate(set) var id: ReplyID?
-    /// While it is made.
+    /// The reply; `nil` when it is released.
     fileprivate(set) weak var reply: Reply?
     fileprivate(set) var subscription: ReplySubscription?
     fileprivate(set) var refusal: RelayError?
     fileprivate var isReplaced = false
 
-    /// Whether nothing is left to do, and nobody holds the reply any more.
+    /// Whether the reply has ended and is released.
     var isOver: Bool { isReplaced || id != nil && reply == nil }
 
-    /// The code of the error that the reader was told, once.
+    /// The code of the single error that the reader has got.
     var code: RelayError.Code? { reader.ends.count == 1 ? reader.ends[0]?.code : nil }
-    /// The code of an error that was no end: a stream would have sent it without an id.
-    var trouble: RelayError.Code? { reader.endings.isEmpty ? code : nil }
+    /// The code of an error that is no end of the reply. A stream would have sent it without an id.
+    var interimError: RelayError.Code? { reader.endings.isEmpty ? code : nil }
     /// The state and the code of the single end that the reader got.
     var ending: String? { reader.ending }
-    /// Whether the reader was told, once, that all is well.
+    /// Whether the reader has got a single end, of a complete answer.
     var isComplete: Bool { reader.ends.count == 1 && reader.ends[0] == nil && reader.isDone }
 }

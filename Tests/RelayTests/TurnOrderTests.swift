@@ -27,7 +27,7 @@ import Testing
 
     @Test func manyTurnsOnTwoShardsRunInOrder() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         let posts = (0..<8).map { ($0 % 2 == 0 ? relay : other).post("p\($0)") }
         for index in posts.indices {
             let shard = index % 2 == 0 ? relay : other
@@ -42,10 +42,10 @@ import Testing
 
     @Test func endOfATurnStartsTheNextOnAnotherShardAtOnce() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         relay.post("one")
         other.post("two")
-        try relay.answer().say("par")
+        try relay.answer().send("par")
         try relay.answer().fail(.failed)
         relay.clock.settle()
         #expect(try other.answer().prompts == ["user: two"])
@@ -53,7 +53,7 @@ import Testing
 
     @Test func turnPollsForATurnOfAnotherProcess() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         relay.post("one")
         other.post("two")
         relay.clock.advance(by: .seconds(60))
@@ -65,7 +65,7 @@ import Testing
 
     @Test func turnOfADeadProcessIsSettled() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         relay.post("one")
         let second = other.post("two")
         relay.clock.advance(by: .seconds(1))
@@ -79,7 +79,7 @@ import Testing
 
     @Test func replyOfADeadProcessIsSettledByItsReader() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         let post = relay.post("one")
         relay.database.dead = [relay.store.process]
         let reader = try other.read(post)
@@ -90,39 +90,39 @@ import Testing
 
     @Test func turnWaitsForAnAdoptedTurnFromItsClaimOn() throws {
         let relay = TestRelay()
-        let heir = relay.stranger()
+        let adopter = relay.otherProcess()
         let first = relay.post("one", onInterrupt: .regenerate)
-        let second = heir.post("two")
+        let second = adopter.post("two")
         relay.database.dead = [relay.store.process]
         relay.clock.advance(by: .seconds(1))
-        heir.store.faults[.adopt] = [.hang]
-        heir.adopt()
+        adopter.store.faults[.adopt] = [.hang]
+        adopter.adopt()
         relay.clock.advance(by: .seconds(1))
-        #expect(heir.model.generations.isEmpty)
-        heir.store.release(.adopt)
+        #expect(adopter.model.generations.isEmpty)
+        adopter.store.release(.adopt)
         relay.clock.settle()
-        #expect(try heir.answer().prompts == ["user: one"])
-        try heir.complete("1")
-        #expect(try heir.answer().prompts == ["user: one", "assistant: 1", "user: two"])
-        try heir.complete("2")
+        #expect(try adopter.answer().prompts == ["user: one"])
+        try adopter.complete("1")
+        #expect(try adopter.answer().prompts == ["user: one", "assistant: 1", "user: two"])
+        try adopter.complete("2")
         #expect(second.isComplete && !first.isComplete)
     }
 
     @Test func claimedTurnThatWasNotStartedCountsAsDead() throws {
         let relay = TestRelay()
-        let heir = relay.stranger()
+        let adopter = relay.otherProcess()
         relay.post("one", onInterrupt: .regenerate)
         relay.database.dead = [relay.store.process]
-        heir.store.faults[.adopt] = [.away]
-        heir.adopt()
-        #expect(heir.board.count == 0)
-        heir.post("two")
-        #expect(try heir.answer().prompts == ["user: two"])
+        adopter.store.faults[.adopt] = [.unavailable]
+        adopter.adopt()
+        #expect(adopter.board.count == 0)
+        adopter.post("two")
+        #expect(try adopter.answer().prompts == ["user: two"])
     }
 
     @Test func processThatCountedAsDeadReportsTheStoredEnd() throws {
         let relay = TestRelay()
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         let first = relay.post("one")
         relay.database.dead = [relay.store.process]
         other.post("two")
@@ -135,7 +135,7 @@ import Testing
 
     @Test func turnIsNotAbandonedWhileItIsBeingOpened() throws {
         let relay = TestRelay()
-        let other = relay.sibling()
+        let other = relay.otherShard()
         // Committed by this process, but not on the board: its confirmation may still come.
         other.store.faults[.openTurn] = [.hang]
         let late = other.post("late")
@@ -167,7 +167,7 @@ import Testing
         let relay = TestRelay()
         relay.startJournal()
         let old = relay.post("old")
-        try relay.answer().say("gone")
+        try relay.answer().send("gone")
         relay.delete()
         let new = relay.post("new")
         try #require(old.reply?.turn == new.reply?.turn)

@@ -13,7 +13,7 @@ import Testing
         let relay = TestRelay()
         relay.store.faults[.openTurn] = [.lost]
         #expect(relay.post("one").refusal?.code == .storeUnavailable)
-        relay.store.faults[.withdraw] = [.away]
+        relay.store.faults[.withdraw] = [.unavailable]
         resolve(relay)
         #expect(relay.database.rows().count == 1)
         resolve(relay)
@@ -27,7 +27,7 @@ import Testing
         #expect(relay.post("one", key: "k").refusal?.code == .storeUnavailable)
         resolve(relay)
         #expect(relay.board.count == 1)
-        let other = relay.stranger()
+        let other = relay.otherProcess()
         let again = other.post("one", key: "k")
         try relay.complete("1")
         other.clock.advance(by: .seconds(1))
@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: [false, true])
     func retryBeforeTheLookUpIsAnswered(isOnAnotherShard: Bool) throws {
         let relay = TestRelay()
-        let retrying = isOnAnotherShard ? relay.sibling() : relay
+        let retrying = isOnAnotherShard ? relay.otherShard() : relay
         relay.store.faults[.openTurn] = [.lost]
         #expect(relay.post("one", key: "k").refusal?.code == .storeUnavailable)
         let again = retrying.post("one", key: "k")
@@ -76,7 +76,7 @@ import Testing
 
     @Test func promptThatWasCertainlyNotStoredIsNotSearched() {
         let relay = TestRelay()
-        relay.store.faults[.openTurn] = [.away]
+        relay.store.faults[.openTurn] = [.unavailable]
         #expect(relay.post("one").refusal?.code == .storeUnavailable)
         resolve(relay)
         #expect(relay.store.count(.withdraw) == 0)

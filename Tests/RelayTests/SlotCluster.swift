@@ -2,32 +2,32 @@ import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
 
-/// Processes with queues of their own over one database of slots, and a clock that the test moves.
-final class Hall {
-    let clock = HandClock()
+/// Several processes with a queue each, over one store of slots and one manual clock.
+final class SlotCluster {
+    let clock = ManualClock()
     let slots = MemorySlots()
     private(set) var processes: [SlotProcess] = []
-    /// The slots that new tickets say there are.
+    /// The number of slots in new tickets.
     var slotCount: Int
 
     init(slots count: Int = 1) {
         slotCount = count
-        open()
+        addProcess()
     }
 
-    /// The first one.
+    /// The first process.
     var process: SlotProcess { processes[0] }
 
-    /// Another process.
+    /// Adds a process.
     @discardableResult
-    func open() -> SlotProcess {
+    func addProcess() -> SlotProcess {
         let process = SlotProcess(self, number: processes.count + 1)
         processes.append(process)
         return process
     }
 
-    /// Gives a slot back; the one of `others` that gets it.
-    func passOn(from running: SlotReply, to others: [SlotReply]) throws -> SlotReply {
+    /// Releases a slot. Returns the one of `others` that gets it.
+    func passSlot(from running: SlotReply, to others: [SlotReply]) throws -> SlotReply {
         let before = others.map(\.hasSlot)
         running.release()
         let next = zip(others, before).filter { $0.hasSlot && !$1 }.map(\.0)
@@ -36,48 +36,48 @@ final class Hall {
     }
 }
 
-/// A process with a queue, and a shard for its replies beside the queue's own.
+/// A process with a queue, and one more shard for its replies.
 final class SlotProcess {
     let store: MemorySlotStore
     let queue: SlotQueue
-    private unowned let hall: Hall
-    private let home: HandShard
+    private unowned let cluster: SlotCluster
+    private let home: ManualShard
 
-    init(_ hall: Hall, number: Int) {
-        self.hall = hall
-        store = MemorySlotStore(hall.slots, process: number)
+    init(_ cluster: SlotCluster, number: Int) {
+        self.cluster = cluster
+        store = MemorySlotStore(cluster.slots, process: number)
         queue = SlotQueue(
-            store: store, limits: RelayLimits(), scheduler: hall.clock.scheduler(of: hall.clock.makeShard()))
-        home = hall.clock.makeShard()
+            store: store, limits: RelayLimits(), scheduler: cluster.clock.scheduler(of: cluster.clock.makeShard()))
+        home = cluster.clock.makeShard()
     }
 
-    /// A reply that wants a slot.
+    /// Requests a slot for a new reply.
     @discardableResult
-    func take(_ appID: String, reply: ReplyID? = nil) -> SlotReply {
+    func request(_ appID: String, reply: ReplyID? = nil) -> SlotReply {
         var generator = SystemRandomNumberGenerator()
         let ticket = SlotTicket(
-            upstream: "u", slots: hall.slotCount, reply: reply ?? ReplyID(using: &generator), appID: appID)
-        let reply = SlotReply(ticket, queue: queue, clock: hall.clock)
-        let scheduler = hall.clock.scheduler(of: home)
+            upstream: "u", slots: cluster.slotCount, reply: reply ?? ReplyID(using: &generator), appID: appID)
+        let reply = SlotReply(ticket, queue: queue, clock: cluster.clock)
+        let scheduler = cluster.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue] in
             do throws(RelayError) {
-                try await queue.acquire(ticket, on: scheduler) { reply.places.append($0) }
+                try await queue.acquire(ticket, on: scheduler) { reply.positions.append($0) }
                 reply.hasSlot = true
             } catch {
                 reply.outcome = error.code
             }
         }
-        hall.clock.settle()
+        cluster.clock.settle()
         return reply
     }
 
-    /// Asks whether there is room; the refusal, if there is none.
+    /// Reserves an admission. Returns the refusal; `nil` if the prompt is admitted.
     func reserveAdmission(slots: Int? = 0, limit: Int) -> RelayError? {
         var description = UpstreamDescription(name: "u", kind: .ollama)
-        description.slots = slots == 0 ? hall.slotCount : slots
+        description.slots = slots == 0 ? cluster.slotCount : slots
         description.queueLimit = limit
         let found = Refused()
-        let scheduler = hall.clock.scheduler(of: home)
+        let scheduler = cluster.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue, description] in
             do throws(RelayError) {
                 try await queue.reserveAdmission(at: description, on: scheduler)
@@ -86,37 +86,37 @@ final class SlotProcess {
             }
             found.isOver = true
         }
-        hall.clock.settle()
+        cluster.clock.settle()
         #expect(found.isOver)
         return found.error
     }
 }
 
 extension SlotProcess {
-    /// A prompt that was let in does not come.
+    /// Releases the admission of a prompt.
     func releaseAdmission() {
         queue.releaseAdmission(at: UpstreamDescription(name: "u", kind: .ollama))
     }
 }
 
-/// A reply that wants a slot, or has one.
+/// A reply that waits for a slot or has one.
 final class SlotReply: @unchecked Sendable {
     let ticket: SlotTicket
     fileprivate(set) var hasSlot = false
-    /// Why it got none.
+    /// The reason why it got no slot.
     fileprivate(set) var outcome: RelayError.Code?
-    /// The places that it was told.
-    fileprivate(set) var places: [QueuePlace] = []
+    /// The reported queue positions.
+    fileprivate(set) var positions: [QueuePlace] = []
     private let queue: SlotQueue
-    private let clock: HandClock
+    private let clock: ManualClock
 
-    fileprivate init(_ ticket: SlotTicket, queue: SlotQueue, clock: HandClock) {
+    fileprivate init(_ ticket: SlotTicket, queue: SlotQueue, clock: ManualClock) {
         self.ticket = ticket
         self.queue = queue
         self.clock = clock
     }
 
-    /// Whether nothing has come of it yet.
+    /// Whether the reply still waits.
     var isWaiting: Bool { !hasSlot && outcome == nil }
 
     func release() {

@@ -4,12 +4,12 @@ import ChatterdLanguageModels
 @testable import ChatterdRelay
 
 /// A run of a reply with scripted servers. It answers each action, and writes the actions down.
-struct GenerationCourse {
+struct ScriptedRun {
     private var run: GenerationRun
     private let candidates: [FailoverPlan.Candidate]
     private var now = Instant(nanoseconds: 0)
     private var action: GenerationRun.Action
-    private var words: [String] = []
+    private var actions: [String] = []
     /// The content of the reply.
     private(set) var text = ""
     /// The events that replace the usual answer to the next action of a kind: "fit", "slot", "restart" or "read".
@@ -17,7 +17,7 @@ struct GenerationCourse {
     /// The report of each fitted prompt.
     var report = ReplyReceipt()
 
-    init(_ candidates: FailoverPlan.Candidate..., configure: (inout GenerationCourse) -> Void = { _ in }) {
+    init(_ candidates: FailoverPlan.Candidate..., configure: (inout ScriptedRun) -> Void = { _ in }) {
         run = GenerationRun(RelayLimits())
         self.candidates = candidates
         action = run.begin()
@@ -27,14 +27,14 @@ struct GenerationCourse {
 
     /// The actions since the last call.
     mutating func transcript() -> String {
-        defer { words = [] }
-        return words.joined(separator: ", ")
+        defer { actions = [] }
+        return actions.joined(separator: ", ")
     }
 
     // MARK: - The server
 
     /// The server sends a line with text.
-    mutating func say(_ text: String) {
+    mutating func send(_ text: String) {
         receive("{\"message\":{\"content\":\"\(text)\"},\"done\":false}")
     }
 
@@ -64,21 +64,21 @@ struct GenerationCourse {
 
     private mutating func receive(_ line: String) {
         let line = Array(line.utf8)
-        guard let fields = try? AnswerLine(line.span) else { return words.append("malformed") }
+        guard let fields = try? AnswerLine(line.span) else { return actions.append("malformed") }
         switch run.lineArrived(line.span, fields) {
         case .append: append(line, fields)
-        case .appendWithoutText: words.append("append without text")
+        case .appendWithoutText: actions.append("append without text")
         case .appendText(let text, let hasMore):
             let piece = String(decoding: text, as: UTF8.self)
             self.text += piece
-            words.append("append \"\(piece)\"")
+            actions.append("append \"\(piece)\"")
             if hasMore { append(line, fields) }
-        case .none: words.append("hold")
+        case .none: actions.append("hold")
         case .proceed:
-            words.append("proceed")
+            actions.append("proceed")
             proceed()
         case .cancel:
-            words.append("cancel")
+            actions.append("cancel")
             proceed()
         }
     }
@@ -112,25 +112,25 @@ struct GenerationCourse {
         while true {
             switch action {
             case .listCandidates(let withContexts):
-                if withContexts { words.append("list contexts") }
+                if withContexts { actions.append("list contexts") }
                 next(.candidates(candidates))
             case .pause(let duration, let isForRestart):
-                if duration > .zero { words.append("pause \(duration / .milliseconds(1)) ms") }
-                if isForRestart { words.append("for restart") }
+                if duration > .zero { actions.append("pause \(duration / .milliseconds(1)) ms") }
+                if isForRestart { actions.append("for restart") }
                 now = now + duration
                 answer("pause", .paused)
             case .readText:
-                words.append("read")
+                actions.append("read")
                 answer("read", .text(Array(text.utf8)))
             case .fit(let server):
-                words.append("fit \(server)")
+                actions.append("fit \(server)")
                 answer("fit", .fitted(report))
             case .acquireSlot: answer("slot", .slotAcquired)
             case .send:
-                words.append("send")
+                actions.append("send")
                 next(.progressed)
             case .restart:
-                words.append("restart")
+                actions.append("restart")
                 if answers["restart"]?.isEmpty != false { text = "" }
                 answer("restart", .restarted)
             case .replay(let lines):
@@ -140,26 +140,26 @@ struct GenerationCourse {
                 }
                 next(.progressed)
             case .judge(let verdict):
-                words.append(Self.words(for: verdict))
+                actions.append(Self.text(for: verdict))
                 next(.judged)
             case .learn(let error):
-                words.append("learn \(error.code)")
+                actions.append("learn \(error.code)")
                 next(.learned(report))
             case .abandon:
-                words.append("abandon")
+                actions.append("abandon")
                 next(.abandoned)
-            case .wait: return words.append("wait")
+            case .wait: return actions.append("wait")
             case .complete(_, let refused):
-                return words.append(refused == nil ? "complete" : "complete, too long before")
+                return actions.append(refused == nil ? "complete" : "complete, too long before")
             case .fail(let error, let blamesServers):
-                return words.append("fail \(error.code.rawValue)\(blamesServers ? ", blame servers" : "")")
+                return actions.append("fail \(error.code.rawValue)\(blamesServers ? ", blame servers" : "")")
             case .failWithoutServer(let wasRemoved):
-                return words.append(wasRemoved ? "no server is left" : "no server")
+                return actions.append(wasRemoved ? "no server is left" : "no server")
             }
         }
     }
 
-    private static func words(for verdict: GenerationRun.Verdict) -> String {
+    private static func text(for verdict: GenerationRun.Verdict) -> String {
         switch verdict {
         case .answered: "answered"
         case .unknown: "unknown"

@@ -2,32 +2,30 @@ import ChatterdBasics
 import ChatterdRelay
 import Testing
 
-/// Time and threads that a test moves by hand: nothing runs, and no alarm rings, unless the test says so.
-///
-/// All of it happens on the thread of the test.
-final class HandClock {
-    private var shards: [HandShard] = []
+/// The time and the shards of a test. Blocks, tasks and alarms run only when the test calls `settle` or `advance`, on the thread of
+/// the test.
+final class ManualClock {
+    private var shards: [ManualShard] = []
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private var alarms: [WeakAlarm] = []
     private var stepsLeft = 0
 
-    /// The steps that one call may take, far more than any test needs: work that never ends fails the test and does not
-    /// hang it.
+    /// The maximum number of steps of one call, far more than any test needs. Endless work fails the test instead of hanging it.
     private static let stepLimit = 1_000_000
 
-    func makeShard() -> HandShard {
-        let shard = HandShard()
+    func makeShard() -> ManualShard {
+        let shard = ManualShard()
         shards.append(shard)
         return shard
     }
 
-    /// Runs what there is to run on all shards until nothing is left.
+    /// Runs all blocks and tasks of all shards until none is left.
     func settle() {
         stepsLeft = Self.stepLimit
         runTurns()
     }
 
-    /// Moves time on; alarms ring one after the other, each in its moment.
+    /// Advances the time. The alarms run in order, each at its own time.
     func advance(by duration: Duration) {
         stepsLeft = Self.stepLimit
         runTurns()
@@ -42,7 +40,7 @@ final class HandClock {
         alarms.removeAll { $0.alarm == nil }
     }
 
-    private func nextAlarm(until end: Instant) -> HandAlarm? {
+    private func nextAlarm(until end: Instant) -> ManualAlarm? {
         alarms.compactMap(\.alarm).filter { $0.deadline <= end }.min { $0.deadline < $1.deadline }
     }
 
@@ -57,15 +55,15 @@ final class HandClock {
         if stepsLeft == 0 { Issue.record("the shards still have work after \(Self.stepLimit) steps") }
     }
 
-    fileprivate func register(_ alarm: HandAlarm) {
+    fileprivate func register(_ alarm: ManualAlarm) {
         alarms.append(WeakAlarm(alarm: alarm))
     }
 
-    func scheduler(of shard: HandShard) -> Scheduler {
+    func scheduler(of shard: ManualShard) -> Scheduler {
         let clock = Unchecked(self)
         return Scheduler(
             makeAlarm: { handler in
-                let alarm = HandAlarm(clock: clock.value, handler: handler)
+                let alarm = ManualAlarm(clock: clock.value, handler: handler)
                 clock.value.register(alarm)
                 return alarm
             },
@@ -76,12 +74,12 @@ final class HandClock {
     }
 
     private struct WeakAlarm {
-        weak var alarm: HandAlarm?
+        weak var alarm: ManualAlarm?
     }
 }
 
-/// The executor of what lives on one shard.
-final class HandShard: TaskExecutor, @unchecked Sendable {
+/// The executor of one shard.
+final class ManualShard: TaskExecutor, @unchecked Sendable {
     private var jobs: [UnownedJob] = []
     private var blocks: [@Sendable () -> Void] = []
 
@@ -93,7 +91,7 @@ final class HandShard: TaskExecutor, @unchecked Sendable {
         blocks.append(block)
     }
 
-    /// Runs what was there at the beginning; says whether there was anything.
+    /// Runs the blocks and jobs that exist at the start. Returns whether there were any.
     func turn() -> Bool {
         let (jobs, blocks) = (jobs, blocks)
         self.jobs = []
@@ -108,13 +106,13 @@ final class HandShard: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// An alarm of a clock that is moved by hand.
-private final class HandAlarm: Alarm {
+/// An alarm of a `ManualClock`.
+private final class ManualAlarm: Alarm {
     private(set) var deadline = Instant.distantFuture
-    private let clock: HandClock
+    private let clock: ManualClock
     private let handler: () -> Void
 
-    init(clock: HandClock, handler: @escaping () -> Void) {
+    init(clock: ManualClock, handler: @escaping () -> Void) {
         self.clock = clock
         self.handler = handler
     }
@@ -133,7 +131,7 @@ private final class HandAlarm: Alarm {
     }
 }
 
-/// Takes a value into closures that are called on the test's thread only.
+/// Passes a value to closures that run on the test's thread only.
 private struct Unchecked<Value>: @unchecked Sendable {
     let value: Value
 

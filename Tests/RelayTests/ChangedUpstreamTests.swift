@@ -26,7 +26,7 @@ import Testing
             return Upstream(description, model: model, health: UpstreamHealth())
         }
 
-        /// Has the turn of the reply come.
+        /// Releases the slot of the other process, so that the reply gets it.
         func proceed() {
             holder.release()
             relay.clock.advance(by: .seconds(2))

@@ -6,7 +6,7 @@ import Testing
 
 /// The server that is asked after each failure, as transcripts.
 @Suite(.timeLimit(.minutes(30))) struct FailoverPlanTests {
-    /// A course of events: failures go in, and the next steps come out.
+    /// A plan with its servers: the methods report failures and return the next step.
     private struct Course {
         private var plan: FailoverPlan
         var servers: [FailoverPlan.Candidate]
@@ -21,26 +21,26 @@ import Testing
             limits.restartWait = wait
             plan = FailoverPlan(limits)
             self.servers = servers
-            _ = tell(plan.begin(servers))
+            _ = describe(plan.begin(servers))
         }
 
         /// The asked server fails; returns the next step, whose pause passes.
         mutating func fail(_ code: ModelError.Code, _ hint: ModelError.Hint? = nil, _ words: String = "") -> String {
             var error = ModelError(code, words)
             error.hint = hint
-            return tell(plan.failed(error, by: asked ?? 0, after: progress, at: now, servers))
+            return describe(plan.failed(error, by: asked ?? 0, after: progress, at: now, servers))
         }
 
         /// The server that was asked to continue cannot.
         mutating func cannotContinue() -> String {
-            tell(plan.couldNotContinue(asked ?? 0, after: progress, at: now, servers))
+            describe(plan.couldNotContinue(asked ?? 0, after: progress, at: now, servers))
         }
 
         mutating func pass(_ duration: Duration) {
             now = now + duration
         }
 
-        private mutating func tell(_ step: FailoverPlan.Step) -> String {
+        private mutating func describe(_ step: FailoverPlan.Step) -> String {
             switch step {
             case .fail: return "fail"
             case .reject: return "reject"

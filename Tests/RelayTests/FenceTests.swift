@@ -65,7 +65,7 @@ import Testing
         let post = relay.post("Hi")
         try relay.answer().send("Hel")
         relay.clock.advance(by: Self.round)
-        // The signal to stop waits for the process while another one takes it for dead and closes the reply.
+        // The signal to stop waits for the process, while another one considers it dead and closes the reply.
         relay.database.signals[1] = post.id.map { [ReplySignal(id: $0, kind: .stop)] }
         relay.database.dead = [1]
         otherProcess.post("again")
@@ -97,7 +97,7 @@ import Testing
         let post = relay.post("Hi")
         try relay.answer().send("one ")
         relay.clock.advance(by: Self.round)
-        // A standby that lacks it takes over.
+        // A standby without the journal becomes the primary.
         post.id.map { relay.database.replies[$0]?.page = ReplyPage(start: ReplyPosition()) }
         try relay.complete("two")
         relay.clock.advance(by: .seconds(1))

@@ -3,9 +3,9 @@ import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
 
-/// What of a conversation a model is sent.
+/// The messages of a conversation that are sent to a model.
 @Suite(.timeLimit(.minutes(30))) struct FittingTests {
-    /// A history from `role text` with the turn's number before it, or `-`; places count from 1.
+    /// A history from lines `turn role text`; the turn is a number or `-`. The messages are numbered from 1.
     private func history(_ lines: String..., omitted: [ReplyReceipt.Omitted] = []) -> TurnHistory {
         var messages = EncodedMessages()
         for (index, line) in lines.enumerated() {
@@ -23,7 +23,7 @@ import Testing
         return window
     }
 
-    private func said(_ messages: EncodedMessages) -> [String] {
+    private func texts(_ messages: EncodedMessages) -> [String] {
         TurnHistory(messages: messages, unfinished: []).contents
     }
 
@@ -32,7 +32,7 @@ import Testing
     @Test func allMessagesAreSentWithoutAWindow() throws {
         let history = history("- system s", "3 user a", "3 assistant b", "5 user c")
         let (messages, receipt) = try history.fitted(to: nil)
-        #expect(said(messages) == ["s", "a", "b", "c"])
+        #expect(texts(messages) == ["s", "a", "b", "c"])
         #expect(receipt.sent == [1...4] && receipt.omitted.isEmpty && receipt.messages == 4)
         #expect(receipt.contextLength == nil && receipt.promptTokens == nil && !receipt.isCutByServer)
         #expect(receipt.estimatedTokens == 35)
@@ -49,11 +49,11 @@ import Testing
             "- system s\(Self.long)", "3 user a\(Self.long)", "3 assistant b\(Self.long)", "5 user c\(Self.long)",
             "5 assistant d\(Self.long)", "7 user e\(Self.long)")
         let (messages, receipt) = try history.fitted(to: window(messages: 5))
-        #expect(said(messages).map { $0.prefix(1) } == ["s", "c", "d", "e"])
+        #expect(texts(messages).map { $0.prefix(1) } == ["s", "c", "d", "e"])
         #expect(messages.entries.map(\.place) == [1, 4, 5, 6])
         #expect(receipt.sent == [1...1, 4...6] && receipt.messages == 4)
         #expect(receipt.omitted == [ReplyReceipt.Omitted(places: 2...3, why: .context)])
-        // Nothing of a turn when not all of it fits.
+        // A turn that does not fit completely is omitted.
         #expect(try history.fitted(to: window(messages: 3)).messages.entries.map(\.place) == [1, 6])
     }
 
@@ -128,7 +128,7 @@ import Testing
         let history = TurnHistory(messages: messages, unfinished: [])
         let receipt = try history.fitted(to: ContextWindow(tokens: 4096, reserve: 512)).receipt
         #expect(receipt.estimatedTokens.map { 2_048...2_100 ~= $0 } == true)
-        // There are models that take a picture for much less.
+        // Some models count far fewer tokens for a picture.
         var small = ContextWindow(tokens: 1024, reserve: 256)
         #expect(try history.fitted(to: small).messages.count == 1)
         small.refused = receipt.estimatedTokens

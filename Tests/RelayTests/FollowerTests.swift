@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatterdRelay
 
-/// Readers of a reply that is made elsewhere.
+/// Readers of a reply of another shard or process.
 @Suite(.timeLimit(.minutes(30))) struct FollowerTests {
     private final class Counts {
         var keepAlive = 0
@@ -356,7 +356,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    /// Readers come, are full, leave and come back at random places while the reply grows, and is at times begun again.
+    /// Readers arrive, are full, leave and return at random times while the reply grows and sometimes restarts.
     @Test(arguments: 0..<80 as Range<UInt64>)
     func readerGetsExactlyTheReplyInRandomCourses(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

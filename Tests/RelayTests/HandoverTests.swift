@@ -114,7 +114,7 @@ import Testing
         cluster.clock.advance(by: .seconds(3))
         #expect(waiting.outcome == .cancelled)
         cluster.slots.dead = [1]
-        // The reply keeps its place in any process: before the later reply.
+        // The reply keeps its position in any process: before the later reply.
         let adopted = other.request("b", reply: waiting.ticket.reply)
         cluster.clock.advance(by: .seconds(3))
         #expect(adopted.hasSlot && !later.hasSlot)

@@ -278,9 +278,9 @@ import Testing
         #expect(readers.allSatisfy { $0.text == "one two " })
         try relay.complete("three")
         #expect(readers.allSatisfy { $0.text == "one two three" && $0.isDone })
-        // Only the ending: by then memory had let go of the reply.
+        // Only the ending: the memory had already released the reply.
         #expect(other.store.count(.read) <= 1)
-        // Followers are let go a while after their readers.
+        // Followers are released a while after their readers.
         relay.clock.advance(by: .seconds(20))
     }
 

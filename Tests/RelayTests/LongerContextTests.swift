@@ -8,7 +8,7 @@ import Testing
     private let relay = TestRelay()
     private let models = [ScriptedModel(), ScriptedModel(), ScriptedModel()]
 
-    /// Gives the process model servers `a`, `b` … that take so many tokens; nothing for those of which it is not known.
+    /// Sets the model servers `a`, `b` … with these context sizes; `nil` for an unknown one.
     private func update(_ contexts: Int?...) {
         relay.service.upstreams.update(
             zip(["a", "b", "c"], zip(models, contexts)).map { name, upstream in

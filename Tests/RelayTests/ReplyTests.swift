@@ -101,7 +101,7 @@ import Testing
         #expect(!answer.isPaused)
         answer.send("b")
         #expect(answer.isPaused)
-        // Nobody is left who could let it go on.
+        // The paused reply has no reader that could resume it.
         post.subscription?.readerLeft()
         #expect(!answer.isPaused)
     }

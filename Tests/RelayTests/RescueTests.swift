@@ -107,7 +107,7 @@ import Testing
         #expect(models[1].generations.first?.isCancelled == true)
         #expect(post.reader.text == half)
         relay.clock.advance(by: .seconds(1))
-        // The first one is left to go on.
+        // The first server is left to continue.
         try models[0].last.complete("the clocks were striking.")
         relay.clock.settle()
         #expect(post.isComplete && post.reader.resets == 0)
@@ -134,7 +134,7 @@ import Testing
         try models[0].last.send(half)
         try models[0].last.fail(.silenceTimeout)
         relay.clock.settle()
-        // What there is counts until there is something better.
+        // The old text is valid until the new answer has text.
         #expect(post.reader.text == half && post.reader.resets == 0)
         try models[1].last.send("A bright ")
         relay.clock.settle()
@@ -285,7 +285,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Another one. [complete]"])
     }
 
-    /// A reply whose restart is committed, while the store is away before it can confirm that, and for some more calls.
+    /// A reply whose restart is committed without a confirmation, and whose store stays unavailable for some more calls.
     private func relayWithUnconfirmedRestart(
         failures: Int = 1_000
     ) throws -> (relay: TestRelay, models: [ScriptedModel], post: SentPrompt) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatterdRelay
 
-/// Queues whose store is away, or loses confirmations; and how many may wait.
+/// Queues whose store is unavailable or loses confirmations, and the limits of queues.
 @Suite(.timeLimit(.minutes(30))) struct SlotOutageTests {
     @Test func unconfirmedGrantIsFoundAgain() throws {
         let cluster = SlotCluster()
@@ -28,17 +28,17 @@ import Testing
     @Test func turnWaitsForTheStoreUntilTheTimeout() throws {
         let cluster = SlotCluster()
         cluster.process.store.isUnavailable = true
-        let patient = cluster.process.request("a")
+        let short = cluster.process.request("a")
         cluster.clock.advance(by: .seconds(8))
-        #expect(patient.isWaiting)
+        #expect(short.isWaiting)
         cluster.process.store.isUnavailable = false
         cluster.clock.advance(by: .seconds(1))
-        #expect(patient.hasSlot)
+        #expect(short.hasSlot)
 
         cluster.process.store.isUnavailable = true
-        let unlucky = cluster.process.request("b")
+        let long = cluster.process.request("b")
         cluster.clock.advance(by: .seconds(12))
-        #expect(unlucky.outcome == .storeUnavailable)
+        #expect(long.outcome == .storeUnavailable)
     }
 
     @Test func waitingTurnSurvivesAShortOutageOfTheStore() throws {
@@ -112,7 +112,7 @@ import Testing
         let first = cluster.process.request("a")
         cluster.process.request("b").release()
         let waiting = cluster.process.request("c")
-        // A look is under way that has seen the first one's slot.
+        // A poll that has read the slot of the first reply is in progress.
         cluster.clock.advance(by: .milliseconds(200))
         cluster.process.store.faults[.granted] = [.hang]
         cluster.clock.advance(by: .milliseconds(50))
@@ -146,7 +146,7 @@ import Testing
         cluster.clock.advance(by: .seconds(40))
         let calls = cluster.process.store.calls.count
         cluster.clock.advance(by: .seconds(40))
-        #expect(cluster.process.store.calls.count == calls, "it looks for ever")
+        #expect(cluster.process.store.calls.count == calls, "it polls for ever")
     }
 
     @Test func replyThatAcquiresTwiceIsRefusedAndKeepsItsPosition() throws {
@@ -171,7 +171,7 @@ import Testing
         #expect(cluster.process.store.calls.count == tries)
     }
 
-    // MARK: - Room
+    // MARK: - Admission
 
     @Test func queueIsLimited() throws {
         let cluster = SlotCluster(slots: 2)
@@ -183,7 +183,7 @@ import Testing
         cluster.process.request("d")
         let refusal = try #require(cluster.process.reserveAdmission(limit: 2))
         #expect(refusal.code == .overloaded)
-        // Two wait and one comes: three times 30 s on two slots.
+        // Two replies wait and one more arrives: three times 30 s on two slots.
         #expect(refusal.retryAfter == .seconds(46))
     }
 
@@ -191,7 +191,7 @@ import Testing
         let cluster = SlotCluster()
         let refused = (0..<5).map { _ in cluster.process.reserveAdmission(limit: 2) }
         #expect(refused.map { $0 == nil } == [true, true, true, false, false])
-        // Those that were let in and never came count no more.
+        // Admitted prompts that never entered the queue no longer count.
         cluster.clock.advance(by: .seconds(3))
         #expect(cluster.process.reserveAdmission(limit: 2) == nil)
         cluster.clock.advance(by: .seconds(3))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatterdRelay
 
-/// Whose turn it is at a model server with slots.
+/// The order of replies at a model server with slots.
 @Suite(.timeLimit(.minutes(30))) struct SlotQueueTests {
     @Test func freeSlotIsAcquiredAtOnceWithoutPolls() throws {
         let cluster = SlotCluster()
@@ -37,9 +37,9 @@ import Testing
         #expect(second.isWaiting)
         cluster.clock.advance(by: .milliseconds(50))
         #expect(second.hasSlot)
-        let looks = other.store.count(.granted)
+        let polls = other.store.count(.granted)
         cluster.clock.advance(by: .seconds(10))
-        #expect(other.store.count(.granted) == looks, "it looks on, and nobody waits")
+        #expect(other.store.count(.granted) == polls, "it polls although no reply waits")
     }
 
     @Test func onePollServesAllWaitingReplies() throws {
@@ -47,8 +47,8 @@ import Testing
         cluster.process.request("a")
         let waiting = (0..<20).map { cluster.process.request("b\($0)") }
         cluster.clock.advance(by: .milliseconds(950))
-        let looks = cluster.process.store.count(.granted) + cluster.process.store.count(.survey)
-        #expect(17...19 ~= looks, "\(looks)")
+        let polls = cluster.process.store.count(.granted) + cluster.process.store.count(.survey)
+        #expect(17...19 ~= polls, "\(polls)")
         #expect(waiting.allSatisfy { $0.isWaiting })
     }
 
@@ -148,7 +148,7 @@ import Testing
         #expect(cluster.slots.running(at: "u") == 1 && !replies[2].hasSlot)
         replies[1].release()
         #expect(cluster.slots.running(at: "u") == 1 && replies[2].hasSlot)
-        // A reply that began before the change knows only what was then.
+        // A reply that began before the change has the earlier number of slots.
         let late = cluster.process.request("b")
         #expect(cluster.slots.running(at: "u") == 1 && late.isWaiting)
         cluster.process.queue.update(slots: ["u": 3])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatterdRelay
 
-/// A single reader that takes no text, at a model server with one slot.
+/// A single reader that receives no text, at a model server with one slot.
 @Suite(.timeLimit(.minutes(30))) struct SlowReaderTests {
     private let cluster = SlotCluster()
     private let relay: TestRelay

@@ -72,7 +72,7 @@ import Testing
         relay.clock.advance(by: .seconds(11))
         #expect(elsewhere.text == "Hello" && elsewhere.endings.isEmpty)
         #expect(elsewhere.ends.map(\.?.code) == [.storeUnavailable])
-        // The look-up fails while the store is away; a readable row is enough.
+        // The look-up fails while the store is unavailable; a readable row is enough.
         relay.store.isUnavailable = false
         relay.store.faults[.closeTurn] = [.unavailable]
         let late = try relay.read(post)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ChatterdRelay
 
-/// Readers of a reply that is made on their shard.
+/// Readers of a reply of their own shard.
 @Suite(.timeLimit(.minutes(30))) struct SubscriptionTests {
     private let clock = ManualClock()
     private let scheduler: Scheduler
@@ -310,8 +310,8 @@ import Testing
         #expect(ended == nil && left == nil)
     }
 
-    /// Readers come, are full, leave and come back at random places while the reply grows: each line they get goes on just
-    /// where they stood, and in the end they have all of it.
+    /// Readers arrive, are full, leave and return at random times while the reply grows. Each line starts at the position of its
+    /// reader, and in the end all readers have the whole reply.
     @Test(arguments: 0..<80 as Range<UInt64>)
     func readerGetsExactlyTheReplyInRandomCourses(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -94,7 +94,7 @@ import Testing
         #expect(window(try choice(name: "openai")) == 6000)
         #expect(window(try choice(context: 9000, name: "openai")) == 9000)
         #expect(window(try choice(name: "openai", model: "n")) == nil)
-        // What Ollama gave to somebody else is not what it gives us.
+        // Ollama may have loaded the model with another context for another client.
         #expect(window(try choice(.ollama, name: "ollama")) == nil)
     }
 
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: [nil, 100_000, 4096])
-    func promptAfterARefusalIsSmallerInAnyCase(_ told: Int?) throws {
+    func promptAfterARefusalIsSmallerInAnyCase(_ stated: Int?) throws {
         let estimates = TokenEstimates()
         let choice = try choice()
         var messages = EncodedMessages()
@@ -148,7 +148,7 @@ import Testing
         while let fitted = try? history.fitted(to: window) {
             counts.append(fitted.messages.count)
             var receipt = fitted.receipt
-            estimates.learn(from: refusal(context: told), of: choice, refused: &receipt)
+            estimates.learn(from: refusal(context: stated), of: choice, refused: &receipt)
             window = estimates.window(for: choice, passThrough: [], refused: receipt)
         }
         #expect(counts.first == 41 && counts.last == 1)
@@ -171,7 +171,7 @@ import Testing
         let window = estimates.window(for: choice, passThrough: [], refused: receipt)
         let sent = try history.fitted(to: window).messages.count
         let room = 8192 - 2048
-        // Up to a quarter is left free, so that what is sent begins at the same turn for a while.
+        // Up to a quarter is left free, so that several prompts begin at the same turn.
         #expect(sent * 158 <= room && (sent + 1) * 158 > room * 3 / 4)
     }
 
@@ -203,7 +203,7 @@ import Testing
         #expect(window.bytesPerToken == 3.5 && !window.isMeasured)
     }
 
-    // MARK: - What servers count
+    // MARK: - Counts of servers
 
     @Test func rateOfAModelIsLearned() throws {
         let estimates = TokenEstimates()
@@ -286,7 +286,7 @@ import Testing
         conversation.hidden = 250
         _ = try conversation.ask(estimates)
         let first = try conversation.ask(estimates)
-        #expect(first.estimate > first.count + 200, "the first answer is taken at the server's word")
+        #expect(first.estimate > first.count + 200, "the first answer counts as the server counted it")
         for _ in 0..<5 {
             let (estimate, count) = try conversation.ask(estimates)
             #expect(estimate <= count * 105 / 100, "\(estimate) for \(count)")
@@ -334,7 +334,7 @@ import Testing
     @Test func farTooSmallCountMeansACut() throws {
         let estimates = TokenEstimates()
         let choice = try choice()
-        // As long as nothing was measured, tokens may be of eight bytes.
+        // Without a measurement, tokens may have eight bytes.
         for (count, isCut) in [(4_096, true), (6_000, false)] {
             var receipt = try receipt(bytes: 40_000)
             estimates.note(count, in: &receipt, of: choice)
@@ -355,14 +355,14 @@ import Testing
     @Test func cachedPromptCountsAsUncut() throws {
         let estimates = TokenEstimates()
         for (kind, isCut) in [(.ollama, false), (.openai, true)] as [(UpstreamDescription.Kind, Bool)] {
-            // Some versions of Ollama count only what was not in the cache.
+            // Some versions of Ollama count only the tokens that were not in the cache.
             var receipt = try receipt(bytes: 2_000, behind: 60_000)
             estimates.note(500, in: &receipt, of: try choice(kind))
             #expect(receipt.isCutByServer == isCut, "\(kind)")
         }
         var receipt = try receipt(bytes: 60_000, behind: 2_000)
         estimates.note(4_096, in: &receipt, of: try choice(.ollama))
-        #expect(receipt.isCutByServer, "a prompt that nobody has seen is in no cache")
+        #expect(receipt.isCutByServer, "a new prompt is in no cache")
     }
 
     @Test func ollamaThatCountsItsCacheIsDetected() throws {
@@ -373,7 +373,7 @@ import Testing
             estimates.note(count, in: &receipt, of: choice)
             return receipt.isCutByServer
         }
-        // A cache that is not counted, twice, and a prompt that was new as a whole say nothing.
+        // A count without the cache, twice, and a wholly new prompt prove nothing.
         #expect(try !note(100, 8_000, 2_020))
         #expect(try !note(100, 60_000, 400))
         #expect(try !note(8_000, 0, 2_008))

@@ -4,16 +4,16 @@ import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
-/// Conversations that grow beyond what their model takes, turn by turn.
+/// Conversations that grow beyond the context of their model, turn by turn.
 @Suite(.timeLimit(.minutes(30))) struct TrimmingTests {
-    /// What was sent with a prompt.
+    /// The messages that were sent with a prompt.
     private struct Sent {
-        /// The place of the first message behind the system prompt.
+        /// The number of the first message after the system prompt.
         var start: Int64
         var estimate: Int
     }
 
-    /// Has a conversation grow by so many turns, and gives what was sent with each prompt that made the history too long.
+    /// Lets a conversation grow by some turns. Returns the sent messages of each prompt whose history was too long.
     ///
     /// - Parameters:
     ///   - lengths: the bytes of a prompt and of an answer.
@@ -64,7 +64,7 @@ import Testing
 
     @Test(arguments: [1.0, 2.3, 3.5, 5.0]) func beginningStaysForSeveralTurns(bytesPerToken: Double) throws {
         let window = window(4_096, bytesPerToken: bytesPerToken)
-        // A turn takes some fiftieth of the room.
+        // A turn uses about one fiftieth of the room.
         let length = Int(25 * bytesPerToken)
         let sent = try converse(turns: 400, { _ in (length, length) }, window: { _ in window })
         #expect(sent.count > 300)

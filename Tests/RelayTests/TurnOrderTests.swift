@@ -136,7 +136,7 @@ import Testing
     @Test func turnIsNotAbandonedWhileItIsBeingOpened() throws {
         let relay = TestRelay()
         let other = relay.otherShard()
-        // Committed by this process, but not on the board: its confirmation may still come.
+        // Committed by this process, but not on the board: its confirmation may still arrive.
         other.store.faults[.openTurn] = [.hang]
         let late = other.post("late")
         _ = relay.database.append([ModelMessage(role: "user", content: "one")], to: "app", holder: 1)

@@ -108,11 +108,11 @@ class Killer:
             elif verb == "restart":
                 self._did(f"restarts {name} with SIGTERM", "restarts of chatterd")
                 await victim.restart()
-                self._record.deed(f"restarted {name}")
+                self._record.note_fault(f"restarted {name}")
             else:
                 self._did(f"stops {name} for {seconds:.1f} s", "freezes of chatterd")
                 await victim.freeze(seconds)
-                self._record.deed(f"continued {name}")
+                self._record.note_fault(f"continued {name}")
 
     @contextlib.asynccontextmanager
     async def _death(self) -> AsyncIterator[None]:
@@ -133,7 +133,7 @@ class Killer:
         async with self._cluster.acts:
             self._did(f"stops PostgreSQL for {seconds:.1f} s", "freezes of PostgreSQL")
             await self._cluster.freeze(seconds)
-            self._record.deed("continued PostgreSQL")
+            self._record.note_fault("continued PostgreSQL")
 
     async def _kill_backend(self, number: int) -> None:
         if self._cluster.acts.locked():
@@ -155,8 +155,8 @@ class Killer:
         async with self._cluster.acts:
             self._did(f"stops the standby for {lag:.1f} s, kills the primary, promotes {gap:.1f} s later", "failovers")
             await self._cluster.fail_over(lag, gap)
-            self._record.deed("promoted, and another standby follows")
+            self._record.note_fault("promoted, and another standby follows")
 
     def _did(self, what: str, count: str) -> None:
         self._record.count[count] += 1
-        self._record.deed(what)
+        self._record.note_fault(what)

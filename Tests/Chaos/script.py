@@ -43,7 +43,7 @@ class Script:
 
     @classmethod
     def parse(cls, prompt: str) -> Script | None:
-        """The orders in a prompt; nothing when it holds none."""
+        """The orders in a prompt; None if it has none."""
         words = dict(re.findall(r"(\w+)=(\S+)", prompt))
         try:
             return cls(**{field.name: str(words[field.name]) if field.name in ("token", "ending") else int(words[field.name])
@@ -100,7 +100,7 @@ def answer(script: Script, number: int) -> list[Line]:
 
 
 def whole(lines: list[Line]) -> tuple[bytes, bytes, bytes]:
-    """Text, thinking and tool calls of lines together, as they are to be stored."""
+    """Text, thinking and tool calls of lines together, as they should be stored."""
     return (
         "".join(line.text for line in lines).encode(),
         "".join(line.thinking for line in lines).encode(),

@@ -5,7 +5,7 @@ import http.client
 import json
 import urllib.parse
 
-from server import PATIENCE
+from server import TIMEOUT
 
 
 def prompt(text, app="client", **more):
@@ -16,7 +16,7 @@ def prompt(text, app="client", **more):
 def connect(url, **options):
     address = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-    return contextlib.closing(kind(address.hostname, address.port, timeout=PATIENCE, **options))
+    return contextlib.closing(kind(address.hostname, address.port, timeout=TIMEOUT, **options))
 
 
 def call(url, method, path, body=None, headers=None, **options):
@@ -96,7 +96,7 @@ class Reader:
         self.id, self.text, self.kinds, self.last = None, "", [], None
 
     def read(self, url, path, limit=None):
-        """Goes on where it is, for so many bytes or to the end of the stream; returns the status."""
+        """Continues reading, for so many bytes or to the end of the stream; returns the status."""
         with connect(url) as connection:
             connection.request("GET", path, headers={} if self.id is None else {"Last-Event-ID": self.id})
             response = connection.getresponse()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from words import call_of
+from numbered_words import call_of
 
 NAME = "get_weather"
 
@@ -99,7 +99,7 @@ class Ollama:
 
     @staticmethod
     def continues(body: dict[str, Any], how: str) -> str:
-        """What is wrong with a request that has a text to go on from."""
+        """What is wrong with a request that has a text to continue."""
         return ""
 
 
@@ -192,7 +192,7 @@ class OpenAI:
 
     @staticmethod
     def continues(body: dict[str, Any], how: str) -> str:
-        """What is wrong with a request that has a text to go on from."""
+        """What is wrong with a request that has a text to continue."""
         asked = (body.get("continue_final_message"), body.get("add_generation_prompt"))
         if how == "continue_final_message" and asked != (True, False):
             return "continue_final_message is not asked for"

@@ -12,7 +12,7 @@ import re
 import struct
 
 import gguf
-from scripts import BY_CONDITION, CUT_ANYWHERE, ENDLESS, GOES_ON, SCRIPTS
+from scripts import BY_CONDITION, CUT_ANYWHERE, ENDLESS, CONTINUES, SCRIPTS
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 END = "<|im_end|>"
@@ -46,7 +46,7 @@ class Vocabulary:
         self.add(first, CONTROL)
         tokens = self.cut(text if isinstance(text, bytes) else text.encode(), name)
         for token in tokens:
-            self.add(token, USER_DEFINED if name in GOES_ON else NORMAL)
+            self.add(token, USER_DEFINED if name in CONTINUES else NORMAL)
         end = tokens[0] if name in ENDLESS else END
         self.next |= zip([first, *tokens], [*tokens, end])
 
@@ -55,7 +55,7 @@ class Vocabulary:
         pieces = re.findall(rb"(?s).{1,3}" if name in CUT_ANYWHERE else rb"\s*\S+|\s+", text)
         tokens = []
         for piece in pieces:
-            token = piece.decode() if name in GOES_ON else "".join(ALPHABET[byte] for byte in piece)
+            token = piece.decode() if name in CONTINUES else "".join(ALPHABET[byte] for byte in piece)
             if tokens and (tokens[-1] in self.places or tokens[-1] in tokens[:-1]):
                 tokens[-1] += token
             else:

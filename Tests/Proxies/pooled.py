@@ -20,7 +20,7 @@ def main() -> int:
     del sys.argv[1:3]
     sys.path[:0] = [os.path.join(HERE, "..", home) for home in HOMES[name]]
     module = importlib.import_module(name)
-    importlib.import_module("chaos" if name == "chaos" else "house").Cluster = PooledCluster  # type: ignore[attr-defined]
+    importlib.import_module("chaos" if name == "chaos" else "fair_cluster").Cluster = PooledCluster  # type: ignore[attr-defined]
     return int(module.main())
 
 

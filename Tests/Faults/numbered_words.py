@@ -1,4 +1,4 @@
-"""The answer of the scripted model servers: numbered words that tell who said them, so that none can be lost or doubled unseen."""
+"""The answer of the scripted model servers: numbered words that name their server, so that a lost or doubled word is noticed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Text:
 
     @classmethod
     def read(cls, text: str, twice: int | None = None) -> Text:
-        """Reads a text; `twice` is the place of a word that a server said twice by itself."""
+        """Reads a text; `twice` is the index of a word that a server said twice by itself."""
         stretches: list[Stretch] = []
         place, at, is_second = 0, 0, False
         while at < len(text):

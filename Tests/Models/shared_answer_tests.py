@@ -1,10 +1,10 @@
-"""Tests of what arrives through chatterd, whatever is behind it: what its provider says when it is asked directly."""
+"""Tests that an answer through chatterd equals the answer of the model server itself."""
 
 import json
 
 from client import post
 from model_server import known
-from relayed import Relayed
+from relay_test_case import RelayTestCase
 from scripts import SCRIPTS, TOOL
 
 TEXTS = [name for name in SCRIPTS if name not in ("think", "weather", "both", "result", "forever")]
@@ -14,7 +14,7 @@ def says(role, text, **more):
     return {"role": role, "content": text} | more
 
 
-class Texts(Relayed):
+class Texts(RelayTestCase):
     """What every provider can do. Subclasses have a `provider`."""
 
     def test_text_is_what_the_model_server_says(self):

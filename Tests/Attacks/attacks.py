@@ -51,6 +51,8 @@ class Relay:
             "CHATTERD_UPSTREAMS": f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]',
         }
         with open(self.log, "ab") as log:
+            # Earlier processes have written to the same file.
+            self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [program, "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True,
                 preexec_fn=die_with_us)
@@ -79,13 +81,16 @@ class Relay:
         """Waits until it listens."""
         until = time.monotonic() + TIMEOUT
         while time.monotonic() < until and self.is_alive:
-            with open(self.log, encoding="utf-8", errors="replace") as log:
-                if "listening on" in log.read():
-                    self._sampler.start()
-                    return
+            if "listening on" in self._logged():
+                self._sampler.start()
+                return
             time.sleep(0.05)
-        with open(self.log, encoding="utf-8", errors="replace") as log:
-            raise RuntimeError(f"chatterd does not start: {log.read()[-2000:]}")
+        raise RuntimeError(f"chatterd does not start: {self._logged()[-2000:]}")
+
+    def _logged(self) -> str:
+        with open(self.log, "rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
 
     def stop(self) -> None:
         """Kills it."""

@@ -124,7 +124,7 @@ class Run:
             say(f"the time was up before there were {options.cuts} cuts and {options.acts} acts")
 
     async def _talk(self) -> None:
-        """One place among the clients: one conversation after another."""
+        """One of the clients: one conversation after another."""
         while not self.state.is_draining:
             number = next(self._numbers)
             try:

@@ -225,11 +225,11 @@ class Checks:
                     self._record.violation("deleted, and still there", "", f"{row} of {table}")
 
     def _check_order(self, conversation: Conversation, prompts: list[Prompt]) -> None:
-        places = []
+        positions = []
         for prompt in sorted(prompts, key=lambda prompt: prompt.order):
             if prompt.is_acknowledged and (rows := conversation.prompts.get(prompt.token)):
-                places.append((rows[0].seq, prompt))
-        for (first, _), (second, prompt) in itertools.pairwise(places):
+                positions.append((rows[0].seq, prompt))
+        for (first, _), (second, prompt) in itertools.pairwise(positions):
             if first > second:
                 self._record.violation("turns out of order", prompt.token, f"seq {second} behind {first}")
 

@@ -115,7 +115,7 @@ class Client(Reader):
     async def _post(
         self, prompt: Prompt, path: str, body: Any, fields: dict[str, str]
     ) -> tuple[Reply, list[Exchange]] | None:
-        """Posts until a head is seen, now and then at all processes at once; the exchanges that have one."""
+        """Posts until a head arrives, sometimes at all processes at once; returns the exchanges that have one."""
         chance, state = self._chance, self._state
         tries = 0
         prompt.posted_at = prompt.posted_at or self._record.now()
@@ -162,7 +162,7 @@ class Client(Reader):
         return known[0], exchanges
 
     async def _whole(self, prompt: Prompt, body: Any, fields: dict[str, str]) -> None:
-        """Asks for the answer in one piece, again and again until it is there."""
+        """Asks for the answer in one piece, until it comes."""
         tries = 0
         prompt.posted_at = self._record.now()
         while not self._state.is_over:

@@ -209,7 +209,7 @@ class Cluster:
         await self._add_standby()
 
     async def _remember_lost(self, node: Node) -> None:
-        """Reads the last commits of a dead server, at a place that no other program can reach."""
+        """Reads the last commits of a dead server, at a socket that no other program can reach."""
         socket = f"{node.directory}/lost"
         os.makedirs(socket, exist_ok=True)
         os.chmod(socket, 0o777)

@@ -62,10 +62,10 @@ class Killer:
 
     def _draw(self) -> tuple[str, bool]:
         """The next act, and whether processes are left alone at that time."""
-        place = self.acts - len(FIRST)
-        is_quiet = place >= 0 and place % (ROUND + QUIET_ROUND) >= ROUND
+        index = self.acts - len(FIRST)
+        is_quiet = index >= 0 and index % (ROUND + QUIET_ROUND) >= ROUND
         kinds = OF_THE_DATABASE if is_quiet else ACTS
-        act = FIRST[self.acts] if place < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
+        act = FIRST[self.acts] if index < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
         return act, is_quiet
 
     def _perform(self, act: str) -> Coroutine[Any, Any, None]:
@@ -118,12 +118,12 @@ class Killer:
     async def _death(self) -> AsyncIterator[None]:
         """Notes a time in which a process may lose its replies; readers may learn of the loss later."""
         began = self._record.now()
-        place = len(self._record.deaths)
+        index = len(self._record.deaths)
         self._record.deaths.append((began, float("inf")))
         try:
             yield
         finally:
-            self._record.deaths[place] = (began, self._record.now())
+            self._record.deaths[index] = (began, self._record.now())
 
     # --- the database
 

@@ -60,10 +60,10 @@ class Reader:
     async def _follow(self, reply: Reply, exchanges: list[Exchange]) -> None:
         """Reads a reply with one or more readers, and stops it perhaps."""
         chance = self._chance
-        tasks = [self._read(reply, f"{reply.id[:8]}/{place}", exchange) for place, exchange in enumerate(exchanges)]
+        tasks = [self._read(reply, f"{reply.id[:8]}/{index}", exchange) for index, exchange in enumerate(exchanges)]
         if chance.random() < 0.2:
-            for place in range(chance.randint(1, 3)):
-                tasks.append(self._read_later(reply, f"{reply.id[:8]}/late{place}"))
+            for index in range(chance.randint(1, 3)):
+                tasks.append(self._read_later(reply, f"{reply.id[:8]}/late{index}"))
         if chance.random() < 0.12:
             tasks.append(self._stop(reply))
         await asyncio.gather(*tasks)

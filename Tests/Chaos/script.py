@@ -93,8 +93,8 @@ def answer(script: Script, number: int) -> list[Line]:
     said = [Line(thinking=" ".join(chance.choices(WORDS, k=2)) + ";") for _ in range(script.thinking)]
     first = Line(text=f"[{script.token}#{number}] ") if script.lines else Line()
     said += [first] + [Line(text=" ".join(chance.choices(WORDS, k=script.words)) + " ") for _ in range(script.lines)]
-    for place in range(script.calls):
-        call = {"function": {"name": f"tool{place}", "arguments": {"n": chance.randint(0, 99), "s": chance.choice(WORDS)}}}
+    for index in range(script.calls):
+        call = {"function": {"name": f"tool{index}", "arguments": {"n": chance.randint(0, 99), "s": chance.choice(WORDS)}}}
         said.append(Line(calls=canonical([call])))
     return said + [Line(text=chance.choice(("", "", "", "the end 🏁")))]
 

@@ -123,7 +123,7 @@ class Upstream:
         escaped = script.seed % 3 == 0
         for start in range(0, stop, script.burst):
             piece = said[start:min(start + script.burst, stop)]
-            bodies = [self._line(line, start + place == len(said) - 1, escaped, call) for place, line in enumerate(piece)]
+            bodies = [self._line(line, start + index == len(said) - 1, escaped, call) for index, line in enumerate(piece)]
             text = "".join(bodies).encode()
             writer.write(b"%x\r\n%s\r\n" % (len(text), text))
             await writer.drain()

@@ -50,7 +50,7 @@ class Exchange:
     async def ask(
         cls, proxy: CuttingProxy, record: Record, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None
     ) -> Exchange:
-        """Sends a request, and returns when the head of the response is there; throws `Lost`."""
+        """Sends a request, and returns when the head of the response has arrived; throws `Lost`."""
         exchange = cls(proxy, record)
         try:
             await exchange._ask(method, path, fields or {}, b"" if body is None else json.dumps(body, ensure_ascii=False).encode())

@@ -186,9 +186,9 @@ class Network:
 
     @staticmethod
     def place_to_cut(data, after):
-        """The first place inside of a character, at this distance or later."""
-        places = range(max(after, 0), len(data))
-        return next((place for place in places if data[place] & 0xC0 == 0x80), None)
+        """The first index inside of a character, at this distance or later."""
+        indexes = range(max(after, 0), len(data))
+        return next((index for index in indexes if data[index] & 0xC0 == 0x80), None)
 
     def reset(self, connection, request, number):
         """Breaks the connection once the browser has shown what came whole: a reset may overtake bytes."""

@@ -36,7 +36,7 @@ def post(url, path, body, **options):
 
 @contextlib.contextmanager
 def stream(url, body=None, headers=None, path="/llmchat"):
-    """An open stream, to be read line by line; with no body of an answer that is there, at its path."""
+    """An open stream that is read line by line; without a body, that of an existing reply at its path."""
     with connect(url) as connection:
         method, body = ("GET", None) if body is None else ("POST", json.dumps(body))
         connection.request(method, path, body, headers or {})
@@ -119,7 +119,7 @@ class Reader:
                 continue
             if kind == "message":
                 self.text += data["message"]["content"]
-                # Without thinking and tool calls the place in the reply is the number of bytes of its text.
+                # Without thinking and tool calls a position in the reply is the number of bytes of its text.
                 assert id.removesuffix("-end").rpartition("~")[2] == str(len(self.text.encode())), (id, self.text)
             if data["done"]:
                 assert id.endswith("-end"), id

@@ -110,7 +110,7 @@ class Model:
         server.model, self.url = self, server.url
 
     def exchange(self, number=0):
-        """The exchange of this number since `forget`, once it is there."""
+        """Waits for the exchange of this number since `forget`."""
         with self.changed:
             assert self.changed.wait_for(lambda: len(self.exchanges) > number, TIMEOUT), "the model was not asked"
             return self.exchanges[number]

@@ -1,4 +1,4 @@
-"""What the tests of replies share."""
+"""Base class of the tests of replies."""
 
 import threading
 import time
@@ -50,7 +50,7 @@ class ReplyTestCase(unittest.TestCase):
         return prompt(text, self.app, model="m", **more)
 
     def start(self, text="Speak.", headers=None, **more):
-        """Posts a prompt and leaves at once; returns where the reply is."""
+        """Posts a prompt and leaves at once; returns the path of the reply."""
         with stream(self.url, self.body(text, on_disconnect="finish", **more), headers) as response:
             return response.headers["Location"]
 

@@ -31,7 +31,7 @@ def stop_with_us():
 
 
 def make_directory(tests):
-    """A place that PostgreSQL's user may enter, removed after the tests of a class."""
+    """A directory that PostgreSQL's user may enter, removed after the tests of a class."""
     path = tempfile.mkdtemp(prefix="clients-")
     os.chmod(path, 0o755)
     tests.addClassCleanup(shutil.rmtree, path, ignore_errors=True)

@@ -42,8 +42,8 @@ class RunningServerTests(unittest.TestCase):
                 events = list(source.iter_sse())
         lines = [event.json() for event in events]
         texts = [line["message"]["content"] for line in lines]
-        places = [len("".join(texts[: number + 1]).encode()) for number in range(len(texts))]
-        self.assertEqual([event.id for event in events], [*map(str, places[:-1]), f"{places[-1]}-end"])
+        positions = [len("".join(texts[: number + 1]).encode()) for number in range(len(texts))]
+        self.assertEqual([event.id for event in events], [*map(str, positions[:-1]), f"{positions[-1]}-end"])
         self.assertEqual([line["done"] for line in lines], [False] * (len(lines) - 1) + [True])
         self.assertIn('Grüße 🐣 "q"', "".join(texts))
 

@@ -83,7 +83,7 @@ class ResumedReplyTests(ReplyTestCase):
         pieces, left = speech(100), [threading.Event(), threading.Event()]
 
         def script(exchange):
-            # However late a connection comes, and what is there already comes in one event: there is some for the next one.
+            # A late connection gets the existing text in one event: there must be text left for the next one.
             exchange.say(*pieces[:20])
             exchange.until(left[0])
             exchange.say(*pieces[20:50])
@@ -124,8 +124,8 @@ class ResumedReplyTests(ReplyTestCase):
         path = self.whole()
         first = Reader()
         first.read(self.url, path)
-        place = len("".join(speech(20)).encode())
-        for curl in ([f"{path}?last_event_id={place}"], [path, "-H", f"Last-Event-ID: {place}"]):
+        position = len("".join(speech(20)).encode())
+        for curl in ([f"{path}?last_event_id={position}"], [path, "-H", f"Last-Event-ID: {position}"]):
             second = Reader()
             second.text = "".join(speech(20))
             second.take(self.get(*curl))

@@ -44,7 +44,7 @@ class Prompt:
         self.token = f"{app}/{number}"
         self.reply = ""
         self.posted = self.ended = 0.0
-        self.places: list[tuple[int, int]] = []
+        self.positions: list[tuple[int, int]] = []
         self.text = ""
         self.outcome = "lost"
         self.is_queued = asyncio.Event()  # or further
@@ -106,7 +106,7 @@ class FairCluster:
             async for event in exchange.events():
                 data = json.loads(event.data)
                 if event.name == "queue":
-                    prompt.places.append((data["queue"]["position"], data["queue"]["length"]))
+                    prompt.positions.append((data["queue"]["position"], data["queue"]["length"]))
                 elif event.name == "reset":
                     prompt.text = ""
                 elif event.name == "error":

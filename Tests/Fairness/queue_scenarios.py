@@ -120,10 +120,10 @@ async def equals(cluster: FairCluster, findings: Findings, apps: int, prompts: i
     await whole(everything, findings)
     served = dict.fromkeys((f"equal{app}" for app in range(apps)), 0)
     had = dict(served)
-    for place, token in enumerate(cluster.slots.started(tokens)):
+    for index, token in enumerate(cluster.slots.started(tokens)):
         app = token.split("/")[0]
         had[app] += 1
-        if place >= before:
+        if index >= before:
             served[app] += 1
         if had[app] == prompts:
             break
@@ -188,8 +188,8 @@ async def death(cluster: FairCluster, findings: Findings, apps: int, prompts: in
         findings.figure(f"prompts of {name}, answered in their order", f"{right}", f"{len(part)}", right == len(part))
     rest = order[before:]
     back = [prompt for prompt in theirs if prompt.token in rest]
-    places = [expected.index(token) for token in rest]
-    overtaken = sum(one > other for one, other in zip(places, places[1:]))
+    positions = [expected.index(token) for token in rest]
+    overtaken = sum(one > other for one, other in zip(positions, positions[1:]))
     findings.figure(f"of {len(rest)} prompts, {len(back)} of them taken over, out of order", str(overtaken), "0", overtaken == 0)
     findings.require(len(back) > 1, "no prompts were taken over")
 

@@ -13,7 +13,7 @@ class Behaviour:
 
     silent: bool = False  # never answers
     hangs_up: bool = False  # the connection is closed in place of an answer
-    raw: bytes = b""  # said in place of an HTTP response
+    raw: bytes = b""  # sent in place of an HTTP response
     status: int = 200
     retry_after: int | None = None  # seconds
     says: str = ""  # the words of an error

@@ -39,7 +39,7 @@ class Ollama:
         return self._line(model, {"content": text})
 
     def thought(self, model: str, text: str) -> str:
-        """A word that is thought aloud."""
+        """A word of thinking."""
         return self._line(model, {"content": "", "thinking": text})
 
     def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
@@ -130,7 +130,7 @@ class OpenAI:
         return self._event(model, {"content": text})
 
     def thought(self, model: str, text: str) -> str:
-        """A word that is thought aloud."""
+        """A word of thinking."""
         return self._event(model, {"reasoning_content": text})
 
     def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
@@ -142,7 +142,7 @@ class OpenAI:
         """A tool call, in the pieces in which it is said."""
         arguments = dumps(call_of(who))
         begin = {"index": 0, "id": f"call_{who}", "type": "function", "function": {"name": NAME, "arguments": ""}}
-        pieces = [arguments[place:place + 7] for place in range(0, len(arguments), 7)]
+        pieces = [arguments[index:index + 7] for index in range(0, len(arguments), 7)]
         return [self._event(model, {"tool_calls": [begin]})] + [
             self._event(model, {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in pieces]
 

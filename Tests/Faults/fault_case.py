@@ -39,7 +39,7 @@ class Broken(Exception):
 
 @dataclass
 class DirectAddress:
-    """The port of chatterd, in the place of chaos's proxy."""
+    """The port of chatterd, in place of the cutting proxy."""
 
     port: int
 
@@ -318,7 +318,7 @@ class CaseRun:
         return shown
 
     def _check_thoughts(self, text: str, is_whole: bool) -> None:
-        """What was thought aloud was thought by calls that were made, and all of it by the one that made the end."""
+        """Checks that thinking comes from calls that were made, and is complete for the last one."""
         calls, counts = {call.who: call for call in self.case.calls}, thoughts_of(text)
         if counts is None or any(who not in calls or count > calls[who].thoughts for who, count in counts.items()):
             raise Broken(f"the thoughts are {text!r}")
@@ -412,8 +412,8 @@ class CaseRun:
             raise Broken(f"{len(calls)} calls, and the budget is {self._setup.budget} more than one")
         if any(call.outcome == "complete" for call in calls[:-1]):
             raise Broken("asked again behind a complete answer: " + "; ".join(map(str, calls)))
-        for place, call in enumerate(calls):
-            again = next((later for later in calls[place + 1:] if later.who[0] == call.who[0]), None)
+        for index, call in enumerate(calls):
+            again = next((later for later in calls[index + 1:] if later.who[0] == call.who[0]), None)
             if again and again.began - call.began < call.retry_after:
                 raise Broken(f"{again.who} came after {again.began - call.began:.2f} s; Retry-After was {call.retry_after} s")
         if self.case.strange:

@@ -38,7 +38,7 @@ NO_WAIT, WAIT = "0", "10m"
 """How long chatterd waits for servers that restart: not at all if they never come back."""
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
-    (SELECT count(*) FROM chatterd_queue) AS "places in queues left",
+    (SELECT count(*) FROM chatterd_queue) AS "tickets left",
     (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left"
 """
 KEYS = f"""
@@ -106,15 +106,15 @@ class FaultTable:
         relay.start()
         await relay.wait_until_ready()
         setup = SharedSetup(DirectAddress(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
-        places = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(self._one(CaseRun(case, setup), places) for case in cases))
+        semaphore = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(self._one(CaseRun(case, setup), semaphore) for case in cases))
         relay.look()
         await self._look_around(relay)
         await relay.stop()
 
     @staticmethod
-    async def _one(run: CaseRun, places: asyncio.Semaphore) -> None:
-        async with places:
+    async def _one(run: CaseRun, semaphore: asyncio.Semaphore) -> None:
+        async with semaphore:
             try:
                 await run.run()
             except Exception:  # the others continue, and the run fails at its end

@@ -23,7 +23,7 @@ TIMEOUT = 600.0
 class Call:
     """One request for an answer."""
 
-    who: str  # the server's letter and the number of the call there, as its words tell
+    who: str  # the server's letter and the number of its call, as in its words
     began: float
     key: str
     messages: list[dict[str, Any]]
@@ -229,8 +229,8 @@ class Answer:
             await self._rest(behaviour.pause)
         for _ in range(behaviour.comments):
             await say(": still thinking\n\n" if self._dialect.kind == "openai" else self._dialect.word(self._model, ""))
-        for place in range(behaviour.thoughts):
-            await say(self._dialect.thought(self._model, word(place, call.who)))
+        for index in range(behaviour.thoughts):
+            await say(self._dialect.thought(self._model, word(index, call.who)))
             call.thoughts += 1
         if behaviour.is_tool:
             return await self._tool(prompt)
@@ -238,12 +238,12 @@ class Answer:
             call.outcome = "mute"
             await say(self._dialect.end(self._model, 0, prompt))
             return await self._close_body()
-        for place in range(call.first, TOTAL):
-            if place == call.first + behaviour.words and behaviour.then != "end" and not await self._then(place):
+        for index in range(call.first, TOTAL):
+            if index == call.first + behaviour.words and behaviour.then != "end" and not await self._then(index):
                 return False
-            lead = call.lead if place == call.first else ""
-            said = self._dialect.word(self._model, lead + word(place, self._voice(place)))
-            await say(said * (2 if place == behaviour.twice else 1))
+            lead = call.lead if index == call.first else ""
+            said = self._dialect.word(self._model, lead + word(index, self._voice(index)))
+            await say(said * (2 if index == behaviour.twice else 1))
             await asyncio.sleep(0.002)
         end = self._dialect.end(self._model, TOTAL - call.first, prompt)
         await say(end * (2 if behaviour.then == "end twice" else 1))
@@ -251,19 +251,19 @@ class Answer:
             call.outcome = "complete" if call.said_before is None else "said again"
         return await self._close_body()
 
-    def _voice(self, place: int) -> str:
+    def _voice(self, index: int) -> str:
         """The name in a word: the call, or an earlier one whose words the model repeats."""
         before = self._call.said_before.stretches if self._call.said_before else []
-        return next((one.who for one in before if one.first <= place < one.first + one.words), self._call.who)
+        return next((one.who for one in before if one.first <= index < one.first + one.words), self._call.who)
 
-    async def _then(self, place: int) -> bool:
+    async def _then(self, index: int) -> bool:
         """What happens in the middle; returns whether the answer continues after it."""
         behaviour, call, dialect = self._behaviour, self._call, self._dialect
         call.outcome, call.is_there = behaviour.then, True
         text = f"{behaviour.says} ({call.who})"
         match behaviour.then:
             case "cut in a line":
-                said = dialect.word(self._model, word(place, call.who)).encode()
+                said = dialect.word(self._model, word(index, call.who)).encode()
                 self._chunk(said[:len(said) * 3 // 4])
             case "reset":
                 linger = struct.pack("ii", 1, 0)

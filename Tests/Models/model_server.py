@@ -1,4 +1,4 @@
-"""A real model server with known answers, and what it says to one who asks it directly."""
+"""A real model server with known answers, and its answers to direct requests."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ class Provider:
     url, headers = None, {"Content-Type": "application/json"}
 
     def ask(self, messages, **more):
-        """What it answers to one who asks directly."""
+        """Its answer to a direct request."""
         body = {"model": MODEL, "messages": messages, "stream": True, "stream_options": {"include_usage": True}} | more
         answer, calls = Answer(), {}
         with connect(self.url) as connection:

@@ -133,7 +133,7 @@ class RelayTestCase(unittest.TestCase):
         return answer
 
     def assert_whole(self, answer, text, *makers):
-        """That nothing is missing or doubled, and that the account says who made what."""
+        """Asserts that no word is missing or doubled, and that the parts name the right servers."""
         self.assertEqual((answer.error, answer.finish, answer.stored["state"]), (None, "stop", "complete"))
         self.assertEqual(answer.text, text)
         parts = answer.stored["parts"]

@@ -77,8 +77,8 @@ class FailingModelServerTests(RelayTestCase):
 
     def test_a_picture_for_a_model_of_text_is_refused_and_no_server_is_blamed(self):
         picture = [says("user", "count", images=["iVBORw0KGgoAAAANSUhEUg=="])]
-        for place in range(3):
-            answer = self.ask("", model="prefill", app=f"{self.app}-{place}", messages=picture)
+        for index in range(3):
+            answer = self.ask("", model="prefill", app=f"{self.app}-{index}", messages=picture)
             self.assertEqual((answer.kinds, answer.error), (["error"], "upstream_rejected"), answer.last)
             self.assertFalse(answer.last["retryable"])
         told = call(self.url, "GET", "/models")[2]["upstreams"]
@@ -97,8 +97,8 @@ class FailingModelServerTests(RelayTestCase):
             answer = self.ask(said[-1]["content"], model="narrow")
             self.assertEqual((answer.error, answer.text), (None, known("hello")))
             receipt = self.stored(answer.path)["receipt"]
-            left_out = [place for gap in receipt.get("left_out", []) for place in range(gap["from"], gap["to"] + 1)]
-            sent = [message for place, message in enumerate(said, 1) if place not in left_out]
+            left_out = [index for gap in receipt.get("left_out", []) for index in range(gap["from"], gap["to"] + 1)]
+            sent = [message for index, message in enumerate(said, 1) if index not in left_out]
             direct = self.narrow.ask(sent)
             self.assertEqual((direct.error, direct.prompt_tokens), (None, answer.prompt_tokens))
             self.assertEqual((receipt["messages"], sent[0]), (len(sent), said[0]))

@@ -15,7 +15,7 @@ HOMES = {"chaos": ["Chaos"], "fairness": ["Fairness", "Chaos"]}
 
 
 def main() -> int:
-    """Puts the pooler in the place of the cluster, and runs."""
+    """Puts the pooler before the cluster, and runs."""
     PooledCluster.program, name = sys.argv[1:3]
     del sys.argv[1:3]
     sys.path[:0] = [os.path.join(HERE, "..", home) for home in HOMES[name]]

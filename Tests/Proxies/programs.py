@@ -73,8 +73,8 @@ class Program:
 
 
 def servers(ports: list[int]) -> dict[str, str]:
-    """The changes that put the processes' ports in the place of those in deploy/."""
-    return {f"127.0.0.1:{8081 + place}": f"127.0.0.1:{port}" for place, port in enumerate(ports)}
+    """The changes that replace the ports in deploy/ by those of the processes."""
+    return {f"127.0.0.1:{8081 + index}": f"127.0.0.1:{port}" for index, port in enumerate(ports)}
 
 
 class Nginx(Program):

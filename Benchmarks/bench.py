@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures chatterd beside nginx, which passes the same bytes through and stores nothing. See docs/benchmarks.md.
+"""Measures chatterd beside nginx, which passes the same bytes through and stores none. See docs/benchmarks.md.
 
 Started by script/bench, which builds what it needs."""
 import argparse, contextlib, ctypes, hashlib, http.client, json, math, os, pwd, re, resource, shutil, signal, socket, statistics
@@ -49,7 +49,7 @@ def token(i):
     return f" w{i}" + {3: "\n", 7: '"q"', 9: "<b>", 11: "é", 13: "\\", 15: "\U0001f600"}.get(i % 16, "")
 
 
-# --- what processes use
+# --- CPU and memory of processes
 
 
 def tree(pid):
@@ -88,7 +88,7 @@ def memory(pid):
 
 
 def start(command, **options):
-    """In a session of its own, so that Ctrl-C reaches only this driver; ends with it if it is killed."""
+    """Starts a process in a session of its own, so that Ctrl-C reaches only this driver; it ends with the driver, also if that is killed."""
     return subprocess.Popen(
         command, start_new_session=True, preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL),
         stdin=subprocess.DEVNULL, **options)
@@ -266,7 +266,7 @@ class Bench:
             yield from self.history(prefix, name)
             return
         with self.server(name) as server:
-            # Memory that many at once have left behind would hide what one more takes.
+            # Memory that many streams have left behind would hide the cost of one more.
             many = "1" if work.name == "idle" else "32"
             self.load(server, Work("", "", "request", "t20r0b1"), name, f"warm{self.runs}-", ["-c", many, "-n", "300"])
             if work.name == "idle":
@@ -336,7 +336,7 @@ def table(works, results):
             if beside and name != "nginx":
                 ratio = f"{statistics.mean(r[key] for r in rows) / statistics.mean(r[key] for r in beside):.2f}"
             stored = {row["stored"] for row in rows}
-            slow = [row for row in rows if work.name.startswith("slow")]  # in the others it is only how long a queue was
+            slow = [row for row in rows if work.name.startswith("slow")]  # in the others it only shows the length of a queue
             lines.append([
                 f"{work.title}; a {work.unit}", name, cell(rows, "cpu_us"), ratio,
                 cell(rows, "postgres_us") if name in OURS else "–", cell(rows, "kib"), cell(slow, "delay_p50_us", 1000),
@@ -355,7 +355,7 @@ def interval(values):
 
 
 def comparison(works, results, limit=1.03):
-    """The table of chatterd against the build before, pair by pair, and the rows that are worse for certain."""
+    """The table of chatterd against the build before, pair by pair, and the rows that are certainly worse."""
     lines, worse = [["work", "figure", "before", "now", "ratio, median", "95 % interval"], ["---"] * 6], []
     for title in dict.fromkeys(title for title, name in results if name == "before"):
         now, before = results[title, "chatterd"], results[title, "before"]

@@ -1,5 +1,5 @@
-// load: chats with 127.0.0.1:PORT over many connections at once, and holds every byte of the answers against what
-// `upstream` sends: each token once, in its order, unchanged, then the end. Takes SSE and NDJSON. Results: JSON.
+// load: chats with 127.0.0.1:PORT over many connections at once, and compares every byte of the answers with what
+// `upstream` sends: each token once, in its order, unchanged, then the end. Reads SSE and NDJSON. Results: JSON.
 //   -p port  -u path  -m model of `upstream`  -a prefix of the appIDs
 //   -c connections  -n requests in all  -d seconds after which no request is started  -r seconds in which to connect
 //   -e messages that the model must be given  -t seconds after which what still runs has failed
@@ -34,7 +34,7 @@ typedef struct {
 static int port = 0, connections = 1, poller;
 static const char *path = "/llmchat", *model = "t20r0b1", *prefix = "load-";
 static unsigned requests = 1, tokens_expected, messages_expected = 1;
-static double seconds = 1e9, ramp = 0, patience = 60;
+static double seconds = 1e9, ramp = 0, timeout = 60;
 static bool windowed;
 
 static connection *all;
@@ -84,7 +84,7 @@ static void finish(connection *c, const char *error, const char *detail, size_t 
     begin(c);
 }
 
-// False: the line is wrong, and the connection has begun anew.
+// False: the line is wrong, and the connection was restarted.
 static bool take_line(connection *c, const char *line, size_t length) {
     static const char lead[] = "\"message\":{\"role\":\"assistant\",\"content\":\"", tail[] = "\"},\"done\":false}";
     const char *whole = line;
@@ -179,7 +179,7 @@ static void receive(connection *c) {
     take(c, buffer, (size_t)n);
 }
 
-// --- questions
+// --- requests
 
 static uint64_t start_ns;
 
@@ -234,7 +234,7 @@ int main(int argc, char **argv) {
         case 'd': seconds = atof(optarg); break;
         case 'r': ramp = atof(optarg); break;
         case 'e': messages_expected = (unsigned)atoi(optarg); break;
-        case 't': patience = atof(optarg); break;
+        case 't': timeout = atof(optarg); break;
         case 'w': windowed = true; break;
         default: return 2;
         }
@@ -255,7 +255,7 @@ int main(int argc, char **argv) {
             all[begun].fd = -1;
             begin(&all[begun]);
         }
-        if (now > patience) break;
+        if (now > timeout) break;
         static struct epoll_event events[512];
         int n = epoll_wait(poller, events, 512, begun < connections ? 1 : 100);
         for (int i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
-// readers: many clients that read one reply (GET, HTTP/1.0), some of which take nothing for seconds at a time. Each
-// token of `upstream` model "...s<bytes>" carries the time it was sent at, so that whoever gets it can tell how late it is.
-//   -p port  -u path  -c readers  -s of which slow  -r seconds in which they come, at random times  -d seconds of deafness
+// readers: many clients that read one reply (GET, HTTP/1.0), some of which pause for seconds at a time. Each
+// token of `upstream` model "...s<bytes>" carries the time of its sending, so that a reader can compute its delay.
+//   -p port  -u path  -c readers  -s of which slow  -r seconds in which they join, at random times  -d seconds of a pause
 //   -t seconds after which what still runs has failed
-//   -m seconds, -e seconds: {"at":"up"} is printed when all have come, "middle" and "end" then, each with the tokens got so
-//      far; delays count between "up" and "end". Results: JSON; the texts that all have got as a checksum, FNV-1a.
+//   -m seconds, -e seconds: {"at":"up"} is printed when all have joined, "middle" and "end" then, each with the tokens received
+//      so far; delays count between "up" and "end". Results: JSON; the text that all have received as a checksum, FNV-1a.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ typedef struct {
     bool slow, ended;
     double joins, wakes, sleeps;  // seconds; a slow reader reads between wakes and sleeps
     uint64_t text, tokens;
-    unsigned reread;  // lines that were made anew from several, as they are for who was behind
+    unsigned reread;  // lines joined from several, as for readers that got behind
     size_t length;
     char *line;
 } reader;
@@ -33,7 +33,7 @@ typedef struct {
 static int port, count = 1, poller;
 static const char *path = "/";
 static int slow;
-static double ramp = 1, deaf = 5, patience = 60, middle = 2, until = 3;
+static double ramp = 1, gap = 5, timeout = 60, middle = 2, until = 3;
 static reader *all;
 static int over, failed;
 static uint64_t tokens_got, delays[2][BUCKETS], delay_count[2];
@@ -90,7 +90,7 @@ static void take_line(reader *r, const char *line, size_t length) {
         r->text = (r->text ^ (unsigned char)*content) * 0x100000001b3u;
         if (*content != '@') continue;
         uint64_t sent = strtoul(content + 1, NULL, 10);
-        // What was sent before all had come is the past, for whoever came last.
+        // Lines that were sent before all had joined are replayed to late readers: no delay of theirs counts.
         is_new = sent > start_us + (uint64_t)(ramp * 1e6);
         if (counting && is_new) note_delay(r->slow, received_us - sent);
         tokens++;
@@ -121,7 +121,7 @@ static void receive(reader *r) {
     take(r, buffer, (size_t)n);
 }
 
-// --- coming and going
+// --- joining and leaving
 
 static void listen_to(reader *r, bool wanted) {
     struct epoll_event event = {.events = wanted ? EPOLLIN : 0, .data.ptr = r};
@@ -147,7 +147,7 @@ static void move(double time) {
     for (reader *r = all; r < all + count; r++) {
         if (!r->line && r->fd < 0 && r->joins >= 0 && r->joins <= time) r->joins = -1, join(r);
         if (r->fd < 0 || !r->slow) continue;
-        if (time >= r->sleeps) listen_to(r, false), r->wakes = time + deaf, r->sleeps = 1e9;
+        if (time >= r->sleeps) listen_to(r, false), r->wakes = time + gap, r->sleeps = 1e9;
         if (time >= r->wakes) listen_to(r, true), r->sleeps = time + 1, r->wakes = 1e9;
     }
 }
@@ -161,8 +161,8 @@ int main(int argc, char **argv) {
         case 'c': count = atoi(optarg); break;
         case 's': slow = atoi(optarg); break;
         case 'r': ramp = atof(optarg); break;
-        case 'd': deaf = atof(optarg); break;
-        case 't': patience = atof(optarg); break;
+        case 'd': gap = atof(optarg); break;
+        case 't': timeout = atof(optarg); break;
         case 'm': middle = atof(optarg); break;
         case 'e': until = atof(optarg); break;
         default: return 2;
@@ -178,13 +178,13 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; i++) {
         double chance = (double)random() / RAND_MAX;
         all[i] = (reader){.fd = -1, .slow = i < slow, .joins = chance * ramp, .wakes = 1e9, .text = 0xcbf29ce484222325u};
-        all[i].sleeps = ramp * 0.5 + deaf * (double)random() / RAND_MAX;
+        all[i].sleeps = ramp * 0.5 + gap * (double)random() / RAND_MAX;
     }
     poller = epoll_create1(EPOLL_CLOEXEC);
     start_us = microseconds();
     for (int stage = 0; over < count; ) {
         double time = now();
-        if (time > patience) break;
+        if (time > timeout) break;
         move(time);
         if (stage == 0 && time > ramp + 0.3) report("up"), counting = true, stage++;
         if (stage == 1 && time > middle) report("middle"), stage++;

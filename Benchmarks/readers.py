@@ -1,9 +1,9 @@
-"""Many readers of one reply, with and without some among them that read nothing for seconds: part of bench.py."""
+"""Many readers of one reply, with and without slow ones that pause for seconds: part of bench.py."""
 import http.client, json, statistics, subprocess
 
 READERS, SLOW = 1000, 100
-# What is run in turn: who is there, and how much the server keeps for a slow one.
-MANNERS = (
+# The runs: the number of slow readers, and how much the server keeps for each.
+RUNS = (
     (f"{READERS:,} quick", 0, None),
     (f"{READERS - SLOW} quick, {SLOW} slow", SLOW, None),
     (f"{READERS - SLOW} quick, {SLOW} slow, 16 KiB kept for each", SLOW, "16KiB"),
@@ -11,23 +11,23 @@ MANNERS = (
 
 
 def run(bench, quick, name):
-    """The result of each manner on one build of chatterd, as (title, result)."""
+    """The result of each run on one build of chatterd, as (title, result)."""
     bench.runs += 1
-    seconds, come, deaf = (9, 2, 3) if quick else (25, 3, 6)
-    for number, (title, slow, kept) in enumerate(MANNERS):
+    seconds, join, pause = (9, 2, 3) if quick else (25, 3, 6)
+    for number, (title, slow, kept) in enumerate(RUNS):
         with bench.server(name, {"CHATTERD_UNSENT_LIMIT": kept} if kept else {}) as server:
-            yield title, reply(bench, server, name, f"readers{bench.runs}-{number}", slow, seconds, come, deaf)
+            yield title, reply(bench, server, name, f"readers{bench.runs}-{number}", slow, seconds, join, pause)
 
 
-def reply(bench, server, name, app, slow, seconds, come, deaf):
+def reply(bench, server, name, app, slow, seconds, join, pause):
     ask = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     question = {"appID": app, "model": f"t{seconds * 10}r10b1s3000", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
     memory = {"before": bench.memory(server.pid)}
     ask.request("POST", "/llmchat", json.dumps(question, separators=(",", ":")), {"Content-Type": "application/json"})
     path = ask.getresponse().getheader("Location")
     use = lambda: (bench.cpu(server.pid), bench.cpu(bench.postgres.process.pid))  # noqa: E731
-    command = [f"{bench.options.programs}/readers", "-p", str(server.port), "-u", path, "-c", str(READERS), "-s", str(slow), "-r", str(come),
-               "-d", str(deaf), "-m", str(seconds / 2), "-e", str(seconds - 1), "-t", str(2 * seconds + 30)]
+    command = [f"{bench.options.programs}/readers", "-p", str(server.port), "-u", path, "-c", str(READERS), "-s", str(slow), "-r", str(join),
+               "-d", str(pause), "-m", str(seconds / 2), "-e", str(seconds - 1), "-t", str(2 * seconds + 30)]
     process, used, got = bench.start(command, stdout=subprocess.PIPE, text=True), {}, {}
     try:
         for line in process.stdout:
@@ -44,7 +44,7 @@ def reply(bench, server, name, app, slow, seconds, come, deaf):
         result["errors"] += result["unlike"]
         result["first_error"] = result["first_error"] or f"{result['unlike']} have another text"
     stored = bench.postgres.query(f"SELECT message FROM chatts WHERE appid = '{app}' AND name = 'assistant' AND state = 'complete'", name)
-    # query() takes the blank at its front away.
+    # query() removes the blank at its front.
     result["stored"] = "all" if checksum(f" {stored}") == result["text"] else "NOT ALL"
     return result
 

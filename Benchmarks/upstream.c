@@ -1,6 +1,6 @@
-// upstream: a model server that speaks Ollama's /api/chat and plays what the model's name says. "t2000r10b32" is 2000
-// tokens, 10 a second (0: as fast as they are taken), 32 in each write; "t200r10b1s1000": each token carries the time it is
-// sent at, by CLOCK_MONOTONIC in microseconds, and 1000 bytes more. It prints the port that it listens on.
+// upstream: a model server with Ollama's /api/chat whose answer follows from the model's name. "t2000r10b32" is 2000
+// tokens, 10 a second (0: as fast as they are read), 32 in each write; "t200r10b1s1000": each token carries the time of its
+// sending, by CLOCK_MONOTONIC in microseconds, and 1000 bytes more. It prints the port that it listens on.
 // The last line's prompt_eval_count is the number of messages that the request held.
 #define _GNU_SOURCE
 #include "tokens.h"
@@ -52,7 +52,7 @@ static void unschedule(connection *c) {
 static void schedule(connection *c) {
     uint64_t tick = c->due_ns / 1000000;
     if (tick <= now_ms) tick = now_ms + 1;
-    if (tick >= now_ms + SLOTS) tick = now_ms + SLOTS - 1;  // looked at again then
+    if (tick >= now_ms + SLOTS) tick = now_ms + SLOTS - 1;  // checked again then
     connection **slot = &wheel[tick % SLOTS];
     if ((c->next = *slot)) c->next->link = &c->next;
     *(c->link = slot) = c;
@@ -74,7 +74,7 @@ static void poll_out(connection *c, bool wanted) {
     epoll_ctl(poller, EPOLL_CTL_MOD, c->fd, &event);
 }
 
-// Keeps what the socket does not take. False: the peer is gone.
+// Keeps the bytes that the socket does not accept. False: the peer has left.
 static bool transmit(connection *c, const char *bytes, size_t length) {
     ssize_t taken = send(c->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (taken < 0 && errno != EAGAIN) return false;
@@ -167,12 +167,12 @@ static bool go_on(connection *c) {
         c->due_ns += c->interval_ns;
         schedule(c);
     } else {
-        poll_out(c, true);  // the next round, after the others have had theirs
+        poll_out(c, true);  // the next write, after one for each other connection
     }
     return true;
 }
 
-// --- the question
+// --- the request
 
 static unsigned count(const char *text, size_t length, const char *word) {
     unsigned n = 0;

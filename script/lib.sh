@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts share. Sourced, never run: it moves to the top of the checkout.
+# Functions of the scripts. Sourced, never run: it changes to the top of the checkout.
 
 self=$(realpath "$0")
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -23,13 +23,13 @@ quietly() {
     return "$status"
 }
 
-# persistently COMMAND…: for what is fetched from elsewhere: quietly, and up to three times.
+# persistently COMMAND…: for downloads: quietly, and up to three times.
 persistently() {
     local pause
     for pause in 10 30 ''; do
         if quietly "$@"; then return; fi
         [ -n "$pause" ] || return 1
-        say "that failed; once more in $pause s: $*"
+        say "that failed; next try in $pause s: $*"
         sleep "$pause"
     done
 }

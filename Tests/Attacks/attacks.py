@@ -19,11 +19,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "..", "Chaos"))
 
-from assaults import ATTACKS, GROWS_FIRST  # noqa: E402
+from attack_list import ATTACKS, GROWS_FIRST  # noqa: E402
 from cluster import Cluster  # noqa: E402
-from processes import PATIENCE, die_with_us, keep_port  # noqa: E402
+from processes import TIMEOUT, die_with_us, keep_port  # noqa: E402
 from readers import SlowReaders, make_answer  # noqa: E402
-from visitor import Visitor  # noqa: E402
+from ordinary_client import OrdinaryClient  # noqa: E402
 
 BUDGET = 256 << 20
 MARGIN = 1.2
@@ -51,6 +51,8 @@ class Relay:
             "CHATTERD_UPSTREAMS": f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]',
         }
         with open(self.log, "ab") as log:
+            # Earlier processes have written to the same file.
+            self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [program, "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True,
                 preexec_fn=die_with_us)
@@ -77,15 +79,18 @@ class Relay:
 
     def wait_until_ready(self) -> None:
         """Waits until it listens."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while time.monotonic() < until and self.is_alive:
-            with open(self.log, encoding="utf-8", errors="replace") as log:
-                if "listening on" in log.read():
-                    self._sampler.start()
-                    return
+            if "listening on" in self._logged():
+                self._sampler.start()
+                return
             time.sleep(0.05)
-        with open(self.log, encoding="utf-8", errors="replace") as log:
-            raise RuntimeError(f"chatterd does not start: {log.read()[-2000:]}")
+        raise RuntimeError(f"chatterd does not start: {self._logged()[-2000:]}")
+
+    def _logged(self) -> str:
+        with open(self.log, "rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
 
     def stop(self) -> None:
         """Kills it."""
@@ -95,7 +100,7 @@ class Relay:
         self._holder.close()
 
 
-class Trials:
+class AttackRuns:
     """All attacks, each on a database and a process of its own."""
 
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
@@ -139,62 +144,62 @@ class Trials:
 
     def _attack(self, name: str, relay: Relay) -> None:
         attacker = subprocess.Popen(
-            [sys.executable, "-B", f"{HERE}/assaults.py", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=die_with_us)
-        visitor = Visitor(relay.port)
+            [sys.executable, "-B", f"{HERE}/attack_list.py", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=die_with_us)
+        client = OrdinaryClient(relay.port)
         try:
             if name in GROWS_FIRST and attacker.stdout is not None:
                 attacker.stdout.readline()
-            visitor.start()
+            client.start()
             until = time.monotonic() + self._options.seconds
             while time.monotonic() < until and relay.is_alive:
                 time.sleep(0.1)
         finally:
             attacker.kill()
             attacker.wait()
-        visitor.stop()
-        median, slowest = (statistics.median(visitor.times), max(visitor.times)) if visitor.times else (0, 0)
-        say(f"{name:24} {relay.peak / (1 << 20):9.0f} {visitor.answered:9} {visitor.refused:6} {len(visitor.wrong):6} "
+        client.stop()
+        median, slowest = (statistics.median(client.times), max(client.times)) if client.times else (0, 0)
+        say(f"{name:24} {relay.peak / (1 << 20):9.0f} {client.answered:9} {client.refused:6} {len(client.wrong):6} "
             f"{median * 1000:10.0f} {slowest * 1000:11.0f}")
         if not relay.is_alive:
             self.fail(f"chatterd is gone: see {relay.log}")
         if relay.peak > MARGIN * BUDGET:
             self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
-        if visitor.answered + visitor.refused == 0:
-            self.fail("the usual client was told nothing")
-        for words in visitor.wrong[:5]:
+        if client.answered + client.refused == 0:
+            self.fail("the ordinary client got no answer")
+        for words in client.wrong[:5]:
             self.fail(words)
 
     def _readers(self, relay: Relay) -> None:
         path = make_answer(relay.port, 8_000_000)
-        visitor = Visitor(relay.port)
-        visitor.start()
+        client = OrdinaryClient(relay.port)
+        client.start()
         time.sleep(self._options.seconds / 2)
-        alone = list(visitor.times)
+        alone = list(client.times)
         readers = SlowReaders(relay.port, path, self._options.readers)
         try:
             time.sleep(2)
-            visitor.times.clear()
+            client.times.clear()
             time.sleep(self._options.seconds)
         finally:
             bytes_read, ended = readers.stop()
-        visitor.stop()
-        if not alone or not visitor.times:
+        client.stop()
+        if not alone or not client.times:
             self.fail("no prompt was answered beside the readers")
             return
-        before, beside = statistics.median(alone), statistics.median(visitor.times)
+        before, beside = statistics.median(alone), statistics.median(client.times)
         say(f"\n{self._options.readers} slow readers of an answer of 8 MB: {bytes_read / 1e6:.0f} MB read, {ended} cut off; "
             f"a prompt takes {before * 1000:.1f} ms alone and {beside * 1000:.1f} ms beside them (median), "
-            f"{max(visitor.times) * 1000:.0f} ms at most; peak {relay.peak >> 20} MiB, {visitor.refused} times 503")
+            f"{max(client.times) * 1000:.0f} ms at most; peak {relay.peak >> 20} MiB, {client.refused} times 503")
         if beside > SLOWER * before:
             self.fail(f"that is more than {SLOWER} times as long")
         if relay.peak > MARGIN * BUDGET:
             self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
-        for words in visitor.wrong[:5]:
+        for words in client.wrong[:5]:
             self.fail(words)
 
 
 def main() -> int:
-    """Runs the trials; returns 1 if one fails."""
+    """Runs the attacks; returns 1 if one fails."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--seconds", type=float, default=120)
@@ -202,14 +207,14 @@ def main() -> int:
     parser.add_argument("--readers", type=int, default=1000)
     options = parser.parse_args()
     scratch = tempfile.mkdtemp(prefix="chatterd-attacks-")
-    trials = Trials(options, scratch)
+    runs = AttackRuns(options, scratch)
     try:
-        asyncio.run(trials.run())
+        asyncio.run(runs.run())
     finally:
-        if trials.failures == 0:
+        if runs.failures == 0:
             shutil.rmtree(scratch, ignore_errors=True)
-    say("\nall as it should be" if trials.failures == 0 else f"\n{trials.failures} things are WRONG, see {scratch}")
-    return 1 if trials.failures else 0
+    say("\nall as it should be" if runs.failures == 0 else f"\n{runs.failures} things are WRONG, see {scratch}")
+    return 1 if runs.failures else 0
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Logs nothing."""
 
     def do_GET(self) -> None:  # noqa: N802
-        """The list of models, which is empty: any is taken."""
+        """The list of models, which is empty: any model is accepted."""
         self._send(b'{"object":"list","data":[]}')
 
     def do_POST(self) -> None:  # noqa: N802

@@ -18,7 +18,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from processes import die_with_us  # noqa: E402
 
 PIECE, PAUSE = 8_192, 0.2
-"""The bytes that each reader takes at once, and the seconds that it then rests."""
+"""The bytes that each reader reads at once, and the seconds of its pause after that."""
 
 
 def make_answer(port: int, size: int) -> str:
@@ -37,7 +37,7 @@ def make_answer(port: int, size: int) -> str:
 
 
 class SlowReaders:
-    """The readers, as the trial sees them."""
+    """The readers, as the run sees them."""
 
     def __init__(self, port: int, path: str, count: int) -> None:
         self._process = subprocess.Popen(

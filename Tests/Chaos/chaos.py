@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Three chatterd processes on one database, a bad network, and a killer: nothing may be lost or doubled, and no end is false.
+"""Three chatterd processes on one database, a bad network, and kills: no byte may be lost or doubled, and no end may be false.
 
 Started by script/chaos, which builds what it needs."""
 
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import gc
 import os
 import random
@@ -21,12 +20,12 @@ import traceback
 from checks import Checks
 from client import Client
 from cluster import Cluster
-from cutter import Cutter
+from cutting_proxy import CuttingProxy
 from killer import Killer
-from processes import PATIENCE, Server
+from processes import TIMEOUT, Server
 from record import Record
 from upstream import Upstream
-from world import World
+from run_state import RunState
 
 LEFT_OVERS = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
@@ -60,11 +59,11 @@ class Run:
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self.options, self.scratch = options, scratch
         self.record = Record()
-        self.world = World(self.record, options.seed, options.short)
+        self.state = RunState(self.record, options.seed, options.short)
         self.upstream = Upstream(self.record)
         self.cluster = Cluster(scratch, options.standby)
         self.servers: list[Server] = []
-        self.checks = Checks(self.world, self.upstream, self.cluster)
+        self.checks = Checks(self.state, self.upstream, self.cluster)
         self._numbers = iter(range(1 << 30))
 
     async def run(self) -> None:
@@ -72,8 +71,8 @@ class Run:
         self._heart = asyncio.create_task(self.record.beat())
         try:
             await self._start()
-            await self._rage()
-            await self._calm_down()
+            await self._disturb()
+            await self._stop_disturbing()
             await self._settle()
             await asyncio.gather(*(server.stop() for server in self.servers))
             if not self.options.short:
@@ -95,14 +94,14 @@ class Run:
             server = Server(slot, self.options.program, self.scratch, self.cluster.conninfo, self.upstream.port, self.record)
             server.start()
             self.servers.append(server)
-            cutter = Cutter(self.record, self._chance(f"cutter/{slot}"), lambda server=server: server.changes)
-            await cutter.start(server.port)
-            self.world.cutters.append(cutter)
+            proxy = CuttingProxy(self.record, self._chance(f"cutter/{slot}"), lambda server=server: server.changes)
+            await proxy.start(server.port)
+            self.state.proxies.append(proxy)
         for server in self.servers:
             await server.wait_until_ready()
 
-    async def _rage(self) -> None:
-        """Lets clients talk and things break until there was enough of both, or the time is up."""
+    async def _disturb(self) -> None:
+        """Runs clients and faults until there were enough of both, or the time is up."""
         options, record = self.options, self.record
         until = record.now() + options.minutes * 60 - (20 if options.short else min(180, options.minutes * 18))
         killer = Killer(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
@@ -125,22 +124,22 @@ class Run:
             say(f"the time was up before there were {options.cuts} cuts and {options.acts} acts")
 
     async def _talk(self) -> None:
-        """One place among the clients: one conversation after another."""
-        while not self.world.is_draining:
+        """One of the clients: one conversation after another."""
+        while not self.state.is_draining:
             number = next(self._numbers)
             try:
-                await Client(self.world, number).run()
-            except Exception:  # the run goes on, and fails at its end
+                await Client(self.state, number).run()
+            except Exception:  # the run continues, and fails at its end
                 self.record.violation("faults of this program", "", f"client {number}\n{traceback.format_exc()}")
 
-    async def _calm_down(self) -> None:
-        """Leaves the network alone and lets the clients come to an end."""
-        self.world.is_draining = True
-        for cutter in self.world.cutters:
-            cutter.is_calm = True
-        self.record.deed("calm from here")
-        _, hanging = await asyncio.wait(self._talking, timeout=PATIENCE)
-        self.world.is_over = True
+    async def _stop_disturbing(self) -> None:
+        """Stops the cuts and waits until the clients have ended."""
+        self.state.is_draining = True
+        for proxy in self.state.proxies:
+            proxy.is_calm = True
+        self.record.note_fault("calm from here")
+        _, hanging = await asyncio.wait(self._talking, timeout=TIMEOUT)
+        self.state.is_over = True
         if hanging:
             _, hanging = await asyncio.wait(hanging, timeout=10)
         for task in hanging:
@@ -149,8 +148,8 @@ class Run:
             task.cancel()
 
     async def _settle(self) -> None:
-        """Waits until nothing is left of what was under way, and no longer than that may take."""
-        age, until = 90 if self.options.short else 0, self.record.now() + PATIENCE
+        """Waits until everything under way has ended, up to a limit."""
+        age, until = 90 if self.options.short else 0, self.record.now() + TIMEOUT
         while True:
             left = (await self.cluster.rows(LEFT_OVERS.format(age=age)))[0]
             left["answers left at the model server"] = self.upstream.running()
@@ -178,12 +177,12 @@ class Run:
             say(f"\n== {violation.kind}: {violation.token}\n  {violation.text}")
             if violation.token and violation.token not in told:
                 told.add(violation.token)
-                say(self.dossier(violation.token))
+                say(self.details(violation.token))
         return not violations
 
-    def dossier(self, token: str) -> str:
+    def details(self, token: str) -> str:
         """All that is known of a prompt."""
-        prompt = self.world.prompts.get(token)
+        prompt = self.state.prompts.get(token)
         lines = [f"  {prompt}" if prompt else "", "  what happened:"]
         lines += [f"    {note}" for note in self.record.notes(token)]
         lines += ["  upstream:"] + [f"    {call}" for call in self.upstream.calls.get(token, [])]
@@ -217,7 +216,7 @@ def main() -> int:
     say(f"seed {options.seed}: at least {options.cuts} cuts and {options.acts} acts, {options.clients} clients, {standby}, "
         f"{options.minutes:g} minutes at most")
     run = Run(options, scratch)
-    # Ended as by Ctrl-C, so that nothing is left running or lying about.
+    # Ended as by Ctrl-C, so that no process and no file is left.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         asyncio.run(run.run())
@@ -238,7 +237,7 @@ def main() -> int:
         for violation in run.record.violations:
             file.write(f"\n== {violation.kind}: {violation.token}\n  {violation.text}\n")
             if violation.token:
-                file.write(run.dossier(violation.token) + "\n")
+                file.write(run.details(violation.token) + "\n")
     say(f"\nlogs and report.txt, which tells all of it, are in {scratch}")
     return 1
 

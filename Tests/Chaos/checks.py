@@ -13,7 +13,7 @@ from processes import FAILOVERS, RESCUES
 from record import Record
 from script import Script, answer, canonical, whole
 from upstream import Upstream, canonical_of, digest
-from world import Prompt, Reply, World
+from run_state import Prompt, Reply, RunState
 
 FAILED = ("failed", "interrupted")
 FINAL = ("complete", "cancelled", *FAILED)
@@ -83,7 +83,7 @@ class Conversation:
         return row if row is not None and row.name == "user" else None
 
     def history(self, prompt: Row) -> list[str]:
-        """What the model was to be told, in digests: all complete turns on the path to a prompt, and the prompt."""
+        """What the model should have been sent, in digests: all complete turns on the path to a prompt, and the prompt."""
         told: list[str] = []
         row: Row | None = prompt
         counts = True
@@ -99,9 +99,9 @@ class Conversation:
 class Checks:
     """The checks after the run; violations go to the record."""
 
-    def __init__(self, world: World, upstream: Upstream, cluster: Cluster) -> None:
-        self._world, self._upstream, self._cluster = world, upstream, cluster
-        self._record: Record = world.record
+    def __init__(self, state: RunState, upstream: Upstream, cluster: Cluster) -> None:
+        self._state, self._upstream, self._cluster = state, upstream, cluster
+        self._record: Record = state.record
         self._row: dict[str, str] = {}  # by token, for reports
         self._lost: dict[str, list[Row]] = {}  # by appID: rows as a primary that died had them
         self._damaged: set[str] = set()  # appIDs of conversations that lost rows with a primary
@@ -112,7 +112,7 @@ class Checks:
             known = {field.name: row[field.name] for field in fields(Row)}
             self._lost.setdefault(row["appid"], []).append(Row(**known))
         prompts: dict[str, list[Prompt]] = {}
-        for prompt in self._world.prompts.values():
+        for prompt in self._state.prompts.values():
             prompts.setdefault(prompt.appid, []).append(prompt)
         async for appid, conversation in self._conversations():
             self._check(appid, conversation, prompts.pop(appid, []))
@@ -129,7 +129,7 @@ class Checks:
 
         A key stands for a second reply when the first one was lost with its primary.
         """
-        tokens = {prompt.token for prompt in self._world.prompts.values() if prompt.appid in self._damaged}
+        tokens = {prompt.token for prompt in self._state.prompts.values() if prompt.appid in self._damaged}
         for violation in list(self._record.violations):
             if violation.token in tokens and (violation.kind == "wrong statuses" or violation.text.startswith("one key, ")):
                 self._record.violations.remove(violation)
@@ -154,7 +154,7 @@ class Checks:
             yield key, Conversation(rows)
 
     def _check(self, appid: str, conversation: Conversation, prompts: list[Prompt]) -> None:
-        if appid in self._world.deleted:
+        if appid in self._state.deleted:
             if conversation.rows and self._cluster.is_lossy and self._record.count["failovers"]:
                 # The deletion itself may have been lost; the clients' ledgers no longer record it.
                 self._record.count["lost with a primary"] += 1
@@ -208,7 +208,7 @@ class Checks:
                     continue
                 faults = [self._fault(row, seal) for row in versions]
                 if all(faults):
-                    kind, text = next((fault for fault in faults if fault), ("lost replies", "nobody knows of it"))
+                    kind, text = next((fault for fault in faults if fault), ("lost replies", "no row has it"))
                     wrong(kind, f"{seal.reader}: {text}; {[str(row) for row in versions]}")
                 elif faults[0]:
                     self._record.count["lost with a primary"] += 1
@@ -221,15 +221,15 @@ class Checks:
         """No table holds anything of a conversation that was deleted."""
         for table in ("chatterd_keys", "chatterd_journal", "chatterd_signals"):
             async for row in self._cluster.stream(f"SELECT appid, count(*) FROM {table} GROUP BY appid"):
-                if row["appid"] in self._world.deleted:
+                if row["appid"] in self._state.deleted:
                     self._record.violation("deleted, and still there", "", f"{row} of {table}")
 
     def _check_order(self, conversation: Conversation, prompts: list[Prompt]) -> None:
-        places = []
+        positions = []
         for prompt in sorted(prompts, key=lambda prompt: prompt.order):
             if prompt.is_acknowledged and (rows := conversation.prompts.get(prompt.token)):
-                places.append((rows[0].seq, prompt))
-        for (first, _), (second, prompt) in itertools.pairwise(places):
+                positions.append((rows[0].seq, prompt))
+        for (first, _), (second, prompt) in itertools.pairwise(positions):
             if first > second:
                 self._record.violation("turns out of order", prompt.token, f"seq {second} behind {first}")
 
@@ -299,13 +299,13 @@ class Checks:
         history = conversation.history(rows[0])
         for call in calls:
             if call.messages != history:
-                self._record.violation("wrong histories", prompt.token, f"{call}\n    was told  {call.messages}\n    should be {history}")
+                self._record.violation("wrong histories", prompt.token, f"{call}\n    was sent  {call.messages}\n    should be {history}")
 
     @staticmethod
     def _fault(row: Row, seal: Seal) -> tuple[str, str] | None:
         """The contradiction between a reader's end and the stored row: the kind, and a text."""
         if seal.final is None:
-            # It left for good. What it had beyond the journal of a process that was killed is lost; it would have been told.
+            # The reader left for good. Text beyond the journal of a killed process is lost; a `reset` would have said so.
             if row.attempt != seal.position.attempt or row.state == "interrupted" and seal.position.text > len(row.parts[0]):
                 return None
             fault = seal.agrees(row.parts)

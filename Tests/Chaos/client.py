@@ -9,7 +9,7 @@ from typing import Any
 from reader import Reader
 from script import Script
 from wire import Exchange, Lost
-from world import Prompt, Reply, World
+from run_state import Prompt, Reply, RunState
 
 WAIT_CODES = ("store_unavailable", "overloaded", "shutting_down")
 """Errors before the stream after which the same request is sent again."""
@@ -18,23 +18,23 @@ WAIT_CODES = ("store_unavailable", "overloaded", "shutting_down")
 class Client(Reader):
     """One conversation."""
 
-    def __init__(self, world: World, number: int) -> None:
-        super().__init__(world, random.Random(f"{world.seed}/client/{number}"))
-        self._appid = f"chaos.{world.seed}.{number}"
+    def __init__(self, state: RunState, number: int) -> None:
+        super().__init__(state, random.Random(f"{state.seed}/client/{number}"))
+        self._appid = f"chaos.{state.seed}.{number}"
         self._number = number
         self._known: list[Reply] = []
 
     async def run(self) -> None:
         """Talks until the conversation is over, or the run is."""
-        chance, world = self._chance, self._world
+        chance, state = self._chance, self._state
         if chance.random() < 0.2 and not await self._seed():
             return
         under_way: list[asyncio.Task[None]] = []
         for order in range(chance.choice((1, 1, 2, 3, 4))):
-            if world.is_draining:
+            if state.is_draining:
                 break
             prompt = self._draw(order)
-            world.prompts[prompt.token] = prompt
+            state.prompts[prompt.token] = prompt
             self._record.count["prompts"] += 1
             task = asyncio.create_task(self._turn(prompt, acknowledged := asyncio.Event()))
             under_way.append(task)
@@ -46,7 +46,7 @@ class Client(Reader):
             else:
                 await task
         await asyncio.gather(*under_way)
-        if chance.random() < 0.03 and not world.is_draining:
+        if chance.random() < 0.03 and not state.is_draining:
             await self._delete()
 
     # --- the conversation
@@ -57,7 +57,7 @@ class Client(Reader):
         if self._known and chance.random() < 0.15:
             parent = chance.choice([reply.id for reply in self._known] + ["start"])
             self._record.count["branches"] += 1
-        script = Script.draw(f"c{self._number}t{order}", chance, self._world.is_short)
+        script = Script.draw(f"c{self._number}t{order}", chance, self._state.is_short)
         return Prompt(script, self._appid, order, parent, may_repeat=chance.random() < 0.3)
 
     async def _seed(self) -> bool:
@@ -65,7 +65,7 @@ class Client(Reader):
         text = f"You are number {self._number}."
         body = {"appID": self._appid, "messages": [{"role": "system", "content": text}]}
         try:
-            answer = await Exchange.ask(self._world.anywhere(self._chance), self._record, "POST", "/llmprep", None, body)
+            answer = await Exchange.ask(self._state.anywhere(self._chance), self._record, "POST", "/llmprep", None, body)
         except Lost as loss:
             self._lost(loss, self._appid, "POST /llmprep")
             return False
@@ -73,12 +73,12 @@ class Client(Reader):
         return answer.status == 200
 
     async def _delete(self) -> None:
-        self._world.deleted.add(self._appid)
-        answer = await self._insist("DELETE", f"/conversations/{self._appid}", None, self._appid)
+        self._state.deleted.add(self._appid)
+        answer = await self._retry("DELETE", f"/conversations/{self._appid}", None, self._appid)
         if answer is not None and answer.status == 200:
             self._record.count["conversations deleted"] += 1
         else:
-            self._world.deleted.discard(self._appid)
+            self._state.deleted.discard(self._appid)
             self._record.violation("wrong statuses", "", f"DELETE of {self._appid}: {answer and answer.status}")
 
     # --- one turn
@@ -115,17 +115,17 @@ class Client(Reader):
     async def _post(
         self, prompt: Prompt, path: str, body: Any, fields: dict[str, str]
     ) -> tuple[Reply, list[Exchange]] | None:
-        """Posts until a head is seen, now and then at all processes at once; the exchanges that have one."""
-        chance, world = self._chance, self._world
+        """Posts until a head arrives, sometimes at all processes at once; returns the exchanges that have one."""
+        chance, state = self._chance, self._state
         tries = 0
         prompt.posted_at = prompt.posted_at or self._record.now()
-        while not world.is_over:
+        while not state.is_over:
             width = 1 if chance.random() < 0.9 else chance.randint(2, 5)
             if tries:
                 self._record.count["retries"] += width
             tries += 1
-            cutters = [world.anywhere(chance) for _ in range(width)]
-            asked = [Exchange.ask(cutter, self._record, "POST", path, fields, body) for cutter in cutters]
+            proxies = [state.anywhere(chance) for _ in range(width)]
+            asked = [Exchange.ask(proxy, self._record, "POST", path, fields, body) for proxy in proxies]
             exchanges: list[Exchange] = []
             for outcome in await asyncio.gather(*asked, return_exceptions=True):
                 if isinstance(outcome, Exchange):
@@ -143,7 +143,7 @@ class Client(Reader):
                     await self._refused(exchange, prompt.token, f"POST {path}", (503,))
             if taken:
                 return self._acknowledged(prompt, taken)
-            await world.pause(chance, 0.3)
+            await state.pause(chance, 0.3)
         return None
 
     def _acknowledged(
@@ -162,14 +162,14 @@ class Client(Reader):
         return known[0], exchanges
 
     async def _whole(self, prompt: Prompt, body: Any, fields: dict[str, str]) -> None:
-        """Asks for the answer in one piece, again and again until it is there."""
+        """Asks for the answer in one piece, until it comes."""
         tries = 0
         prompt.posted_at = self._record.now()
-        while not self._world.is_over:
+        while not self._state.is_over:
             self._record.count["retries"] += tries > 0
             tries += 1
             try:
-                exchange = await Exchange.ask(self._world.anywhere(self._chance), self._record, "POST", "/llmchat", fields, body)
+                exchange = await Exchange.ask(self._state.anywhere(self._chance), self._record, "POST", "/llmchat", fields, body)
                 if exchange.status == 200:
                     answer = await exchange.json()
                     exchange.close()
@@ -180,7 +180,7 @@ class Client(Reader):
             except Lost as loss:
                 self._record.note(prompt.token, f"POST lost: {loss}")
                 self._lost(loss, prompt.token, "POST /llmchat, in one piece")
-                await self._world.pause(self._chance, 0.3)
+                await self._state.pause(self._chance, 0.3)
                 continue
             code = await self._refused(exchange, prompt.token, "POST /llmchat, in one piece", (503, 502, 504, 404, 500))
             if code.startswith("internal"):
@@ -199,7 +199,7 @@ class Client(Reader):
         what = chance.choices(
             ("nothing", "read again", "whole", "retry", "other body", "other app", "regenerate", "choose"),
             (50, 8, 7, 7, 4, 4, 12, 8))[0]
-        if self._world.is_draining and what in ("regenerate", "retry"):
+        if self._state.is_draining and what in ("regenerate", "retry"):
             return
         if what == "read again":
             await self._read(reply, f"{reply.id[:8]}/again", None)
@@ -225,7 +225,7 @@ class Client(Reader):
         self, prompt: Prompt, statuses: tuple[int, ...], method: str, path: str, body: Any = None,
         fields: dict[str, str] | None = None
     ) -> None:
-        answer = await self._insist(method, path, body, prompt.token, fields)
+        answer = await self._retry(method, path, body, prompt.token, fields)
         if answer is not None:
             self._record.note(prompt.token, f"{method} {path}: {answer.status}")
             if answer.status not in statuses:
@@ -237,7 +237,7 @@ class Client(Reader):
         began = self._record.now()
         try:
             exchange = await Exchange.ask(
-                self._world.anywhere(self._chance), self._record, "POST", f"/replies/{reply.id}/regenerate", None, {"stream": True})
+                self._state.anywhere(self._chance), self._record, "POST", f"/replies/{reply.id}/regenerate", None, {"stream": True})
         except Lost as loss:
             self._record.note(prompt.token, f"regenerate lost: {loss}")
             self._lost(loss, prompt.token, "regenerate")

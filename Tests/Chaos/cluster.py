@@ -12,7 +12,7 @@ import signal
 import subprocess
 from typing import Any, AsyncIterator
 
-from processes import PATIENCE, die_with_us
+from processes import TIMEOUT, die_with_us
 
 SETTINGS = {
     "listen_addresses": "", "max_connections": 100, "shared_buffers": "64MB", "dynamic_shared_memory_type": "mmap", "fsync": "off",
@@ -63,7 +63,7 @@ class Node:
         command = [f"{self._programs}/postgres", "-D", self.data, "-c", f"unix_socket_directories={socket}"]
         for name, value in SETTINGS.items():
             command += ["-c", f"{name}={value}"]
-        until = asyncio.get_running_loop().time() + PATIENCE
+        until = asyncio.get_running_loop().time() + TIMEOUT
         while asyncio.get_running_loop().time() < until:
             # After a kill its children hold the shared memory for a moment; then a new one refuses to start.
             if self._process is None or self._process.poll() is not None:
@@ -209,7 +209,7 @@ class Cluster:
         await self._add_standby()
 
     async def _remember_lost(self, node: Node) -> None:
-        """Reads the last commits of a dead server, at a place that no other program can reach."""
+        """Reads the last commits of a dead server, at a socket that no other program can reach."""
         socket = f"{node.directory}/lost"
         os.makedirs(socket, exist_ok=True)
         os.chmod(socket, 0o777)
@@ -229,7 +229,7 @@ class Cluster:
             await self._wait_for_standby("sync")
 
     async def _wait_for_standby(self, state: str) -> None:
-        until = asyncio.get_running_loop().time() + PATIENCE
+        until = asyncio.get_running_loop().time() + TIMEOUT
         while asyncio.get_running_loop().time() < until:
             with contextlib.suppress(RuntimeError):
                 found = await self.rows("SELECT state, sync_state FROM pg_stat_replication", "postgres")

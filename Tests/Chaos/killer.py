@@ -62,10 +62,10 @@ class Killer:
 
     def _draw(self) -> tuple[str, bool]:
         """The next act, and whether processes are left alone at that time."""
-        place = self.acts - len(FIRST)
-        is_quiet = place >= 0 and place % (ROUND + QUIET_ROUND) >= ROUND
+        index = self.acts - len(FIRST)
+        is_quiet = index >= 0 and index % (ROUND + QUIET_ROUND) >= ROUND
         kinds = OF_THE_DATABASE if is_quiet else ACTS
-        act = FIRST[self.acts] if place < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
+        act = FIRST[self.acts] if index < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
         return act, is_quiet
 
     def _perform(self, act: str) -> Coroutine[Any, Any, None]:
@@ -108,22 +108,22 @@ class Killer:
             elif verb == "restart":
                 self._did(f"restarts {name} with SIGTERM", "restarts of chatterd")
                 await victim.restart()
-                self._record.deed(f"restarted {name}")
+                self._record.note_fault(f"restarted {name}")
             else:
                 self._did(f"stops {name} for {seconds:.1f} s", "freezes of chatterd")
                 await victim.freeze(seconds)
-                self._record.deed(f"continued {name}")
+                self._record.note_fault(f"continued {name}")
 
     @contextlib.asynccontextmanager
     async def _death(self) -> AsyncIterator[None]:
         """Notes a time in which a process may lose its replies; readers may learn of the loss later."""
         began = self._record.now()
-        place = len(self._record.deaths)
+        index = len(self._record.deaths)
         self._record.deaths.append((began, float("inf")))
         try:
             yield
         finally:
-            self._record.deaths[place] = (began, self._record.now())
+            self._record.deaths[index] = (began, self._record.now())
 
     # --- the database
 
@@ -133,7 +133,7 @@ class Killer:
         async with self._cluster.acts:
             self._did(f"stops PostgreSQL for {seconds:.1f} s", "freezes of PostgreSQL")
             await self._cluster.freeze(seconds)
-            self._record.deed("continued PostgreSQL")
+            self._record.note_fault("continued PostgreSQL")
 
     async def _kill_backend(self, number: int) -> None:
         if self._cluster.acts.locked():
@@ -155,8 +155,8 @@ class Killer:
         async with self._cluster.acts:
             self._did(f"stops the standby for {lag:.1f} s, kills the primary, promotes {gap:.1f} s later", "failovers")
             await self._cluster.fail_over(lag, gap)
-            self._record.deed("promoted, and another standby follows")
+            self._record.note_fault("promoted, and another standby follows")
 
     def _did(self, what: str, count: str) -> None:
         self._record.count[count] += 1
-        self._record.deed(what)
+        self._record.note_fault(what)

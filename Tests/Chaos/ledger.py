@@ -51,7 +51,7 @@ class Seal:
     at: float  # when it was made, in seconds of the run
 
     def agrees(self, stored: tuple[bytes, bytes, bytes]) -> str:
-        """What is wrong with it in the face of the stored parts; nothing if it is their beginning, or all of them."""
+        """The difference to the stored parts; an empty text if it is their beginning, or all of them."""
         lengths = (self.position.text, self.position.thinking, self.position.calls)
         for name, length, digest, part in zip(("text", "thinking", "tool calls"), lengths, self.digests, stored):
             if length > len(part) or self.final is not None and length != len(part):
@@ -62,7 +62,7 @@ class Seal:
 
 
 class Ledger:
-    """Takes events, and holds each against its position."""
+    """Adds up events, and checks each against its position."""
 
     def __init__(self, reader: str) -> None:
         self.reader = reader
@@ -85,7 +85,7 @@ class Ledger:
         return Position(self._attempt, text, thinking, calls, self.final is not None)
 
     def take(self, event: Event) -> bool:
-        """Takes an event; returns whether the reply can be read on, which it cannot be for now behind an error without id.
+        """Adds an event; returns whether the reply can be read on, which it cannot be for now behind an error without id.
 
         Throws `Wrong`.
         """
@@ -93,7 +93,7 @@ class Ledger:
             raise Wrong(f"an event behind the last one: {event}")
         data = json.loads(event.data)
         if not self.last_id and event.id:
-            # One who has nothing is not told that there was a beginning before this one.
+            # A reader without text gets no `reset` for an earlier attempt.
             self._attempt = Position.parse(event.id).attempt
         if event.name == "error":
             if not event.id.endswith("-end"):

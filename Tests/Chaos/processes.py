@@ -33,12 +33,12 @@ LONG = dict.fromkeys((
     "CHATTERD_STORE_TIMEOUT", "CHATTERD_STORE_PATIENCE", "CHATTERD_STORE_START_TIMEOUT", "CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT",
     "CHATTERD_UPSTREAM_SILENCE_TIMEOUT"), "10m") | {"CHATTERD_UPSTREAM_CONNECT_TIMEOUT": "5m"}
 """Limits that are never met, however long a process stands still, for runs about something else."""
-PATIENCE = 240.0
-"""Seconds that are waited for what has to happen: far longer than it takes on the busiest machine."""
+TIMEOUT = 240.0
+"""Timeout in seconds of events that must happen: far longer than they need on the busiest machine."""
 
 
 def keep_port() -> socket.socket:
-    """A port that is free for who asks for it by its number, and given to nobody else while the socket is held."""
+    """A free port. The system gives it to no other program while the socket exists."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))
@@ -57,7 +57,7 @@ class Server:
         self._holder = keep_port()
         self.slot, self.port = slot, int(self._holder.getsockname()[1])
         self.kills = 0
-        # Grows when a process dies, stops, or stands still; odd while it does, for it takes connections until it is dead.
+        # Grows when a process dies, stops, or stands still; odd meanwhile, as it accepts connections until it is dead.
         self.changes = 0
         self.acts = asyncio.Lock()  # one act of the killer at a time
         self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
@@ -83,8 +83,8 @@ class Server:
         return {"CHATTERD_UPSTREAMS": json.dumps([server])}
 
     async def wait_until_ready(self) -> None:
-        """Waits until it takes connections."""
-        until = asyncio.get_running_loop().time() + PATIENCE
+        """Waits until it accepts connections."""
+        until = asyncio.get_running_loop().time() + TIMEOUT
         while asyncio.get_running_loop().time() < until:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -99,7 +99,7 @@ class Server:
         self.kills += 1
         self.changes += 1
         if (process := self._process) is not None:
-            # Nobody else is to find it dead.
+            # No other task may find it dead.
             self._process = None
             process.kill()
             await asyncio.to_thread(process.wait)
@@ -128,7 +128,7 @@ class Server:
         self.start()
 
     def look(self) -> None:
-        """Notices that the process has ended though nobody killed it, and starts it again."""
+        """Notices that the process has ended although it was not killed, and restarts it."""
         if self._process is None or (status := self._process.poll()) is None:
             return
         self.kills += 1
@@ -146,9 +146,9 @@ class Server:
             return
         process.terminate()
         try:
-            status = await asyncio.to_thread(process.wait, PATIENCE)
+            status = await asyncio.to_thread(process.wait, TIMEOUT)
         except subprocess.TimeoutExpired:
-            self._record.violation("processes that do not stop", "", f"chatterd {self.slot}, {PATIENCE:.0f} s after SIGTERM")
+            self._record.violation("processes that do not stop", "", f"chatterd {self.slot}, {TIMEOUT:.0f} s after SIGTERM")
             process.kill()
             process.wait()
         else:

@@ -1,4 +1,4 @@
-"""Reading replies over as many connections as it takes."""
+"""Reading replies over as many connections as necessary."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 from ledger import Ledger, Wrong
 from wire import Exchange, Lost
-from world import Reply, World
+from run_state import Reply, RunState
 
 
 class Reader:
-    """Somebody who asks the processes for things, and reads replies. What it does is drawn from `chance`."""
+    """A client that sends requests to the processes and reads replies. Its actions are drawn from `chance`."""
 
-    def __init__(self, world: World, chance: random.Random) -> None:
-        self._world, self._record, self._chance = world, world.record, chance
+    def __init__(self, state: RunState, chance: random.Random) -> None:
+        self._state, self._record, self._chance = state, state.record, chance
 
-    async def _insist(self, method: str, path: str, body: Any, token: str, fields: dict[str, str] | None = None) -> Exchange | None:
+    async def _retry(self, method: str, path: str, body: Any, token: str, fields: dict[str, str] | None = None) -> Exchange | None:
         """A request that may be sent more than once, until it is answered; its body is left unread and its connection closed."""
         for _ in range(400):
             try:
-                answer = await Exchange.ask(self._world.anywhere(self._chance), self._record, method, path, fields, body)
+                answer = await Exchange.ask(self._state.anywhere(self._chance), self._record, method, path, fields, body)
             except Lost as loss:
                 self._lost(loss, token, f"{method} {path}")
             else:
@@ -30,7 +30,7 @@ class Reader:
                 if answer.status != 503:
                     return answer
                 await asyncio.sleep(0.2)
-            await self._world.pause(self._chance, 0.1)
+            await self._state.pause(self._chance, 0.1)
         self._record.violation("requests without an answer", token, f"{method} {path}")
         return None
 
@@ -39,7 +39,7 @@ class Reader:
             self._record.violation("dishonest ends", token, f"{what}: {loss}")
 
     async def _refused(self, exchange: Exchange, token: str, what: str, expected: tuple[int, ...]) -> str:
-        """Reads an error; returns its code, or nothing when it was lost."""
+        """Reads an error; returns its code, or an empty text if it was lost."""
         try:
             body = await exchange.body()
         except Lost as loss:
@@ -52,7 +52,7 @@ class Reader:
             self._record.violation("wrong statuses", token, f"{what}: {exchange.status} {body[:300]!r}")
         self._record.count[f"status {exchange.status}"] += 1
         if exchange.status == 503:
-            await self._world.pause(self._chance, 0.5)
+            await self._state.pause(self._chance, 0.5)
         return str(json.loads(body or b"{}").get("code", ""))
 
     # --- a reply
@@ -60,21 +60,21 @@ class Reader:
     async def _follow(self, reply: Reply, exchanges: list[Exchange]) -> None:
         """Reads a reply with one or more readers, and stops it perhaps."""
         chance = self._chance
-        tasks = [self._read(reply, f"{reply.id[:8]}/{place}", exchange) for place, exchange in enumerate(exchanges)]
+        tasks = [self._read(reply, f"{reply.id[:8]}/{index}", exchange) for index, exchange in enumerate(exchanges)]
         if chance.random() < 0.2:
-            for place in range(chance.randint(1, 3)):
-                tasks.append(self._read_later(reply, f"{reply.id[:8]}/late{place}"))
+            for index in range(chance.randint(1, 3)):
+                tasks.append(self._read_later(reply, f"{reply.id[:8]}/late{index}"))
         if chance.random() < 0.12:
             tasks.append(self._stop(reply))
         await asyncio.gather(*tasks)
 
     async def _read_later(self, reply: Reply, reader: str) -> None:
-        await self._world.pause(self._chance, 4)
+        await self._state.pause(self._chance, 4)
         await self._read(reply, reader, None)
 
     async def _read(self, reply: Reply, reader: str, exchange: Exchange | None) -> None:
-        """Reads a reply to its end over as many connections as it takes, or leaves for good on the way."""
-        chance, world, record = self._chance, self._world, self._record
+        """Reads a reply to its end over as many connections as necessary, or leaves for good on the way."""
+        chance, state, record = self._chance, self._state, self._record
         ledger = Ledger(reader)
         plan = chance.choices(("stay", "come back", "leave", "stall"), (75, 10, 5, 10))[0]
         turn_at = int(10 ** chance.uniform(0.5, 4)) if plan != "stay" else 1 << 62
@@ -96,7 +96,7 @@ class Reader:
                             break
                         record.count["stalls"] += 1
                         exchange.was_stalled = True
-                        await world.pause(chance, 7 if chance.random() < 0.2 else 1)
+                        await state.pause(chance, 7 if chance.random() < 0.2 else 1)
                 else:
                     if ledger.final is None and not is_over:
                         record.violation("dishonest ends", reply.token, f"{reader}: the body ended behind {ledger.last_id!r}")
@@ -112,21 +112,21 @@ class Reader:
                 exchange = None
             if is_over:
                 # A reader that cannot read on here asks another process, after a pause.
-                await world.pause(chance, 0.5)
+                await state.pause(chance, 0.5)
             if turn_at == 1 << 62 and plan in ("leave", "come back") and ledger.final is None:
                 record.note(reply.token, f"{reader}: leaves at {ledger.last_id!r}, to {plan}")
                 if plan == "leave":
                     break
                 plan = "stay"
-                await world.pause(chance, 10 if chance.random() < 0.3 else 2)
+                await state.pause(chance, 10 if chance.random() < 0.3 else 2)
         record.count["resets"] += ledger.resets
         record.note(reply.token, f"{reader}: ends with {ledger.position}{', an error' if ledger.is_error else ''}")
         reply.seals.append(ledger.seal(record.now()))
 
     async def _resume(self, reply: Reply, ledger: Ledger) -> Exchange | None:
-        """A connection that goes on where the ledger ends; nothing when the run is over, or there is no such reply."""
+        """A connection that continues where the ledger ends; None when the run is over, or there is no such reply."""
         chance, record = self._chance, self._record
-        while not self._world.is_over:
+        while not self._state.is_over:
             path, fields = f"/replies/{reply.id}", {"Accept": "text/event-stream"}
             if ledger.last_id:
                 if chance.random() < 0.5:
@@ -135,10 +135,10 @@ class Reader:
                     path += f"?last_event_id={ledger.last_id}"
             record.count["resumes"] += 1
             try:
-                exchange = await Exchange.ask(self._world.anywhere(chance), record, "GET", path, fields)
+                exchange = await Exchange.ask(self._state.anywhere(chance), record, "GET", path, fields)
             except Lost as loss:
                 self._lost(loss, reply.token, f"GET {path}")
-                await self._world.pause(chance, 0.2)
+                await self._state.pause(chance, 0.2)
                 continue
             if exchange.status == 200:
                 record.note(reply.token, f"{ledger.reader}: reads on behind {ledger.last_id!r}")
@@ -146,17 +146,17 @@ class Reader:
             await self._refused(exchange, reply.token, f"GET {path}", (503,))
             if exchange.status != 503:
                 return None
-            await self._world.pause(chance, 0.3)
+            await self._state.pause(chance, 0.3)
         return None
 
     async def _stop(self, reply: Reply) -> None:
         """Stops the reply from a process that need not be the one that makes it."""
-        await self._world.pause(self._chance, 10 ** self._chance.uniform(-2, 0.5))
+        await self._state.pause(self._chance, 10 ** self._chance.uniform(-2, 0.5))
         self._record.count["stops"] += 1
-        while not self._world.is_over:
+        while not self._state.is_over:
             try:
                 exchange = await Exchange.ask(
-                    self._world.anywhere(self._chance), self._record, "DELETE", f"/replies/{reply.id}")
+                    self._state.anywhere(self._chance), self._record, "DELETE", f"/replies/{reply.id}")
                 if exchange.status in (200, 202):
                     said = await exchange.json()
                     self._record.note(reply.token, f"DELETE: {exchange.status} {said}")
@@ -168,13 +168,13 @@ class Reader:
                     return
             except Lost as loss:
                 self._lost(loss, reply.token, "DELETE")
-            await self._world.pause(self._chance, 0.2)
+            await self._state.pause(self._chance, 0.2)
 
     async def _read_whole(self, reply: Reply) -> None:
-        while not self._world.is_over:
+        while not self._state.is_over:
             try:
                 exchange = await Exchange.ask(
-                    self._world.anywhere(self._chance), self._record, "GET", f"/replies/{reply.id}", {"Accept": "application/json"})
+                    self._state.anywhere(self._chance), self._record, "GET", f"/replies/{reply.id}", {"Accept": "application/json"})
                 if exchange.status == 200:
                     reply.wholes.append(await exchange.json())
                     exchange.close()
@@ -184,4 +184,4 @@ class Reader:
                     return
             except Lost as loss:
                 self._lost(loss, reply.token, "GET as JSON")
-            await self._world.pause(self._chance, 0.3)
+            await self._state.pause(self._chance, 0.3)

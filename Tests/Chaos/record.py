@@ -46,7 +46,7 @@ class Record:
             await asyncio.sleep(self.STANDSTILL / 5)
 
     def stood_still_since(self, then: float) -> bool:
-        """Whether this program has stood still since a moment: what chatterd then took for silence was silence."""
+        """Whether this program has stood still since a moment: silence that chatterd measured then was real."""
         self._look_at_the_clock()
         return self._stood_still >= then
 
@@ -71,7 +71,7 @@ class Record:
         """Whether an act of the killer in this time may have cost a process its replies."""
         return any(began <= until and ended >= since for began, ended in self.deaths)
 
-    def deed(self, text: str) -> None:
+    def note_fault(self, text: str) -> None:
         """Remembers what the killer did."""
         self.deeds.append(f"{self.now():9.3f} {text}")
 

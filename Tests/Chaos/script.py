@@ -43,7 +43,7 @@ class Script:
 
     @classmethod
     def parse(cls, prompt: str) -> Script | None:
-        """The orders in a prompt; nothing when it holds none."""
+        """The orders in a prompt; None if it has none."""
         words = dict(re.findall(r"(\w+)=(\S+)", prompt))
         try:
             return cls(**{field.name: str(words[field.name]) if field.name in ("token", "ending") else int(words[field.name])
@@ -93,14 +93,14 @@ def answer(script: Script, number: int) -> list[Line]:
     said = [Line(thinking=" ".join(chance.choices(WORDS, k=2)) + ";") for _ in range(script.thinking)]
     first = Line(text=f"[{script.token}#{number}] ") if script.lines else Line()
     said += [first] + [Line(text=" ".join(chance.choices(WORDS, k=script.words)) + " ") for _ in range(script.lines)]
-    for place in range(script.calls):
-        call = {"function": {"name": f"tool{place}", "arguments": {"n": chance.randint(0, 99), "s": chance.choice(WORDS)}}}
+    for index in range(script.calls):
+        call = {"function": {"name": f"tool{index}", "arguments": {"n": chance.randint(0, 99), "s": chance.choice(WORDS)}}}
         said.append(Line(calls=canonical([call])))
     return said + [Line(text=chance.choice(("", "", "", "the end 🏁")))]
 
 
 def whole(lines: list[Line]) -> tuple[bytes, bytes, bytes]:
-    """Text, thinking and tool calls of lines together, as they are to be stored."""
+    """Text, thinking and tool calls of lines together, as they should be stored."""
     return (
         "".join(line.text for line in lines).encode(),
         "".join(line.thinking for line in lines).encode(),

@@ -1,4 +1,4 @@
-"""A model server like Ollama that does what the prompt says, and remembers who asked it what."""
+"""A model server like Ollama that does what the prompt says, and remembers each request."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Upstream:
             goes_on = await self._answer(call, script, reader, writer)
         except OSError:
             call.outcome, goes_on = "aborted", False
-        # A process that was frozen meanwhile may have taken the silence for the model server's.
+        # A process that was frozen meanwhile may have blamed the model server for the silence.
         call.is_slow = self._record.stood_still_since(call.began) or self._record.was_anyone_lost(call.began, self._record.now())
         if call.outcome == "aborted":
             self._record.count["upstream aborts"] += 1
@@ -123,7 +123,7 @@ class Upstream:
         escaped = script.seed % 3 == 0
         for start in range(0, stop, script.burst):
             piece = said[start:min(start + script.burst, stop)]
-            bodies = [self._line(line, start + place == len(said) - 1, escaped, call) for place, line in enumerate(piece)]
+            bodies = [self._line(line, start + index == len(said) - 1, escaped, call) for index, line in enumerate(piece)]
             text = "".join(bodies).encode()
             writer.write(b"%x\r\n%s\r\n" % (len(text), text))
             await writer.drain()

@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, AsyncIterator
 
-from cutter import Cutter, Link
-from processes import PATIENCE
+from cutting_proxy import CuttingProxy, Link
+from processes import TIMEOUT
 from record import Record
 
-SILENCE = PATIENCE
+SILENCE = TIMEOUT
 """Seconds without a byte after which a connection counts as hanging; comments come every second."""
 
 
@@ -35,11 +35,11 @@ class Event:
 class Exchange:
     """A request, and its response as far as it has come; one connection each."""
 
-    def __init__(self, cutter: Cutter, record: Record) -> None:
+    def __init__(self, proxy: CuttingProxy, record: Record) -> None:
         self.status = 0
         self.fields: dict[str, str] = {}
         self.was_stalled = False
-        self._cutter, self._record, self._began = cutter, record, record.now()
+        self._proxy, self._record, self._began = proxy, record, record.now()
         self._port = 0
         self._link: Link | None = None
         self._buffer = bytearray()
@@ -48,10 +48,10 @@ class Exchange:
 
     @classmethod
     async def ask(
-        cls, cutter: Cutter, record: Record, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None
+        cls, proxy: CuttingProxy, record: Record, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None
     ) -> Exchange:
-        """Sends a request, and returns when the head of the response is there; throws `Lost`."""
-        exchange = cls(cutter, record)
+        """Sends a request, and returns when the head of the response has arrived; throws `Lost`."""
+        exchange = cls(proxy, record)
         try:
             await exchange._ask(method, path, fields or {}, b"" if body is None else json.dumps(body, ensure_ascii=False).encode())
         except BaseException:
@@ -65,7 +65,7 @@ class Exchange:
         if body:
             head += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         try:
-            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._cutter.port, limit=32768)
+            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._proxy.port, limit=32768)
             self._port = self._writer.get_extra_info("sockname")[1]
             self._writer.write("\r\n".join(head + ["", ""]).encode() + body)
         except OSError as error:
@@ -90,14 +90,14 @@ class Exchange:
             raise self._lost(str(error)) from None
         if not piece:
             raise self._lost("closed")
-        # Asked for at once: when a connection is lost its port may be another's before we hear of it.
-        self._link = self._link or self._cutter.link(self._port)
+        # Asked for at once: when a connection is lost its port may be another's before this program notices.
+        self._link = self._link or self._proxy.link(self._port)
         self._record.count["bytes read"] += len(piece)
         self._buffer += piece
 
     def _lost(self, why: str) -> Lost:
-        link = self._link or self._cutter.link(self._port)
-        # Without a link the proxy has not even taken the connection.
+        link = self._link or self._proxy.link(self._port)
+        # Without a link the proxy has not even accepted the connection.
         is_excused = self.was_stalled or link is None or link.is_excused() or self._record.stood_still_since(self._began)
         return Lost(f"{why}: {link or 'not accepted'}", is_excused)
 
@@ -154,6 +154,6 @@ class Exchange:
     def close(self) -> None:
         """Leaves."""
         if self._link is None:
-            self._cutter.link(self._port)
+            self._proxy.link(self._port)
         if self._writer is not None:
             self._writer.transport.abort()

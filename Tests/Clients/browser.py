@@ -13,7 +13,7 @@ import subprocess
 import threading
 import urllib.parse
 
-from server import PATIENCE, LocalServer, stop_with_us
+from server import TIMEOUT, LocalServer, stop_with_us
 
 PROGRAM = os.environ.get("CHROMIUM", "chromium")
 
@@ -83,7 +83,7 @@ onload = async () => {
 
 
 class Request:
-    """One request of the browser for a reply: what it asked for, what it was told."""
+    """One request of the browser for a reply: what it asked for, what it got."""
 
     def __init__(self, headers):
         self.last_event_id = headers["Last-Event-ID"]
@@ -118,7 +118,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path in ("/found", "/seen"):
-            self.server.network.hear(self.path, body.decode())
+            self.server.network.record(self.path, body.decode())
             self.answer(b"{}")
         else:
             self.close_connection = True
@@ -140,7 +140,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Network:
-    """Serves the page, and passes its requests for a reply on to chatterd byte by byte; cuts when it is told to.
+    """Serves the page, and passes its requests for a reply on to chatterd byte by byte; cuts on demand.
 
     `cuts` has for each request the number of bytes after which its connection is cut, in the middle of a character.
     """
@@ -155,7 +155,7 @@ class Network:
         server = LocalServer(Handler, tests.addCleanup)
         server.network, self.url = self, server.url
 
-    def hear(self, path, body):
+    def record(self, path, body):
         if path == "/found":
             self.found.put(json.loads(body))
             return
@@ -170,7 +170,7 @@ class Network:
         # As it came, but for one connection each.
         lines = [handler.requestline, "Connection: close"]
         lines += [f"{name}: {value}" for name, value in handler.headers.items() if name.lower() != "connection"]
-        with socket.create_connection((self.target.hostname, self.target.port), PATIENCE) as server:
+        with socket.create_connection((self.target.hostname, self.target.port), TIMEOUT) as server:
             server.sendall("\r\n".join(lines + ["", ""]).encode() + body)
             while data := server.recv(65536):
                 end = None if limit is None else self.place_to_cut(data, limit - len(request.got))
@@ -186,14 +186,14 @@ class Network:
 
     @staticmethod
     def place_to_cut(data, after):
-        """The first place inside of a character, at this distance or later."""
-        places = range(max(after, 0), len(data))
-        return next((place for place in places if data[place] & 0xC0 == 0x80), None)
+        """The first index inside of a character, at this distance or later."""
+        indexes = range(max(after, 0), len(data))
+        return next((index for index in indexes if data[index] & 0xC0 == 0x80), None)
 
     def reset(self, connection, request, number):
         """Breaks the connection once the browser has shown what came whole: a reset may overtake bytes."""
         with self._changed:
-            assert self._changed.wait_for(lambda: request.ids[-1] in self.seen, PATIENCE), "the browser saw nothing"
+            assert self._changed.wait_for(lambda: request.ids[-1] in self.seen, TIMEOUT), "the browser saw nothing"
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
         self.cut[number].set()
@@ -201,7 +201,7 @@ class Network:
 
 @contextlib.contextmanager
 def browser(directory, url):
-    """Chromium without a window at this address, with a profile of its own; it asks nobody but this machine."""
+    """Chromium without a window at this address, with a profile of its own; it connects to this machine only."""
     options = [
         "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --no-proxy-server",
         "--disable-background-networking --disable-component-update --disable-default-apps --disable-extensions",
@@ -227,7 +227,7 @@ def browser(directory, url):
         # Its many processes are a group of their own.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         shutil.rmtree(f"{home}/profile", ignore_errors=True)
 
 
@@ -240,7 +240,7 @@ def visited(network, directory, url):
     """The report of a page that a browser has opened."""
     with browser(directory, url):
         try:
-            return network.found.get(timeout=PATIENCE)
+            return network.found.get(timeout=TIMEOUT)
         except queue.Empty:
             with open(os.path.join(directory, "browser/log"), errors="replace") as log:
                 said = "".join(line for line in log if "/dbus/" not in line)

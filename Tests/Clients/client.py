@@ -5,7 +5,7 @@ import http.client
 import json
 import urllib.parse
 
-from server import PATIENCE
+from server import TIMEOUT
 
 
 def prompt(text, app="client", **more):
@@ -16,7 +16,7 @@ def prompt(text, app="client", **more):
 def connect(url, **options):
     address = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-    return contextlib.closing(kind(address.hostname, address.port, timeout=PATIENCE, **options))
+    return contextlib.closing(kind(address.hostname, address.port, timeout=TIMEOUT, **options))
 
 
 def call(url, method, path, body=None, headers=None, **options):
@@ -36,7 +36,7 @@ def post(url, path, body, **options):
 
 @contextlib.contextmanager
 def stream(url, body=None, headers=None, path="/llmchat"):
-    """An open stream, to be read line by line; with no body of an answer that is there, at its path."""
+    """An open stream that is read line by line; without a body, that of an existing reply at its path."""
     with connect(url) as connection:
         method, body = ("GET", None) if body is None else ("POST", json.dumps(body))
         connection.request(method, path, body, headers or {})
@@ -96,7 +96,7 @@ class Reader:
         self.id, self.text, self.kinds, self.last = None, "", [], None
 
     def read(self, url, path, limit=None):
-        """Goes on where it is, for so many bytes or to the end of the stream; returns the status."""
+        """Continues reading, for so many bytes or to the end of the stream; returns the status."""
         with connect(url) as connection:
             connection.request("GET", path, headers={} if self.id is None else {"Last-Event-ID": self.id})
             response = connection.getresponse()
@@ -119,7 +119,7 @@ class Reader:
                 continue
             if kind == "message":
                 self.text += data["message"]["content"]
-                # Without thinking and tool calls the place in the reply is the number of bytes of its text.
+                # Without thinking and tool calls a position in the reply is the number of bytes of its text.
                 assert id.removesuffix("-end").rpartition("~")[2] == str(len(self.text.encode())), (id, self.text)
             if data["done"]:
                 assert id.endswith("-end"), id

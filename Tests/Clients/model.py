@@ -5,7 +5,7 @@ import json
 import select
 import threading
 
-from server import PATIENCE, LocalServer
+from server import TIMEOUT, LocalServer
 
 WORDS = ["Grüße", "🐣", "日本語", "naïve", '"quoted"', "a\nline", "Ελλάδα", "👩‍👩‍👧", "plain", "\\u0041"]
 
@@ -31,7 +31,7 @@ class Exchange:
         return [(message["role"], message["content"]) for message in self.request["messages"]]
 
     def say(self, *pieces, pause=0.002):
-        """Says one line a piece, until nobody listens any more."""
+        """Says one line a piece, until the client has left."""
         for piece in pieces:
             # Half of the lines have their characters as \u escapes.
             line = {"message": {"role": "assistant", "content": piece}, "done": False}
@@ -44,7 +44,7 @@ class Exchange:
         while not event.is_set() and not self.leaves(within=0.01):
             pass
 
-    def leaves(self, within=PATIENCE):
+    def leaves(self, within=TIMEOUT):
         """Whether the other side closes the connection in this time."""
         if not self._left and select.select([self._handler.connection], [], [], within)[0]:
             self._left = not self._handler.connection.recv(1)
@@ -110,9 +110,9 @@ class Model:
         server.model, self.url = self, server.url
 
     def exchange(self, number=0):
-        """The exchange of this number since `forget`, once it is there."""
+        """Waits for the exchange of this number since `forget`."""
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.exchanges) > number, PATIENCE), "the model was not asked"
+            assert self.changed.wait_for(lambda: len(self.exchanges) > number, TIMEOUT), "the model was not asked"
             return self.exchanges[number]
 
     def forget(self):

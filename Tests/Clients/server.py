@@ -15,7 +15,7 @@ import threading
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("CHATTERD", str(TOP / ".build/debug/chatterd"))
-PATIENCE = 240
+TIMEOUT = 240
 # Limits that no test is about, however long a process stands still.
 LONG = dict.fromkeys(
     """CHATTERD_DISCONNECT_GRACE CHATTERD_WRITE_TIMEOUT CHATTERD_HEAD_TIMEOUT CHATTERD_BODY_TIMEOUT CHATTERD_IDLE_TIMEOUT
@@ -31,7 +31,7 @@ def stop_with_us():
 
 
 def make_directory(tests):
-    """A place that PostgreSQL's user may enter, removed after the tests of a class."""
+    """A directory that PostgreSQL's user may enter, removed after the tests of a class."""
     path = tempfile.mkdtemp(prefix="clients-")
     os.chmod(path, 0o755)
     tests.addClassCleanup(shutil.rmtree, path, ignore_errors=True)
@@ -69,7 +69,7 @@ class Server:
         """Waits for a line of the log that matches."""
         while True:
             try:
-                line = self._queue.get(timeout=PATIENCE)
+                line = self._queue.get(timeout=TIMEOUT)
             except queue.Empty:
                 line = None
             if line is None:
@@ -80,29 +80,29 @@ class Server:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
 
     def rows(self, statement):
         """What the private database answers, a list of lines."""
         socket = os.path.join(self.directory, ".chatterd/postgres")
         command = ["psql", f"host={socket} user=chatterd dbname=chatterd", "-XqAt", "-c", statement]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout.splitlines()
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout.splitlines()
 
     def dump(self):
         """All that the private database holds, as text."""
         socket = os.path.join(self.directory, ".chatterd/postgres")
         command = ["pg_dump", "--data-only", f"host={socket} user=chatterd dbname=chatterd"]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
 
     def stop(self):
         """Ends it as a service manager does; returns its status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
 
 class LocalServer(http.server.ThreadingHTTPServer):
-    """An HTTP server of the test's own, on a port of its own; whoever leaves it leaves."""
+    """An HTTP server of the test's own, on a port of its own."""
 
     daemon_threads, block_on_close = True, False
 

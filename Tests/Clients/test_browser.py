@@ -9,7 +9,7 @@ from model import Model, speech
 from server import Server, make_directory
 
 
-class ABrowser(unittest.TestCase):
+class BrowserTests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = make_directory(cls)
@@ -96,7 +96,7 @@ class ABrowser(unittest.TestCase):
         self.assert_closed_by_204(seen)
         self.assertEqual(seen["lost"], 3)
 
-    def test_a_browser_is_told_of_a_failure_that_nothing_mends_and_stops(self):
+    def test_a_browser_gets_a_permanent_failure_and_stops(self):
         def script(exchange):
             exchange.say(*speech(5))
             return Model.BREAK_OFF
@@ -109,7 +109,7 @@ class ABrowser(unittest.TestCase):
         self.assertEqual({"code", "retryable", "error", "done"} - set(json.loads(data)), set())
         self.assert_closed_by_204(seen)
 
-    def test_a_browser_whose_reply_is_stopped_by_somebody_else_gets_a_last_line_and_stops(self):
+    def test_a_browser_whose_reply_is_stopped_elsewhere_gets_a_last_line_and_stops(self):
         network = self.network
 
         def script(exchange):

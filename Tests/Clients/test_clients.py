@@ -15,10 +15,10 @@ import urllib.parse
 
 from client import ask, connect, post, prompt, said, stream
 from model import Model
-from server import PATIENCE, PROGRAM, TOP, Server, make_directory
+from server import TIMEOUT, PROGRAM, TOP, Server, make_directory
 
 
-class AServerThatStays(unittest.TestCase):
+class RunningServerTests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server(make_directory(cls))
@@ -27,7 +27,7 @@ class AServerThatStays(unittest.TestCase):
 
     def test_the_lines_that_the_server_offers_to_try_work_and_the_second_knows_the_first(self):
         offered = [self.server.expect(r"^ +(curl .*)").group(1) for _ in range(2)]
-        answers = [subprocess.run(line, shell=True, capture_output=True, timeout=PATIENCE) for line in offered]
+        answers = [subprocess.run(line, shell=True, capture_output=True, timeout=TIMEOUT) for line in offered]
         self.assertEqual([answer.returncode for answer in answers], [0, 0])
         self.assertIn("Hello!", said(answers[0].stdout))
         self.assertIn("Hello!", said(answers[1].stdout))
@@ -37,13 +37,13 @@ class AServerThatStays(unittest.TestCase):
         import httpx
         from httpx_sse import connect_sse
 
-        with httpx.Client(timeout=PATIENCE) as client:
+        with httpx.Client(timeout=TIMEOUT) as client:
             with connect_sse(client, "POST", f"{self.url}/llmchat", json=prompt('Grüße 🐣 "q"', "sse")) as source:
                 events = list(source.iter_sse())
         lines = [event.json() for event in events]
         texts = [line["message"]["content"] for line in lines]
-        places = [len("".join(texts[: number + 1]).encode()) for number in range(len(texts))]
-        self.assertEqual([event.id for event in events], [*map(str, places[:-1]), f"{places[-1]}-end"])
+        positions = [len("".join(texts[: number + 1]).encode()) for number in range(len(texts))]
+        self.assertEqual([event.id for event in events], [*map(str, positions[:-1]), f"{positions[-1]}-end"])
         self.assertEqual([line["done"] for line in lines], [False] * (len(lines) - 1) + [True])
         self.assertIn('Grüße 🐣 "q"', "".join(texts))
 
@@ -60,7 +60,7 @@ class AServerThatStays(unittest.TestCase):
         self.assertEqual((status, answer["done"]), (200, True))
         self.assertIn("At once.", answer["message"]["content"])
 
-    def test_a_request_that_makes_no_sense_is_told_so(self):
+    def test_an_invalid_request_is_refused_with_a_reason(self):
         for body in [b"{", {}, prompt("x", app=""), prompt("x", app="x" * 156), prompt("x", messages=[])]:
             status, answer = post(self.url, "/llmchat", body)
             self.assertEqual((status, set(answer)), (422, {"error", "code"}), body)
@@ -82,7 +82,7 @@ class AServerThatStays(unittest.TestCase):
         self.assertEqual((last[:2], len(last)), (["ann", "hi"], 4))
 
 
-class AServerThatComesAndGoes(unittest.TestCase):
+class RestartedServerTests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = make_directory(cls)
@@ -125,13 +125,13 @@ class AServerThatComesAndGoes(unittest.TestCase):
             server.process.terminate()
             self.assertIn("Let me finish.", said(first + lines.read()))
         # Told once: a second signal would cut it off.
-        self.assertEqual(server.process.wait(PATIENCE), 0)
+        self.assertEqual(server.process.wait(TIMEOUT), 0)
         self.assertFalse(pathlib.Path(self.directory, ".chatterd/postgres/postmaster.pid").exists())
 
     def test_a_second_server_in_the_directory_is_refused_with_a_reason(self):
         server = self.serve()
         second = subprocess.run(
-            [PROGRAM, "serve", "--dev"], cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE
+            [PROGRAM, "serve", "--dev"], cwd=self.directory, capture_output=True, text=True, timeout=TIMEOUT
         )
         self.assertEqual(second.returncode, 1)
         self.assertIn(f"process {server.process.pid}", second.stderr)
@@ -141,10 +141,10 @@ class AServerThatComesAndGoes(unittest.TestCase):
         environment = os.environ | {"CHATTERD_LISTEN": urllib.parse.urlsplit(server.url).netloc}
 
         def health():
-            return subprocess.run([PROGRAM, "health"], env=environment, capture_output=True, timeout=PATIENCE).returncode
+            return subprocess.run([PROGRAM, "health"], env=environment, capture_output=True, timeout=TIMEOUT).returncode
 
         # It gives an answer three seconds, which may be too few once.
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while health() != 0:
             self.assertLess(time.monotonic(), deadline, "never healthy")
         server.stop()
@@ -161,7 +161,7 @@ class AServerThatComesAndGoes(unittest.TestCase):
         status, answer = post(url, "/llmchat", prompt("In secret.", stream=False), context=trust)
         self.assertIn("In secret.", answer["message"]["content"])
         with self.assertRaises(ssl.SSLCertVerificationError):
-            post(url, "/llmchat", prompt("To nobody.", stream=False), context=ssl.create_default_context())
+            post(url, "/llmchat", prompt("No answer expected.", stream=False), context=ssl.create_default_context())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from client import call, prompt, stream
 from server import Server, make_directory
 
 
-class APage(unittest.TestCase):
+class PageTests(unittest.TestCase):
     """Pages are served at a port of their own, under `127.0.0.1` and `localhost`: these are origins of their own, and two sites."""
 
     @classmethod

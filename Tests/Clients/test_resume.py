@@ -1,4 +1,4 @@
-"""Replies read on after a cut, by many, and after their server's death. Run by script/test-clients."""
+"""Replies that are resumed after a cut, read by many, and read after the death of their server. Run by script/test-clients."""
 
 import concurrent.futures
 import importlib.util
@@ -10,11 +10,11 @@ import unittest
 
 from client import Reader, call, read_until, said, stream
 from model import Model, speech
-from replies import JSON, Replies
-from server import PATIENCE
+from reply_test_case import JSON, ReplyTestCase
+from server import TIMEOUT
 
 
-class AReplyThatIsReadOn(Replies):
+class ResumedReplyTests(ReplyTestCase):
     def test_every_answer_says_where_its_reply_is(self):
         self.says("Here.")
         streamed = self.whole("One.")
@@ -52,7 +52,7 @@ class AReplyThatIsReadOn(Replies):
             self.assertGreater(connections, 2, kind)
         self.assertEqual(len(self.model.exchanges), 1)
 
-    def test_a_client_that_posted_goes_on_where_its_stream_was_cut(self):
+    def test_a_client_that_posted_continues_where_its_stream_was_cut(self):
         pieces = speech(60)
         self.says_then_waits(pieces[:30], pieces[30:])
         reader = Reader()
@@ -65,7 +65,7 @@ class AReplyThatIsReadOn(Replies):
         self.assertEqual(reader.text, "".join(pieces))
         self.assert_has_all(reader, path)
 
-    def test_curl_goes_on_after_it_was_killed(self):
+    def test_curl_continues_after_it_was_killed(self):
         self.says(*speech(300))
         path, reader = self.start(), Reader()
         for limit in (1000, 5000, None):
@@ -76,14 +76,14 @@ class AReplyThatIsReadOn(Replies):
         self.assert_has_all(reader, path)
 
     @unittest.skipUnless(importlib.util.find_spec("httpx_sse"), "httpx-sse could not be installed")
-    def test_an_sse_library_goes_on_with_the_last_id(self):
+    def test_an_sse_library_continues_with_the_last_id(self):
         import httpx
         from httpx_sse import connect_sse
 
         pieces, left = speech(100), [threading.Event(), threading.Event()]
 
         def script(exchange):
-            # However late a connection comes, and what is there already comes in one event: there is some for the next one.
+            # A late connection gets the existing text in one event: there must be text left for the next one.
             exchange.say(*pieces[:20])
             exchange.until(left[0])
             exchange.say(*pieces[20:50])
@@ -94,7 +94,7 @@ class AReplyThatIsReadOn(Replies):
         for event in left:
             self.addCleanup(event.set)
         path, text, headers = self.start(), "", {}
-        with httpx.Client(timeout=PATIENCE) as client:
+        with httpx.Client(timeout=TIMEOUT) as client:
             for number in range(3):
                 with connect_sse(client, "GET", f"{self.url}{path}", headers=headers) as source:
                     self.assertEqual(source.response.headers["Content-Type"].split(";")[0], "text/event-stream")
@@ -112,7 +112,7 @@ class AReplyThatIsReadOn(Replies):
 
     def get(self, path, *options):
         command = ["curl", "-sSf", f"{self.url}{path}", *options]
-        return subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE).stdout
+        return subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
 
     def test_the_stream_begins_with_how_long_to_wait_before_coming_back(self):
         self.says("Here.")
@@ -124,15 +124,15 @@ class AReplyThatIsReadOn(Replies):
         path = self.whole()
         first = Reader()
         first.read(self.url, path)
-        place = len("".join(speech(20)).encode())
-        for curl in ([f"{path}?last_event_id={place}"], [path, "-H", f"Last-Event-ID: {place}"]):
+        position = len("".join(speech(20)).encode())
+        for curl in ([f"{path}?last_event_id={position}"], [path, "-H", f"Last-Event-ID: {position}"]):
             second = Reader()
             second.text = "".join(speech(20))
             second.take(self.get(*curl))
             self.assertEqual((second.text, second.id, second.last), (first.text, first.id, first.last))
         self.assertEqual(call(self.url, "GET", f"{path}?last_event_id={first.id}")[0], 204)
 
-    def test_who_has_read_to_the_end_is_told_204_without_a_body(self):
+    def test_a_reader_at_the_end_gets_204_without_a_body(self):
         self.says("Over.")
         path, reader = self.whole(), Reader()
         self.assertEqual(reader.read(self.url, path), 200)
@@ -144,7 +144,7 @@ class AReplyThatIsReadOn(Replies):
         ).stdout
         self.assertTrue(answer.startswith(b"HTTP/1.1 204 ") and answer.endswith(b"\r\n\r\n"), answer)
 
-    def test_readers_who_join_at_any_time_all_have_the_same(self):
+    def test_readers_that_join_at_any_time_get_the_same_text(self):
         pieces = speech(200)
         self.says_then_waits(pieces[:100], pieces[100:])
         path, half = self.start(), len("".join(pieces[:100]).encode())
@@ -166,7 +166,7 @@ class AReplyThatIsReadOn(Replies):
         self.assertEqual(len({reader.id for reader in readers}), 1)
         self.assertEqual(len(self.model.exchanges), 1)
 
-    def test_an_id_beyond_the_reply_starts_it_anew(self):
+    def test_an_id_beyond_the_reply_resets_the_reader(self):
         self.says("Short.")
         path = self.whole()
         reader = Reader()
@@ -198,7 +198,7 @@ class AReplyThatIsReadOn(Replies):
         self.assertEqual((done["attempt"], done["prompt_eval_count"], done["eval_count"]), (1, 1, 7))
         self.assertLess(done["created_at"], done["finished_at"])
 
-    def test_no_app_finds_the_reply_of_another_and_nobody_one_that_is_not(self):
+    def test_replies_of_other_apps_and_unknown_replies_are_not_found(self):
         self.says("Mine.")
         path = self.whole()
         self.assertEqual(call(self.url, "GET", f"{path}?appID={self.app}", headers=JSON)[0], 200)
@@ -229,7 +229,7 @@ class AReplyThatIsReadOn(Replies):
         self.assertEqual(stored["code"], readers[0].last["code"])
 
 
-class AReplyWhoseServerDies(Replies):
+class KilledServerTests(ReplyTestCase):
     def cut_off(self, **more):
         """Starts a reply and kills the server in the middle, when the text is journalled; returns a reader of its start."""
         self.says_then_waits(speech(30))
@@ -259,13 +259,13 @@ class AReplyWhoseServerDies(Replies):
         self.whole("And now?")
         self.assertEqual([text for _, text in self.model.exchanges[-1].prompts], ["And now?"])
 
-    def test_it_is_begun_anew_under_its_name_if_the_request_wished_so(self):
+    def test_on_interrupt_regenerate_restarts_the_reply_under_its_id(self):
         path, reader = self.cut_off(on_interrupt="regenerate")
-        self.says(*speech(8, "anew"))
+        self.says(*speech(8, "again"))
         self.serve()
         self.assertEqual(reader.read(self.url, path), 200)
         self.assertIn("reset", reader.kinds)
-        self.assertEqual(reader.text, "".join(speech(8, "anew")))
+        self.assertEqual(reader.text, "".join(speech(8, "again")))
         self.assertTrue(reader.id.startswith("2~"), reader.id)
         stored = self.stored(path)
         self.assertEqual((stored["state"], stored["attempt"]), ("complete", 2))

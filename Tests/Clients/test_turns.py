@@ -5,12 +5,12 @@ import unittest
 
 from client import Reader, call, post, read_until, stop, stream
 from model import speech
-from replies import JSON, Replies
-from server import PATIENCE
+from reply_test_case import JSON, ReplyTestCase
+from server import TIMEOUT
 
 
-class AReplyThatIsStoppedOrAskedForAgain(Replies):
-    def test_anybody_who_knows_it_stops_a_reply_for_everybody(self):
+class StopAndRetryTests(ReplyTestCase):
+    def test_stopping_a_reply_ends_it_for_every_reader(self):
         self.says_then_waits(speech(10))
         readers = [Reader() for _ in range(3)]
         path = self.start()
@@ -19,9 +19,9 @@ class AReplyThatIsStoppedOrAskedForAgain(Replies):
             with stream(self.url, path=path) as lines:
                 read_until(lines, b"9 ")
                 status, answer = stop(self.url, path)
-            concurrent.futures.wait(reading, PATIENCE)
+            concurrent.futures.wait(reading, TIMEOUT)
         self.assertEqual((status, answer), (200, {"id": path.removeprefix("/replies/"), "state": "cancelled"}))
-        self.assertTrue(self.model.exchange().gone.wait(PATIENCE), "the model was not let go")
+        self.assertTrue(self.model.exchange().gone.wait(TIMEOUT), "the model server was not released")
         for reader in readers:
             self.assertEqual(reader.kinds[-1], "message")
             self.assertEqual(
@@ -50,7 +50,7 @@ class AReplyThatIsStoppedOrAskedForAgain(Replies):
             with stream(self.url, self.body("Speak.", **body), headers) as response:
                 path = response.headers["Location"]
                 read_until(response, b"Listen")
-            self.assertTrue(self.model.exchange().gone.wait(PATIENCE), "the model was not let go")
+            self.assertTrue(self.model.exchange().gone.wait(TIMEOUT), "the model server was not released")
             stored = self.settled(path)
             self.assertEqual((stored["state"], stored["message"]["content"]), ("cancelled", "Listen "))
             self.assertEqual(set(self.model.exchange().request) & {"on_disconnect", "on_interrupt", "parent"}, set())
@@ -104,7 +104,7 @@ class AReplyThatIsStoppedOrAskedForAgain(Replies):
         self.assertEqual(self.model.exchanges, [])
 
 
-class AConversationWithBranches(Replies):
+class BranchTests(ReplyTestCase):
     def asked(self, number=-1):
         """The texts that the model was given."""
         return [text for _, text in self.model.exchanges[number].prompts]
@@ -173,7 +173,7 @@ class AConversationWithBranches(Replies):
         def script(exchange):
             exchange.say(f"{secret} one ")
             exchange.until(self.go_on)
-            # It is heard of with what comes next: there is nowhere to put it.
+            # It is noticed with the next event.
             while not exchange.gone.is_set():
                 exchange.say("and on ", pause=0.05)
 
@@ -187,7 +187,7 @@ class AConversationWithBranches(Replies):
             self.go_on.set()
             reader.take(begun + lines.read())
         self.assertEqual((reader.kinds[-1], reader.last["code"]), ("error", "conversation_replaced"))
-        self.assertTrue(self.model.exchange(1).gone.wait(PATIENCE), "the model was not let go")
+        self.assertTrue(self.model.exchange(1).gone.wait(TIMEOUT), "the model server was not released")
         for path in (first, running):
             self.assertEqual(call(self.url, "GET", path, headers=JSON)[0], 404)
         dump = self.server.dump()

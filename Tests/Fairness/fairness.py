@@ -13,41 +13,41 @@ import shutil
 import sys
 import tempfile
 
-from house import House
-from trials import Findings, crowd, crowd_in_steps, death, equals, tidy
+from fair_cluster import FairCluster
+from queue_scenarios import Findings, crowd, crowd_in_steps, death, equals, tidy
 
 
 LIMIT = 1200
-"""Seconds that all of it may take: a queue in which somebody waits for ever is not to be waited for."""
+"""Timeout of the whole run in seconds: a prompt that waits for ever ends it."""
 
 
 async def run(options: argparse.Namespace, scratch: str) -> Findings:
-    """Tries all, one after the other."""
+    """Runs all scenarios, one after the other."""
     findings = Findings()
-    house = House(options.program, scratch, options.service)
+    cluster = FairCluster(options.program, scratch, options.service)
     try:
         async with asyncio.timeout(LIMIT):
-            await house.start()
+            await cluster.start()
             if options.short:
-                await crowd_in_steps(house, findings, 24)
-                await death(house, findings, apps=4, prompts=12, left=6)
+                await crowd_in_steps(cluster, findings, 24)
+                await death(cluster, findings, apps=4, prompts=12, left=6)
             else:
-                await crowd(house, findings, "turns", 200, 10, is_parallel=False)
-                await crowd(house, findings, "branches", 200, 10, is_parallel=True)
-                await equals(house, findings, apps=20, prompts=12)
-                await death(house, findings, apps=6, prompts=24, left=12)
-            await tidy(house, findings)
-            await house.stop()
-        findings.faults += [f"{fault.kind}: {fault.text}" for fault in house.record.violations]
+                await crowd(cluster, findings, "turns", 200, 10, is_parallel=False)
+                await crowd(cluster, findings, "branches", 200, 10, is_parallel=True)
+                await equals(cluster, findings, apps=20, prompts=12)
+                await death(cluster, findings, apps=6, prompts=24, left=12)
+            await tidy(cluster, findings)
+            await cluster.stop()
+        findings.faults += [f"{fault.kind}: {fault.text}" for fault in cluster.record.violations]
     finally:
-        # From here on the trial itself breaks connections.
+        # From here on the scenario itself breaks connections.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        house.abandon()
+        cluster.abandon()
     return findings
 
 
 def main() -> int:
-    """Parses the options, tries, and prints the table."""
+    """Parses the options, runs, and prints the table."""
     parser = argparse.ArgumentParser(prog="script/fairness")
     parser.add_argument("--program", required=True)
     parser.add_argument("--short", action="store_true")
@@ -67,8 +67,8 @@ def main() -> int:
         else:
             shutil.rmtree(scratch, ignore_errors=True)
     width = max(len(what) for what, _, _ in findings.figures)
-    for what, found, demanded in findings.figures:
-        print(f"{what:<{width}}  {found:>8}  {demanded}")
+    for name, found, required in findings.figures:
+        print(f"{name:<{width}}  {found:>8}  {required}")
     for fault in findings.faults[:20]:
         print(f"FAULT {fault}")
     print("fair" if not findings.faults else f"{len(findings.faults)} faults")

@@ -1,6 +1,6 @@
 """The faults: what the first server does, and what becomes of the answer.
 
-After the published Failover Bench in kind; names, rules and scores are written down here, and are this project's own.
+After the published Failover FaultTable in kind; names, rules and scores are written down here, and are this project's own.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from acts import GOOD, Act
-from words import TOTAL
+from behaviours import GOOD, Behaviour
+from numbered_words import TOTAL
 
 MIDDLE = TOTAL // 3
 """The words that a call says before something happens in the middle."""
@@ -31,24 +31,24 @@ class Fault:
     """
 
     name: str
-    act: Act
-    code: str = ""  # of the error when nobody does better; nothing when there is none
-    continuation: str = "none"  # how both servers go on from a text
+    behaviour: Behaviour
+    code: str = ""  # of the error when no server does better; empty if there is none
+    continuation: str = "none"  # how both servers continue a text
     plan: str = SOON  # the calls, with two servers
-    again: str = "pass"  # the score of one server that does better at the next call; nothing: not tried
+    again: str = "pass"  # the score of one server that does better at the next call; empty: not tried
     again_plan: str = ALONE_AGAIN
-    alone: str = "safe"  # the score of one server that does not; nothing: not tried
+    alone: str = "safe"  # the score of one server that does not; empty: not tried
     alone_plan: str = REPEATED
-    other: tuple[Act, ...] = (GOOD,)  # what the second server does
-    is_refused: bool = False  # nobody listens there at all
+    other: tuple[Behaviour, ...] = (GOOD,)  # what the second server does
+    is_refused: bool = False  # no server listens there at all
     kinds: tuple[str, ...] = ("openai", "ollama")
     is_mixed: bool = False  # the second server is of the other kind
     limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
-    later: tuple[Act, ...] = ()  # what the first server does at its further calls, in all forms
+    later: tuple[Behaviour, ...] = ()  # what the first server does at its further calls, in all forms
     slots: int | None = None  # of each server
-    is_drawn: bool = False  # nothing is expected but that no promise is broken
+    is_drawn: bool = False  # only broken guarantees count
     turns: int = 0  # long turns before the one that matters
-    is_anew: bool | None = None  # whether the second server begins anew behind a `reset`; None: before the first word
+    is_restarted: bool | None = None  # whether the second server restarts the answer after a `reset`; None: before the first word
     has_tool: bool = False  # the answer is a tool call
     score: str = "pass"  # the score with two servers
     other_continuation: str | None = None  # how the second server continues, if that differs
@@ -62,68 +62,68 @@ class Fault:
 
 def middle(name: str, then: str, code: str, continuation: str, **rest: object) -> Fault:
     """A fault behind the first words."""
-    act = Act(words=MIDDLE, then=then, says="scripted failure in the middle")
-    usual: dict[str, object] = {"alone": "partial", "is_anew": continuation == "none"}
-    return Fault(name, act, code, continuation, **(usual | rest))  # type: ignore[arg-type]
+    behaviour = Behaviour(words=MIDDLE, then=then, says="scripted failure in the middle")
+    usual: dict[str, object] = {"alone": "partial", "is_restarted": continuation == "none"}
+    return Fault(name, behaviour, code, continuation, **(usual | rest))  # type: ignore[arg-type]
 
 
 HTML = "<!doctype html><title>Welcome</title><p>This is not the page you are looking for.</p>"
 CATALOGUE = (
     # Refused.
-    Fault("429 with Retry-After", Act(status=429, retry_after=1, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
-    Fault("429 that asks for an hour", Act(status=429, retry_after=3600, says="scripted rate limit"), "upstream_busy", again="safe",
+    Fault("429 with Retry-After", Behaviour(status=429, retry_after=1, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
+    Fault("429 that asks for an hour", Behaviour(status=429, retry_after=3600, says="scripted rate limit"), "upstream_busy", again="safe",
           again_plan=NO_MORE, alone_plan=NO_MORE),
-    Fault("429 without Retry-After", Act(status=429, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
-    Fault("500", Act(status=500, says="scripted failure"), "upstream_error"),
-    Fault("500 and other words each time", Act(status=500, says="scripted failure"), "upstream_error", again="",
-          later=(Act(status=500, says="another"), Act(status=500, says="a third"), Act(status=500, says="a fourth"),
-                 Act(status=500, says="a fifth"))),
-    Fault("bad request as 500", Act(status=500, says="option \"temperature\" must be of type float32"), "upstream_rejected",
-          other=(Act(silent=True),), score="safe", plan=NO_MORE, again="safe", again_plan=NO_MORE, alone_plan=NO_MORE, is_healthy=True),
-    Fault("bad request, both say the same", Act(status=500, says="scripted: what an odd picture"), "upstream_rejected",
-          other=(Act(status=500, says="scripted: what an odd picture"),), score="safe", alone="", is_healthy=True),
-    Fault("502 with a web page", Act(status=502, page=HTML), "upstream_error"),
-    Fault("503 overloaded", Act(status=503, says="scripted overload", type="overloaded_error"), "upstream_busy"),
-    Fault("key rejected", Act(status=401, says="scripted: no such key", type="authentication_error"), "upstream_auth", again="safe",
+    Fault("429 without Retry-After", Behaviour(status=429, says="scripted rate limit", type="rate_limit_error"), "upstream_busy"),
+    Fault("500", Behaviour(status=500, says="scripted failure"), "upstream_error"),
+    Fault("500 and other words each time", Behaviour(status=500, says="scripted failure"), "upstream_error", again="",
+          later=(Behaviour(status=500, says="another"), Behaviour(status=500, says="a third"), Behaviour(status=500, says="a fourth"),
+                 Behaviour(status=500, says="a fifth"))),
+    Fault("bad request as 500", Behaviour(status=500, says="option \"temperature\" must be of type float32"), "upstream_rejected",
+          other=(Behaviour(silent=True),), score="safe", plan=NO_MORE, again="safe", again_plan=NO_MORE, alone_plan=NO_MORE, is_healthy=True),
+    Fault("bad request, both say the same", Behaviour(status=500, says="scripted: what an odd picture"), "upstream_rejected",
+          other=(Behaviour(status=500, says="scripted: what an odd picture"),), score="safe", alone="", is_healthy=True),
+    Fault("502 with a web page", Behaviour(status=502, page=HTML), "upstream_error"),
+    Fault("503 overloaded", Behaviour(status=503, says="scripted overload", type="overloaded_error"), "upstream_busy"),
+    Fault("key rejected", Behaviour(status=401, says="scripted: no such key", type="authentication_error"), "upstream_auth", again="safe",
           again_plan=NO_MORE, alone_plan=NO_MORE),
-    Fault("no such model", Act(status=404, says="model 'm' not found", type="not_found_error"), "model_not_found", again="safe",
+    Fault("no such model", Behaviour(status=404, says="model 'm' not found", type="not_found_error"), "model_not_found", again="safe",
           again_plan=NO_MORE, alone_plan=NO_MORE),
-    Fault("context too long", Act(window=4096), "", plan=ALONE_AGAIN, turns=4, alone="pass", alone_plan=ALONE_AGAIN),
-    Fault("redirect to another host", Act(status=307, location="elsewhere", says="moved"), "upstream_malformed"),
+    Fault("context too long", Behaviour(window=4096), "", plan=ALONE_AGAIN, turns=4, alone="pass", alone_plan=ALONE_AGAIN),
+    Fault("redirect to another host", Behaviour(status=307, location="elsewhere", says="moved"), "upstream_malformed"),
     # Not reached, or silent.
     Fault("connection refused", GOOD, "upstream_unavailable", plan="s1", is_refused=True, again="", alone_plan=""),
-    Fault("hangs up unanswered", Act(hangs_up=True), "upstream_unavailable", plan=r"p1(,p2)?,s1"),
-    Fault("no HTTP at all", Act(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "upstream_malformed"),
-    Fault("timeout before the head", Act(silent=True), "upstream_first_byte_timeout", limits=(("first_byte_timeout", "1s"),),
+    Fault("hangs up unanswered", Behaviour(hangs_up=True), "upstream_unavailable", plan=r"p1(,p2)?,s1"),
+    Fault("no HTTP at all", Behaviour(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "upstream_malformed"),
+    Fault("timeout before the head", Behaviour(silent=True), "upstream_first_byte_timeout", limits=(("first_byte_timeout", "1s"),),
           again="safe", again_plan=NO_MORE, alone_plan=NO_MORE),
-    Fault("timeout behind the head", Act(words=0, then="stall", is_bare=True), "upstream_first_byte_timeout",
+    Fault("timeout behind the head", Behaviour(words=0, then="stall", is_bare=True), "upstream_first_byte_timeout",
           limits=(("first_byte_timeout", "1s"),), again="safe", again_plan=NO_MORE, alone_plan=NO_MORE),
-    Fault("comments and nothing else", Act(words=0, then="comments", is_bare=True), "upstream_first_byte_timeout",
+    Fault("comments and nothing else", Behaviour(words=0, then="comments", is_bare=True), "upstream_first_byte_timeout",
           limits=(("first_byte_timeout", "1s"),), again="safe", again_plan=NO_MORE, alone_plan=NO_MORE, kinds=("openai",)),
-    Fault("an empty event and silence", Act(words=0, then="stall"), "upstream_silence_timeout",
+    Fault("an empty event and silence", Behaviour(words=0, then="stall"), "upstream_silence_timeout",
           limits=(("silence_timeout", "2s"),), kinds=("openai",)),
-    Fault("slow first word, no fault", Act(pause=1.5), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
-    Fault("slow head, no fault", Act(pause=1.5, is_late=True), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
+    Fault("slow first word, no fault", Behaviour(pause=1.5), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("slow head, no fault", Behaviour(pause=1.5, is_late=True), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
           alone_plan=NO_MORE),
-    Fault("comments first, no fault", Act(comments=5), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("comments first, no fault", Behaviour(comments=5), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     # Broken before the first word.
-    Fault("cut before the first word", Act(words=0, then="cut"), "upstream_incomplete"),
-    Fault("reset before the first word", Act(words=0, then="reset"), "upstream_incomplete"),
-    Fault("empty body", Act(empty=True), "upstream_incomplete"),
-    Fault("end of nothing", Act(words=0, then="end of nothing"), "upstream_incomplete"),
-    Fault("web page with 200", Act(page=HTML), "upstream_malformed"),
-    Fault("200 with an error body", Act(body_of_error=True, says="scripted failure"), "upstream_error"),
-    Fault("error as the first event", Act(words=0, then="error", says="scripted failure"), "upstream_error"),
+    Fault("cut before the first word", Behaviour(words=0, then="cut"), "upstream_incomplete"),
+    Fault("reset before the first word", Behaviour(words=0, then="reset"), "upstream_incomplete"),
+    Fault("empty body", Behaviour(empty=True), "upstream_incomplete"),
+    Fault("end of nothing", Behaviour(words=0, then="end of nothing"), "upstream_incomplete"),
+    Fault("web page with 200", Behaviour(page=HTML), "upstream_malformed"),
+    Fault("200 with an error body", Behaviour(body_of_error=True, says="scripted failure"), "upstream_error"),
+    Fault("error as the first event", Behaviour(words=0, then="error", says="scripted failure"), "upstream_error"),
     # Broken in the middle.
     middle("cut behind words, gone on", "cut", "upstream_incomplete", "prefill"),
     middle("gone on by another kind", "cut", "upstream_incomplete", "prefill", is_mixed=True),
-    middle("anew by another kind", "cut", "upstream_incomplete", "none", is_mixed=True),
-    middle("cut behind words, anew", "cut", "upstream_incomplete", "none"),
+    middle("restart by another kind", "cut", "upstream_incomplete", "none", is_mixed=True),
+    middle("cut behind words, restart", "cut", "upstream_incomplete", "none"),
     middle("cut in a word, gone on", "cut in a line", "upstream_incomplete", "continue_final_message"),
     middle("reset behind words", "reset", "upstream_incomplete", "prefill"),
     middle("stall in the middle", "stall", "upstream_silence_timeout", "prefill", limits=(("silence_timeout", "2s"),)),
-    middle("stall, the other begins anew", "stall", "upstream_silence_timeout", "prefill", limits=(("silence_timeout", "2s"),),
-           later=(Act(silent=True),), other_continuation="none", is_anew=True, again="", alone_plan=ALONE_AGAIN),
+    middle("stall, the other restarts", "stall", "upstream_silence_timeout", "prefill", limits=(("silence_timeout", "2s"),),
+           later=(Behaviour(silent=True),), other_continuation="none", is_restarted=True, again="", alone_plan=ALONE_AGAIN),
     middle("comments in the middle", "comments", "upstream_silence_timeout", "none", limits=(("silence_timeout", "2s"),),
            kinds=("openai",)),
     middle("malformed in the middle", "garbage", "upstream_malformed", "none"),
@@ -132,51 +132,51 @@ CATALOGUE = (
     middle("clean end without finish", "clean end", "upstream_incomplete", "prefill"),
     middle("silent failure", "silent failure", "upstream_incomplete", "none", kinds=("openai",)),
     # Tool calls.
-    Fault("tool call cut off", Act(is_tool=True, then="cut"), "upstream_incomplete", has_tool=True),
-    Fault("tool call that is no JSON", Act(is_tool=True, then="broken call"), "upstream_malformed", has_tool=True),
-    Fault("tool call cut by the limit", Act(is_tool=True, is_limited=True), plan=NO_MORE, again_plan=NO_MORE, alone="pass",
+    Fault("tool call cut off", Behaviour(is_tool=True, then="cut"), "upstream_incomplete", has_tool=True),
+    Fault("tool call that is no JSON", Behaviour(is_tool=True, then="broken call"), "upstream_malformed", has_tool=True),
+    Fault("tool call cut by the limit", Behaviour(is_tool=True, is_limited=True), plan=NO_MORE, again_plan=NO_MORE, alone="pass",
           alone_plan=NO_MORE, has_tool=True, is_healthy=True),
-    Fault("cut tool call that looks whole", Act(is_tool=True, is_limited=True, then="closed"), plan=NO_MORE, again_plan=NO_MORE,
+    Fault("cut tool call that looks whole", Behaviour(is_tool=True, is_limited=True, then="closed"), plan=NO_MORE, again_plan=NO_MORE,
           alone="pass", alone_plan=NO_MORE, has_tool=True, is_healthy=True),
     # Restarts: chatterd asks another server first; without another server it waits.
     Fault("away when it is asked", GOOD, plan="s1", again="", alone="pass", alone_plan=NO_MORE, restarts=True),
     middle("restart midway, gone on", "restart", "", "prefill", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
            restarts=True),
-    middle("restart midway, anew", "restart", "", "none", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
+    middle("server restart midway, restart", "restart", "", "none", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
            restarts=True),
     # Both.
-    Fault("both fail once", Act(status=500, says="scripted failure"), "upstream_error", other=(Act(status=503, says="scripted"), GOOD),
-          later=(Act(status=500, says="scripted once more"),), plan="p1,s1,p2,s2", again="", alone=""),
-    middle("goes on from the start", "cut", "upstream_incomplete", "prefill", other=(Act(forgets=True),), again="", alone="",
+    Fault("both fail once", Behaviour(status=500, says="scripted failure"), "upstream_error", other=(Behaviour(status=503, says="scripted"), GOOD),
+          later=(Behaviour(status=500, says="scripted once more"),), plan="p1,s1,p2,s2", again="", alone=""),
+    middle("continues from the start", "cut", "upstream_incomplete", "prefill", other=(Behaviour(forgets=True),), again="", alone="",
            later=(GOOD,), plan="p1,s1,p2"),
-    middle("goes on without a word", "cut", "", "prefill", other=(Act(is_mute=True),), later=(Act(is_mute=True),), again="",
-           alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,p2,s2", is_anew=True),
-    middle("stall, then not a word", "stall", "", "prefill", other=(Act(is_mute=True),), later=(Act(is_mute=True),), again="",
-           alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,s2", is_anew=True, limits=(("silence_timeout", "2s"),)),
-    # Strange, and no fault that anybody could tell.
-    Fault("a word sent twice", Act(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
-    Fault("the end sent twice", Act(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
-    Fault("another model's name", Act(model="another-model"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
+    middle("continues without a word", "cut", "", "prefill", other=(Behaviour(is_mute=True),), later=(Behaviour(is_mute=True),), again="",
+           alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,p2,s2", is_restarted=True),
+    middle("stall, then not a word", "stall", "", "prefill", other=(Behaviour(is_mute=True),), later=(Behaviour(is_mute=True),), again="",
+           alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,s2", is_restarted=True, limits=(("silence_timeout", "2s"),)),
+    # Strange, but no fault that could be noticed.
+    Fault("a word sent twice", Behaviour(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("the end sent twice", Behaviour(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
+    Fault("another model's name", Behaviour(model="another-model"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
           alone_plan=NO_MORE),
 )
 
 
 def drawn(seed: int, number: int) -> Fault:
-    """A course of events that nobody thought of: two servers, each with a few acts drawn from all there are."""
+    """A random course of events: two servers, each with a few behaviours drawn from all there are."""
     chance = random.Random(f"{seed}/{number}")
-    refusals = [fault.act for fault in CATALOGUE if fault.act.status != 200 or fault.act.page or fault.act.body_of_error]
+    refusals = [fault.behaviour for fault in CATALOGUE if fault.behaviour.status != 200 or fault.behaviour.page or fault.behaviour.body_of_error]
     breaks = ("cut", "cut in a line", "reset", "stall", "garbage", "error", "error, then end", "clean end")
 
-    def act(is_last: bool) -> Act:
+    def behaviour(is_last: bool) -> Behaviour:
         if is_last and chance.random() < 0.5:
-            return Act(thoughts=chance.choice((0, 0, 5)))
+            return Behaviour(thoughts=chance.choice((0, 0, 5)))
         if chance.random() < 0.4:
-            return chance.choice(refusals + [Act(hangs_up=True), Act(silent=True), Act(empty=True)])
-        return Act(
+            return chance.choice(refusals + [Behaviour(hangs_up=True), Behaviour(silent=True), Behaviour(empty=True)])
+        return Behaviour(
             words=chance.choice((0, 1, 2, 3, 5, 13, 30)), then=chance.choice(breaks), says="scripted failure",
             thoughts=chance.choice((0, 0, 0, 5)), forgets=chance.random() < 0.2)
 
-    first, second = ([act(False)] * chance.randint(0, 2) + [act(False), act(True)] for _ in range(2))
+    first, second = ([behaviour(False)] * chance.randint(0, 2) + [behaviour(False), behaviour(True)] for _ in range(2))
     limits = (("first_byte_timeout", "2s"), ("silence_timeout", "2s"))
     return Fault(
         f"drawn {number}", first[0], plan=r".*", again="", alone="", later=tuple(first[1:]), other=tuple(second),

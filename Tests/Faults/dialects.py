@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from words import call_of
+from numbered_words import call_of
 
 NAME = "get_weather"
 
@@ -39,7 +39,7 @@ class Ollama:
         return self._line(model, {"content": text})
 
     def thought(self, model: str, text: str) -> str:
-        """A word that is thought aloud."""
+        """A word of thinking."""
         return self._line(model, {"content": "", "thinking": text})
 
     def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
@@ -99,7 +99,7 @@ class Ollama:
 
     @staticmethod
     def continues(body: dict[str, Any], how: str) -> str:
-        """What is wrong with a request that has a text to go on from."""
+        """What is wrong with a request that has a text to continue."""
         return ""
 
 
@@ -130,7 +130,7 @@ class OpenAI:
         return self._event(model, {"content": text})
 
     def thought(self, model: str, text: str) -> str:
-        """A word that is thought aloud."""
+        """A word of thinking."""
         return self._event(model, {"reasoning_content": text})
 
     def end(self, model: str, words: int, prompt: int, is_tool: bool = False) -> str:
@@ -142,7 +142,7 @@ class OpenAI:
         """A tool call, in the pieces in which it is said."""
         arguments = dumps(call_of(who))
         begin = {"index": 0, "id": f"call_{who}", "type": "function", "function": {"name": NAME, "arguments": ""}}
-        pieces = [arguments[place:place + 7] for place in range(0, len(arguments), 7)]
+        pieces = [arguments[index:index + 7] for index in range(0, len(arguments), 7)]
         return [self._event(model, {"tool_calls": [begin]})] + [
             self._event(model, {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in pieces]
 
@@ -192,7 +192,7 @@ class OpenAI:
 
     @staticmethod
     def continues(body: dict[str, Any], how: str) -> str:
-        """What is wrong with a request that has a text to go on from."""
+        """What is wrong with a request that has a text to continue."""
         asked = (body.get("continue_final_message"), body.get("add_generation_prompt"))
         if how == "continue_final_message" and asked != (True, False):
             return "continue_final_message is not asked for"

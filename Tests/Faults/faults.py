@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model servers that fail in every way that is known, and what chatterd makes of each.
+"""Model servers that fail in every known way, and what chatterd does about each.
 
 Started by script/faults, which builds what it needs."""
 
@@ -20,14 +20,14 @@ import traceback
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Chaos"))
 
-from acts import GOOD  # noqa: E402
+from behaviours import GOOD  # noqa: E402
 from catalogue import CATALOGUE, Fault, drawn  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from dialects import DIALECTS  # noqa: E402
-from processes import LONG, PATIENCE, Server  # noqa: E402
-from provider import Desk, Provider  # noqa: E402
+from processes import LONG, TIMEOUT, Server  # noqa: E402
+from provider import ScriptedServer, Provider  # noqa: E402
 from record import Record  # noqa: E402
-from trial import CANARY, FORMS, SCORES, Door, Run, Stage, Trial  # noqa: E402
+from fault_case import CANARY, FORMS, SCORES, DirectAddress, CaseRun, SharedSetup, FaultCase  # noqa: E402
 
 FAILOVERS, RESCUES = 4, 2
 """Further requests before the first word, and behind it."""
@@ -38,7 +38,7 @@ NO_WAIT, WAIT = "0", "10m"
 """How long chatterd waits for servers that restart: not at all if they never come back."""
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
-    (SELECT count(*) FROM chatterd_queue) AS "places in queues left",
+    (SELECT count(*) FROM chatterd_queue) AS "tickets left",
     (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left"
 """
 KEYS = f"""
@@ -53,7 +53,7 @@ def say(*words: object) -> None:
 
 
 class Relay(Server):
-    """A chatterd with the model servers of all trials."""
+    """A chatterd with the model servers of all cases."""
 
     def __init__(
         self, number: int, program: str, scratch: str, conninfo: str, upstreams: list[dict[str, object]], record: Record, wait: str
@@ -68,14 +68,14 @@ class Relay(Server):
         return SETTINGS | {"CHATTERD_UPSTREAMS": self._list, "CHATTERD_UPSTREAM_RESTART_WAIT": self._wait}
 
 
-class Bench:
-    """All trials, from the first process to the last look."""
+class FaultTable:
+    """All cases, from the first process to the last look."""
 
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self._options, self._scratch = options, scratch
         self._record, self._provider, self._cluster = Record(), Provider(), Cluster(scratch)
-        self.trials = [
-            Trial(fault, kind, form) for fault in self._faults() for kind in fault.kinds for form in FORMS
+        self.cases = [
+            FaultCase(fault, kind, form) for fault in self._faults() for kind in fault.kinds for form in FORMS
             if kind in options.kinds and form in options.forms and options.only in fault.name and fault.is_tried(form)]
         self.wrongs: list[str] = []
 
@@ -86,68 +86,68 @@ class Bench:
         """Runs them."""
         await asyncio.gather(self._provider.start(), self._cluster.make())
         with socket.socket() as closed:
-            # Bound and not listening: nobody else gets the port, and whoever connects is refused.
+            # Bound and not listening: no other program gets the port, and connections are refused.
             closed.bind(("127.0.0.1", 0))
             relays = self._make_relays(closed.getsockname()[1])
             try:
                 # One after the other: a frozen process would lose its replies to a process beside it.
                 for waits, relay in relays.items():
-                    await self._run(relay, [trial for trial in self.trials if trial.fault.restarts == waits])
+                    await self._run(relay, [case for case in self.cases if case.fault.restarts == waits])
             finally:
-                # From here on the trial itself breaks connections.
+                # From here on the case itself breaks connections.
                 asyncio.get_running_loop().set_exception_handler(lambda *_: None)
                 for relay in relays.values():
                     relay.abandon()
                 self._cluster.stop()
 
-    async def _run(self, relay: Relay, trials: list[Trial]) -> None:
-        if not trials:
+    async def _run(self, relay: Relay, cases: list[FaultCase]) -> None:
+        if not cases:
             return
         relay.start()
         await relay.wait_until_ready()
-        stage = Stage(Door(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
-        places = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(self._one(Run(trial, stage), places) for trial in trials))
+        setup = SharedSetup(DirectAddress(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
+        semaphore = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(self._one(CaseRun(case, setup), semaphore) for case in cases))
         relay.look()
         await self._look_around(relay)
         await relay.stop()
 
     @staticmethod
-    async def _one(run: Run, places: asyncio.Semaphore) -> None:
-        async with places:
+    async def _one(run: CaseRun, semaphore: asyncio.Semaphore) -> None:
+        async with semaphore:
             try:
                 await run.run()
-            except Exception:  # the others go on, and the run fails at its end
-                run.trial.text = f"a fault of this program: {traceback.format_exc()}"
+            except Exception:  # the others continue, and the run fails at its end
+                run.case.text = f"a fault of this program: {traceback.format_exc()}"
 
     def _make_relays(self, closed_port: int) -> dict[bool, Relay]:
         """Processes by whether they wait for servers that restart. Both have all servers, as the list is in the database."""
-        entries = [entry for trial in self.trials for entry in trial.entries(self._provider, closed_port)]
+        entries = [entry for case in self.cases for entry in case.entries(self._provider, closed_port)]
         self._steady = {}
         for kind in self._options.kinds:
-            desk = Desk("t", f"steady.{kind}", DIALECTS[kind], (GOOD,), "none", f"{CANARY}-t-{kind}")
-            self._steady[kind] = self._provider.desks[f"{desk.model}/t"] = desk
-            url = f"http://127.0.0.1:{self._provider.port}/{desk.model}/t" + ("/v1" if kind == "openai" else "")
-            entries.append({"name": desk.model, "kind": kind, "url": url, "key": desk.key, "models": [desk.model]})
+            server = ScriptedServer("t", f"steady.{kind}", DIALECTS[kind], (GOOD,), "none", f"{CANARY}-t-{kind}")
+            self._steady[kind] = self._provider.servers[f"{server.model}/t"] = server
+            url = f"http://127.0.0.1:{self._provider.port}/{server.model}/t" + ("/v1" if kind == "openai" else "")
+            entries.append({"name": server.model, "kind": kind, "url": url, "key": server.key, "models": [server.model]})
         return {
             waits: Relay(number, self._options.program, self._scratch, self._cluster.conninfo, entries, self._record, wait)
             for number, (waits, wait) in enumerate({False: NO_WAIT, True: WAIT}.items())}
 
     async def _look_around(self, relay: Relay) -> None:
         """What must not be found anywhere when all is over."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while True:
-            running = [call for trial in self.trials for call in trial.calls if call.outcome == "running"]
+            running = [call for case in self.cases for call in case.calls if call.outcome == "running"]
             left = (await self._cluster.rows(LEFT))[0]
             if not running and not any(left.values()) or time.monotonic() > until:
                 break
             await asyncio.sleep(0.1)
         for call in running:
-            self.wrongs.append(f"an answer that nobody hears is still being made: {call}")
+            self.wrongs.append(f"an answer without a reader is still being generated: {call}")
         self.wrongs += [f"{count} {name}" for name, count in left.items() if count]
-        for trial in self.trials:
-            if len(trial.calls) > trial.settled:
-                self.wrongs.append(f"{trial.name}: asked again when all was over: {'; '.join(map(str, trial.calls))}")
+        for case in self.cases:
+            if len(case.calls) > case.settled:
+                self.wrongs.append(f"{case.name}: asked again when all was over: {'; '.join(map(str, case.calls))}")
         for text in self._provider.elsewhere:
             self.wrongs.append(f"a redirect was followed: {text!r}")
         with open(relay.log_path, encoding="utf-8", errors="replace") as log:
@@ -163,48 +163,48 @@ class Bench:
         forms = [form for form in FORMS if form in self._options.forms]
         heads = {"stream": "two servers", "whole": "in one piece", "again": "one, better next time", "alone": "one, never better"}
         say(f"{'fault':32}{'kind':8}" + "".join(f"{heads[form]:24}" for form in forms))
-        by_name = {(trial.fault.name, trial.kind, trial.form): trial for trial in self.trials}
+        by_name = {(case.fault.name, case.kind, case.form): case for case in self.cases}
         for fault in CATALOGUE:
             for kind in fault.kinds:
                 row = [by_name.get((fault.name, kind, form)) for form in forms]
                 if any(row):
-                    say(f"{fault.name:32}{kind:8}" + "".join(f"{self._cell(trial):24}" for trial in row).rstrip())
+                    say(f"{fault.name:32}{kind:8}" + "".join(f"{self._cell(case):24}" for case in row).rstrip())
         say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. What the scores mean: script/faults --help")
-        for trial in self.trials:
-            if not trial.is_well:
-                say(f"\n== {trial.fault.name}, kind {trial.kind}, {heads[trial.form]}: {trial.score}, and not {trial.expected}\n  {trial.text}")
-                for call in trial.calls:
+        for case in self.cases:
+            if not case.is_well:
+                say(f"\n== {case.fault.name}, kind {case.kind}, {heads[case.form]}: {case.score}, and not {case.expected}\n  {case.text}")
+                for call in case.calls:
                     say(f"  {call}")
         for wrong in self.wrongs:
             say(f"\n== {wrong}")
         say("")
         for kind in self._options.kinds:
             self._sum_up(kind)
-        return not self.wrongs and all(trial.is_well for trial in self.trials)
+        return not self.wrongs and all(case.is_well for case in self.cases)
 
     @staticmethod
-    def _cell(trial: Trial | None) -> str:
-        if trial is None:
+    def _cell(case: FaultCase | None) -> str:
+        if case is None:
             return "-"
-        calls = [call.who for call in trial.calls]
-        return f"{trial.score}{'' if trial.is_well else '!'} {','.join(calls)}"
+        calls = [call.who for call in case.calls]
+        return f"{case.score}{'' if case.is_well else '!'} {','.join(calls)}"
 
     def _sum_up(self, kind: str) -> None:
         faults: dict[str, bool] = {}
         others: collections.Counter[str] = collections.Counter()
         lots: collections.Counter[str] = collections.Counter()
         well = 0
-        for trial in self.trials:
-            if trial.kind != kind or trial.fault.is_drawn:
+        for case in self.cases:
+            if case.kind != kind or case.fault.is_drawn:
                 continue
-            if trial.form in ("stream", "whole"):
-                faults[trial.fault.name] = faults.get(trial.fault.name, True) and trial.is_well
+            if case.form in ("stream", "whole"):
+                faults[case.fault.name] = faults.get(case.fault.name, True) and case.is_well
             else:
-                others[trial.score] += 1
-                well += trial.is_well
-        for trial in self.trials:
-            if trial.kind == kind and trial.fault.is_drawn:
-                lots[trial.score] += 1
+                others[case.score] += 1
+                well += case.is_well
+        for case in self.cases:
+            if case.kind == kind and case.fault.is_drawn:
+                lots[case.score] += 1
         if faults:
             say(f"kind {kind}: {sum(faults.values())} of {len(faults)} end as they should with two servers")
         if others:
@@ -233,11 +233,11 @@ def main() -> int:
     options.kinds = [options.kind] if options.kind else ["openai", "ollama"]
     options.forms = [options.form] if options.form else ["stream", "alone"] if options.short else list(FORMS)
     scratch = tempfile.mkdtemp(prefix="faults.")
-    bench = Bench(options, scratch)
-    if not bench.trials:
+    bench = FaultTable(options, scratch)
+    if not bench.cases:
         say("there is no such fault")
         return 2
-    # Ended as by Ctrl-C, so that nothing is left running or lying about.
+    # Ended as by Ctrl-C, so that no process and no file is left.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         asyncio.run(bench.run())

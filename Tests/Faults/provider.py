@@ -1,4 +1,4 @@
-"""Model servers that misbehave as the catalogue says, and remember who asked them what."""
+"""Model servers that misbehave as the catalogue says, and remember each request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from acts import Act
+from behaviours import Behaviour
 from dialects import Dialect
 from processes import keep_port
-from words import TOTAL, Text, word
+from numbered_words import TOTAL, Text, word
 
-PATIENCE = 600.0
+TIMEOUT = 600.0
 """Seconds after which a server that says nothing gives up."""
 
 
@@ -23,23 +23,23 @@ PATIENCE = 600.0
 class Call:
     """One request for an answer."""
 
-    who: str  # the server's letter and the number of the call there, as its words tell
+    who: str  # the server's letter and the number of its call, as in its words
     began: float
     key: str
     messages: list[dict[str, Any]]
-    first: int = 0  # place of the first word that it is to say
+    first: int = 0  # index of its first word
     lead: str = ""  # said before it
     said_before: Text | None = None  # what it says once more, from the start
-    thoughts: int = 0  # words thought aloud
-    retry_after: int = 0  # seconds for which it asks to be left alone
+    thoughts: int = 0  # words of thinking
+    retry_after: int = 0  # seconds of its Retry-After
     outcome: str = "running"
-    is_there: bool = False  # it has come to the place where something happens
+    is_there: bool = False  # it has reached the fault
 
     def __str__(self) -> str:
         return f"{self.who} at {self.began:.3f} from word {self.first}: {self.outcome}, {len(self.messages)} messages"
 
 
-class Entrance:
+class ServerPort:
     """A port of one server that may be closed for a while: connections are refused then."""
 
     DOWN = 1.0
@@ -74,18 +74,18 @@ class Entrance:
 
 
 @dataclass
-class Desk:
-    """One model server, as a fault has it: `acts` are what it does at its first call, its second one …, the last one for good."""
+class ScriptedServer:
+    """One model server, as a fault has it: `behaviours` are what it does at its first call, its second one …, the last one for good."""
 
     letter: str  # p for the first server, s for the second one
     model: str
     dialect: Dialect
-    acts: tuple[Act, ...]
-    continuation: str  # how it goes on from a text
+    behaviours: tuple[Behaviour, ...]
+    continuation: str  # how it continues a text
     key: str
-    book: list[Call] = field(default_factory=list)  # shared by the servers of a trial, in the order of the calls
+    calls: list[Call] = field(default_factory=list)  # shared by the servers of a case, in the order of the calls
     strange: list[str] = field(default_factory=list)  # requests that must not come; shared as well
-    entrance: Entrance | None = None  # its own port, if it has one
+    own_port: ServerPort | None = None  # its own port, if it has one
     restarts: asyncio.Task[None] | None = None  # a restart under way
 
 
@@ -96,7 +96,7 @@ class Provider:
         self.port = 0
         self.elsewhere_port = 0
         self.elsewhere: list[str] = []  # what came to where a redirect leads
-        self.desks: dict[str, Desk] = {}
+        self.servers: dict[str, ScriptedServer] = {}
         self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
@@ -125,44 +125,44 @@ class Provider:
         method, path, _ = head[0].split(" ", 2)
         fields = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in head[1:] if line)}
         body = await reader.readexactly(int(fields.get("content-length", "0")))
-        desk = self.desks.get("/".join(path.split("/")[1:3]))
-        if desk is None:
-            return await self._say(writer, 404, "text/plain", b"nobody is here")
+        server = self.servers.get("/".join(path.split("/")[1:3]))
+        if server is None:
+            return await self._say(writer, 404, "text/plain", b"no such server")
         key = fields.get("authorization", "").removeprefix("Bearer ")
-        if key != desk.key:
-            desk.strange.append(f"{method} {path} with the key {key!r}")
-        if method != "POST" or not path.endswith(desk.dialect.path):
-            return await self._say(writer, 200, "application/json", desk.dialect.models([desk.model]).encode())
-        call, act = self._take(desk, key, json.loads(body))
+        if key != server.key:
+            server.strange.append(f"{method} {path} with the key {key!r}")
+        if method != "POST" or not path.endswith(server.dialect.path):
+            return await self._say(writer, 200, "application/json", server.dialect.models([server.model]).encode())
+        call, behaviour = self._take(server, key, json.loads(body))
         try:
-            return await Answer(self, desk, call, act, reader, writer).run()
+            return await Answer(self, server, call, behaviour, reader, writer).run()
         except OSError:
             call.outcome = "left"
             return False
 
     @staticmethod
-    def _take(desk: Desk, key: str, body: dict[str, Any]) -> tuple[Call, Act]:
-        number = 1 + sum(call.who[0] == desk.letter for call in desk.book)
-        call = Call(f"{desk.letter}{number}", time.monotonic(), key, body["messages"])
-        if body.get("model") != desk.model or not body.get("stream"):
-            desk.strange.append(f"{call.who}: model {body.get('model')!r}, stream {body.get('stream')!r}")
-        act = desk.acts[min(number, len(desk.acts)) - 1]
+    def _take(server: ScriptedServer, key: str, body: dict[str, Any]) -> tuple[Call, Behaviour]:
+        number = 1 + sum(call.who[0] == server.letter for call in server.calls)
+        call = Call(f"{server.letter}{number}", time.monotonic(), key, body["messages"])
+        if body.get("model") != server.model or not body.get("stream"):
+            server.strange.append(f"{call.who}: model {body.get('model')!r}, stream {body.get('stream')!r}")
+        behaviour = server.behaviours[min(number, len(server.behaviours)) - 1]
         if call.messages[-1]["role"] == "assistant":
             text = call.messages[-1]["content"]
             # The space at the end may have been taken off; this server says it again then, as models do.
             call.lead = "" if text.endswith(" ") else " "
             begun = Text.read(text + call.lead)
-            why = begun.fault or desk.dialect.continues(body, desk.continuation)
-            if desk.continuation == "none":
-                why = "it does not go on from a text"
+            why = begun.fault or server.dialect.continues(body, server.continuation)
+            if server.continuation == "none":
+                why = "it does not continue a text"
             if why:
-                desk.strange.append(f"{call.who} is to go on from {text[-80:]!r}: {why}")
-            if act.forgets:
+                server.strange.append(f"{call.who} should continue {text[-80:]!r}: {why}")
+            if behaviour.forgets:
                 call.lead, call.said_before = "", begun
             else:
                 call.first = begun.words
-        desk.book.append(call)
-        return call, act
+        server.calls.append(call)
+        return call, behaviour
 
     @staticmethod
     async def _say(writer: asyncio.StreamWriter, status: int, type: str, body: bytes, fields: str = "") -> bool:
@@ -176,99 +176,99 @@ class Answer:
     """One answer that is being given."""
 
     def __init__(
-        self, provider: Provider, desk: Desk, call: Call, act: Act, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, provider: Provider, server: ScriptedServer, call: Call, behaviour: Behaviour, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._provider, self._desk, self._call, self._act = provider, desk, call, act
+        self._provider, self._server, self._call, self._behaviour = provider, server, call, behaviour
         self._reader, self._writer = reader, writer
-        self._dialect = desk.dialect
-        self._model = act.model or desk.model
+        self._dialect = server.dialect
+        self._model = behaviour.model or server.model
 
     async def run(self) -> bool:
         """Gives it; returns whether the connection can be used again."""
-        act, call = self._act, self._call
-        if act.silent:
+        behaviour, call = self._behaviour, self._call
+        if behaviour.silent:
             return await self._wait_for_leave()
-        if act.hangs_up or act.raw:
-            self._writer.write(act.raw)
+        if behaviour.hangs_up or behaviour.raw:
+            self._writer.write(behaviour.raw)
             call.outcome = "hung up"
             return False
-        if act.is_late:
-            await self._rest(act.pause)
-        if act.status != 200 or act.body_of_error or act.page:
+        if behaviour.is_late:
+            await self._rest(behaviour.pause)
+        if behaviour.status != 200 or behaviour.body_of_error or behaviour.page:
             return await self._refuse()
         prompt = sum(8 + len(str(message.get("content", "")).encode()) * 2 // 7 for message in call.messages)
-        if act.window and prompt > act.window:
+        if behaviour.window and prompt > behaviour.window:
             call.outcome = "too long"
-            return await self._body(400, self._dialect.too_long(prompt, act.window))
+            return await self._body(400, self._dialect.too_long(prompt, behaviour.window))
         self._writer.write((
             f"HTTP/1.1 200 OK\r\nContent-Type: {self._dialect.content_type}\r\nTransfer-Encoding: chunked\r\n\r\n").encode())
         return await self._stream(prompt)
 
     async def _refuse(self) -> bool:
-        act = self._act
-        self._call.outcome = f"status {act.status}"
-        self._call.retry_after = act.retry_after or 0
-        fields = "" if act.retry_after is None else f"Retry-After: {act.retry_after}\r\n"
-        if act.location:
+        behaviour = self._behaviour
+        self._call.outcome = f"status {behaviour.status}"
+        self._call.retry_after = behaviour.retry_after or 0
+        fields = "" if behaviour.retry_after is None else f"Retry-After: {behaviour.retry_after}\r\n"
+        if behaviour.location:
             fields += f"Location: http://127.0.0.1:{self._provider.elsewhere_port}/taken\r\n"
-        if act.page:
-            return await self._body(act.status, act.page, "text/html; charset=utf-8", fields)
-        return await self._body(act.status, self._dialect.refusal(act.says, act.type), "application/json", fields)
+        if behaviour.page:
+            return await self._body(behaviour.status, behaviour.page, "text/html; charset=utf-8", fields)
+        return await self._body(behaviour.status, self._dialect.refusal(behaviour.says, behaviour.type), "application/json", fields)
 
     async def _body(self, status: int, body: str, type: str = "application/json", fields: str = "") -> bool:
         return await Provider._say(self._writer, status, type, body.encode(), fields)
 
     async def _stream(self, prompt: int) -> bool:
-        act, call, say = self._act, self._call, self._say
-        if act.empty:
+        behaviour, call, say = self._behaviour, self._call, self._say
+        if behaviour.empty:
             call.outcome = "empty"
             return await self._close_body()
-        if not act.is_bare:
+        if not behaviour.is_bare:
             await say(self._dialect.opening(self._model))
-        if not act.is_late:
-            await self._rest(act.pause)
-        for _ in range(act.comments):
+        if not behaviour.is_late:
+            await self._rest(behaviour.pause)
+        for _ in range(behaviour.comments):
             await say(": still thinking\n\n" if self._dialect.kind == "openai" else self._dialect.word(self._model, ""))
-        for place in range(act.thoughts):
-            await say(self._dialect.thought(self._model, word(place, call.who)))
+        for index in range(behaviour.thoughts):
+            await say(self._dialect.thought(self._model, word(index, call.who)))
             call.thoughts += 1
-        if act.is_tool:
+        if behaviour.is_tool:
             return await self._tool(prompt)
-        if act.is_mute and call.first > 0:
+        if behaviour.is_mute and call.first > 0:
             call.outcome = "mute"
             await say(self._dialect.end(self._model, 0, prompt))
             return await self._close_body()
-        for place in range(call.first, TOTAL):
-            if place == call.first + act.words and act.then != "end" and not await self._then(place):
+        for index in range(call.first, TOTAL):
+            if index == call.first + behaviour.words and behaviour.then != "end" and not await self._then(index):
                 return False
-            lead = call.lead if place == call.first else ""
-            said = self._dialect.word(self._model, lead + word(place, self._voice(place)))
-            await say(said * (2 if place == act.twice else 1))
+            lead = call.lead if index == call.first else ""
+            said = self._dialect.word(self._model, lead + word(index, self._voice(index)))
+            await say(said * (2 if index == behaviour.twice else 1))
             await asyncio.sleep(0.002)
         end = self._dialect.end(self._model, TOTAL - call.first, prompt)
-        await say(end * (2 if act.then == "end twice" else 1))
+        await say(end * (2 if behaviour.then == "end twice" else 1))
         if call.outcome in ("running", "end twice"):
             call.outcome = "complete" if call.said_before is None else "said again"
         return await self._close_body()
 
-    def _voice(self, place: int) -> str:
-        """Who says a word: the call, or the one that said it before, where a model says the same once more."""
+    def _voice(self, index: int) -> str:
+        """The name in a word: the call, or an earlier one whose words the model repeats."""
         before = self._call.said_before.stretches if self._call.said_before else []
-        return next((one.who for one in before if one.first <= place < one.first + one.words), self._call.who)
+        return next((one.who for one in before if one.first <= index < one.first + one.words), self._call.who)
 
-    async def _then(self, place: int) -> bool:
-        """What happens in the middle; returns whether the answer goes on behind it."""
-        act, call, dialect = self._act, self._call, self._dialect
-        call.outcome, call.is_there = act.then, True
-        text = f"{act.says} ({call.who})"
-        match act.then:
+    async def _then(self, index: int) -> bool:
+        """What happens in the middle; returns whether the answer continues after it."""
+        behaviour, call, dialect = self._behaviour, self._call, self._dialect
+        call.outcome, call.is_there = behaviour.then, True
+        text = f"{behaviour.says} ({call.who})"
+        match behaviour.then:
             case "cut in a line":
-                said = dialect.word(self._model, word(place, call.who)).encode()
+                said = dialect.word(self._model, word(index, call.who)).encode()
                 self._chunk(said[:len(said) * 3 // 4])
             case "reset":
                 linger = struct.pack("ii", 1, 0)
                 self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                # What has been written is to arrive before the reset overtakes it.
+                # Wait, so that the bytes written so far arrive before the reset.
                 await asyncio.sleep(0.05)
                 self._writer.transport.abort()
             case "stall":
@@ -295,9 +295,9 @@ class Answer:
                 await self._say(dialect.nothing())
                 await self._close_body()
             case "restart":
-                entrance = self._desk.entrance
-                assert entrance
-                self._desk.restarts = asyncio.create_task(entrance.restart())
+                own_port = self._server.own_port
+                assert own_port
+                self._server.restarts = asyncio.create_task(own_port.restart())
             case "end twice" | "end":
                 return True
             case "cut":
@@ -307,20 +307,20 @@ class Answer:
         return False
 
     async def _tool(self, prompt: int) -> bool:
-        act, call, dialect = self._act, self._call, self._dialect
+        behaviour, call, dialect = self._behaviour, self._call, self._dialect
         pieces = dialect.call(self._model, call.who)
-        if act.then == "cut":
+        if behaviour.then == "cut":
             for piece in pieces[:-1]:
                 await self._say(piece)
             call.outcome = "cut"
             return False
-        if act.is_limited:
-            await self._say(dialect.cut_call(self._model, call.who, act.then == "closed"))
-        elif act.then == "broken call":
+        if behaviour.is_limited:
+            await self._say(dialect.cut_call(self._model, call.who, behaviour.then == "closed"))
+        elif behaviour.then == "broken call":
             await self._say(dialect.broken_call(self._model, call.who))
         else:
             await self._say("".join(pieces) + dialect.end(self._model, 9, prompt, True))
-        call.outcome = "complete" if act.then == "end" or act.is_limited else act.then
+        call.outcome = "complete" if behaviour.then == "end" or behaviour.is_limited else behaviour.then
         return await self._close_body()
 
     def _chunk(self, piece: bytes) -> None:
@@ -347,9 +347,9 @@ class Answer:
             await asyncio.sleep(0.05)
 
     async def _wait_for_leave(self) -> bool:
-        """Says nothing until the other side has left, which it has to."""
-        await self._rest(PATIENCE)
-        self._call.outcome = "nobody left"
+        """Sends no bytes until the other side has left, as it must."""
+        await self._rest(TIMEOUT)
+        self._call.outcome = "the client did not leave"
         return False
 
     def _has_left(self) -> bool:

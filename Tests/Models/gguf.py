@@ -23,22 +23,22 @@ def write(path, metadata, tensors):
                 file.writelines(_value(kind, element) for element in value)
             else:
                 file.write(struct.pack("<I", kind) + _value(kind, value))
-        places, end = [], 0
+        offsets, end = [], 0
         for name, (kind, rows, columns, _) in tensors.items():
             shape = (columns, rows) if rows else (columns,)
             file.write(_string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, end))
-            places.append(end)
+            offsets.append(end)
             end = _aligned(end + max(rows, 1) * columns * BYTES_OF[kind])
         start = _aligned(file.tell())
-        for place, (_, _, _, data) in zip(places, tensors.values()):
+        for offset, (_, _, _, data) in zip(offsets, tensors.values()):
             if data is not None:
-                file.seek(start + place)
+                file.seek(start + offset)
                 file.write(data)
         file.truncate(start + end)
 
 
-def _aligned(place):
-    return -(-place // ALIGNMENT) * ALIGNMENT
+def _aligned(offset):
+    return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
 def _string(text):

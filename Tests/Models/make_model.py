@@ -12,7 +12,7 @@ import re
 import struct
 
 import gguf
-from scripts import BY_CONDITION, CUT_ANYWHERE, ENDLESS, GOES_ON, SCRIPTS
+from scripts import BY_CONDITION, CUT_ANYWHERE, ENDLESS, CONTINUES, SCRIPTS
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 END = "<|im_end|>"
@@ -23,7 +23,7 @@ def alphabet():
     """The character that stands for each byte in a byte-level vocabulary, as GPT-2 has it."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
-    return {byte: chr(byte) for byte in shown} | {byte: chr(256 + place) for place, byte in enumerate(hidden)}
+    return {byte: chr(byte) for byte in shown} | {byte: chr(256 + index) for index, byte in enumerate(hidden)}
 
 
 ALPHABET = alphabet()
@@ -31,14 +31,14 @@ ALPHABET = alphabet()
 
 class Vocabulary:
     def __init__(self):
-        self.places, self.kinds, self.next = {}, [], {}
+        self.indexes, self.kinds, self.next = {}, [], {}
         for byte in range(256):
             self.add(ALPHABET[byte], NORMAL)
         for token in ("<|endoftext|>", "<|im_start|>", END):
             self.add(token, CONTROL)
 
     def add(self, token, kind):
-        self.places[token] = len(self.kinds)
+        self.indexes[token] = len(self.kinds)
         self.kinds.append(kind)
 
     def add_script(self, name, text):
@@ -46,7 +46,7 @@ class Vocabulary:
         self.add(first, CONTROL)
         tokens = self.cut(text if isinstance(text, bytes) else text.encode(), name)
         for token in tokens:
-            self.add(token, USER_DEFINED if name in GOES_ON else NORMAL)
+            self.add(token, USER_DEFINED if name in CONTINUES else NORMAL)
         end = tokens[0] if name in ENDLESS else END
         self.next |= zip([first, *tokens], [*tokens, end])
 
@@ -55,12 +55,12 @@ class Vocabulary:
         pieces = re.findall(rb"(?s).{1,3}" if name in CUT_ANYWHERE else rb"\s*\S+|\s+", text)
         tokens = []
         for piece in pieces:
-            token = piece.decode() if name in GOES_ON else "".join(ALPHABET[byte] for byte in piece)
-            if tokens and (tokens[-1] in self.places or tokens[-1] in tokens[:-1]):
+            token = piece.decode() if name in CONTINUES else "".join(ALPHABET[byte] for byte in piece)
+            if tokens and (tokens[-1] in self.indexes or tokens[-1] in tokens[:-1]):
                 tokens[-1] += token
             else:
                 tokens.append(token)
-        while tokens and (tokens[-1] in self.places or tokens[-1] in tokens[:-1]):
+        while tokens and (tokens[-1] in self.indexes or tokens[-1] in tokens[:-1]):
             last = tokens.pop()
             tokens[-1] += last
         return tokens
@@ -99,7 +99,7 @@ def make(path, slow=False):
     for name, text in SCRIPTS.items():
         vocabulary.add_script(name, text)
     vocabulary.pad(64)
-    places, size = vocabulary.places, len(vocabulary.kinds)
+    indexes, size = vocabulary.indexes, len(vocabulary.kinds)
     layers, inner = (1, 16384) if slow else (1, 64)
     counts = {
         "context_length": 4096, "embedding_length": size, "block_count": layers, "feed_forward_length": inner,
@@ -113,19 +113,19 @@ def make(path, slow=False):
         "llama.attention.layer_norm_rms_epsilon": (gguf.FLOAT32, 1e-6),
         "tokenizer.ggml.model": (gguf.STRING, "gpt2"),
         "tokenizer.ggml.pre": (gguf.STRING, "gpt-2"),
-        "tokenizer.ggml.tokens": (gguf.STRING, list(places)),
+        "tokenizer.ggml.tokens": (gguf.STRING, list(indexes)),
         "tokenizer.ggml.token_type": (gguf.INT32, vocabulary.kinds),
         "tokenizer.ggml.merges": (gguf.STRING, []),
-        "tokenizer.ggml.bos_token_id": (gguf.UINT32, places["<|endoftext|>"]),
-        "tokenizer.ggml.eos_token_id": (gguf.UINT32, places[END]),
+        "tokenizer.ggml.bos_token_id": (gguf.UINT32, indexes["<|endoftext|>"]),
+        "tokenizer.ggml.eos_token_id": (gguf.UINT32, indexes[END]),
         "tokenizer.ggml.add_bos_token": (gguf.BOOL, False),
         "tokenizer.chat_template": (gguf.STRING, template()),
     }
     # What follows a token stands out by 40 once its state is normalised, so that sampling cannot miss it.
     weight = 40 / size**0.5
-    follows = [(places[vocabulary.next.get(token, END)], place, weight) for token, place in places.items()]
+    follows = [(indexes[vocabulary.next.get(token, END)], index, weight) for token, index in indexes.items()]
     tensors = {
-        "token_embd.weight": (gguf.F16, size, size, matrix(size, ((place, place, 1) for place in range(size)))),
+        "token_embd.weight": (gguf.F16, size, size, matrix(size, ((index, index, 1) for index in range(size)))),
         "output_norm.weight": (gguf.F32, 0, size, struct.pack(f"<{size}f", *[1.0] * size)),
         "output.weight": (gguf.F16, size, size, matrix(size, follows)),
     }

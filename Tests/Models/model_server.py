@@ -1,4 +1,4 @@
-"""A real model server with known answers, and what it says to one who asks it directly."""
+"""A real model server with known answers, and its answers to direct requests."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ import threading
 
 from client import call, connect
 from scripts import SCRIPTS
-from server import PATIENCE, TOP, stop_with_us
+from server import TIMEOUT, TOP, stop_with_us
 
 MODEL = "scripted"
 
@@ -40,7 +40,7 @@ class Provider:
     url, headers = None, {"Content-Type": "application/json"}
 
     def ask(self, messages, **more):
-        """What it answers to one who asks directly."""
+        """Its answer to a direct request."""
         body = {"model": MODEL, "messages": messages, "stream": True, "stream_options": {"include_usage": True}} | more
         answer, calls = Answer(), {}
         with connect(self.url) as connection:
@@ -77,7 +77,7 @@ def listening(command, environment=None):
     )
     addresses = queue.Queue()
     threading.Thread(target=_read, args=(process.stdout, addresses), daemon=True).start()
-    found = addresses.get(timeout=PATIENCE)
+    found = addresses.get(timeout=TIMEOUT)
     if not isinstance(found, re.Match):
         raise AssertionError(f"{command[0]} does not listen, it says only:\n{found}")
     return process, found[1]
@@ -98,7 +98,7 @@ class ModelServer(Provider):
     """`script/model-server` on a port of its own, which it keeps when it is started again."""
 
     def __init__(self, tests, *options):
-        # Nobody else is given the port while it is down.
+        # No other program gets the port while it is down.
         holder = socket.socket()
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             holder.setsockopt(socket.SOL_SOCKET, option, 1)
@@ -113,7 +113,7 @@ class ModelServer(Provider):
 
     def kill(self):
         self.process.kill()
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
 
     @property
     def busy(self):

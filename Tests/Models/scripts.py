@@ -66,6 +66,6 @@ SCRIPTS = {
 BY_CONDITION = ("hello", "weather", "both", "result")
 # Cut inside of characters, so that the server has to put them together.
 CUT_ANYWHERE = ("unicode", "garbage")
-# Its words are tokens of a prompt too: it goes on behind a beginning that the request brings, as other models do.
-GOES_ON = ("count", "story")
+# Its words are tokens of a prompt too: it continues a beginning in the request, as other models do.
+CONTINUES = ("count", "story")
 ENDLESS = ("forever",)

@@ -5,15 +5,15 @@ Run by script/test-model-servers.
 
 import unittest
 
-import answers
-from answers import TEXTS, says
+import shared_answer_tests
+from shared_answer_tests import TEXTS, says
 from client import call, stop, stream
 from model_server import MODEL, ModelServer, known
-from relayed import Relayed
+from relay_test_case import RelayTestCase
 from scripts import TOOL
 
 
-class AModelServerAskedDirectly(unittest.TestCase):
+class DirectAnswerTests(unittest.TestCase):
     """Without which the comparisons below would compare nothing with nothing."""
 
     @classmethod
@@ -35,7 +35,7 @@ class AModelServerAskedDirectly(unittest.TestCase):
         self.assertEqual((answer.text, answer.finish), ("", "tool_calls"))
 
 
-class AnAnswerOfAModelServer(answers.Answers):
+class RelayedAnswerTests(shared_answer_tests.Answers):
     @classmethod
     def setUpClass(cls):
         cls.provider = ModelServer(cls)
@@ -52,7 +52,7 @@ class AnAnswerOfAModelServer(answers.Answers):
         self.assertEqual((model["upstream"], model.get("context")), ("llama", 4096))
 
 
-class AnEndlessAnswer(Relayed):
+class EndlessAnswerTests(RelayTestCase):
     @classmethod
     def setUpClass(cls):
         cls.model = ModelServer(cls, "--slow")
@@ -69,7 +69,7 @@ class AnEndlessAnswer(Relayed):
             path = lines.headers["Location"]
             self.begun(lines)
             self.assertEqual(stop(self.url, path)[1]["state"], "cancelled")
-            last = self.heard(b":" + lines.read()).last
+            last = self.parse(b":" + lines.read()).last
         self.assertEqual((last["done_reason"], last["state"]), ("stop", "cancelled"))
         self.eventually(lambda: self.model.busy == 0)
 

@@ -1,4 +1,4 @@
-"""A real llama.cpp server that is killed, or has no room: what clients are told, and how chatterd goes on.
+"""A real llama.cpp server that is killed, or whose context is full: what clients get, and how chatterd continues.
 
 Run by script/test-model-servers.
 """
@@ -7,16 +7,16 @@ import concurrent.futures
 import signal
 import unittest
 
-from answers import says
+from shared_answer_tests import says
 from client import call, post
 from model_server import ModelServer, known
-from relayed import Gate, Relayed
+from relay_test_case import Gate, RelayTestCase
 from scripts import TOOL
 
 COUNT = known("count")
 
 
-class AModelServerInTrouble(Relayed):
+class FailingModelServerTests(RelayTestCase):
     ROOM = 1024
 
     @classmethod
@@ -24,7 +24,7 @@ class AModelServerInTrouble(Relayed):
         cls.slow, cls.quick = ModelServer(cls, "--slow"), ModelServer(cls)
         cls.narrow, cls.gate = ModelServer(cls, "--context", str(cls.ROOM)), Gate(cls, cls.slow.url)
         upstreams = [cls.upstream("alone", cls.gate.url, "alone"), cls.upstream("narrow", cls.narrow.url, "narrow")]
-        # The same two servers, for each way to go on.
+        # The same two servers, for each kind of continuation.
         for way in ("prefill", "continue_final_message", "none"):
             upstreams.append(cls.upstream(f"{way}-1", cls.gate.url, way, priority=2))
             upstreams.append(cls.upstream(f"{way}-2", cls.quick.url, way, priority=1, continuation=way))
@@ -42,7 +42,7 @@ class AModelServerInTrouble(Relayed):
         """The answer to a prompt, in the middle of which its model server is killed."""
         return self.cut_off(self.body("count", model=model), self.slow.kill)
 
-    def test_an_answer_fails_honestly_and_leaves_no_scar(self):
+    def test_an_answer_fails_honestly_and_is_not_replayed(self):
         before = self.ask("hello", model="alone")
         answer = self.ask_and_kill("alone")
         self.assertEqual((answer.kinds[-1], answer.last["retryable"]), ("error", True), answer.last)
@@ -53,32 +53,32 @@ class AModelServerInTrouble(Relayed):
         said = [says("user", "hello"), says("assistant", before.text), says("user", "story")]
         self.assert_same(self.ask("story", model="alone"), self.slow.ask(said))
 
-    def test_another_server_goes_on_behind_what_there_is(self):
+    def test_another_server_continues_the_text(self):
         answer = self.ask_and_kill("prefill")
         self.assertNotIn("reset", answer.kinds)
         self.assert_whole(answer, COUNT, "prefill-1", "prefill-2")
 
-    def test_another_server_goes_on_when_it_is_asked_to_in_the_words_of_others(self):
+    def test_another_server_continues_with_continue_final_message(self):
         answer = self.ask_and_kill("continue_final_message")
         self.assertNotIn("reset", answer.kinds)
         self.assert_whole(answer, COUNT, "continue_final_message-1", "continue_final_message-2")
 
-    def test_another_server_goes_on_when_one_falls_silent(self):
+    def test_another_server_continues_when_one_stalls(self):
         process = self.slow.process
         self.addCleanup(process.send_signal, signal.SIGCONT)
         answer = self.cut_off(self.body("count", model="stall"), lambda: process.send_signal(signal.SIGSTOP))
         self.assertNotIn("reset", answer.kinds)
         self.assert_whole(answer, COUNT, "stall-1", "stall-2")
 
-    def test_another_server_begins_anew_if_it_cannot_go_on(self):
+    def test_another_server_restarts_the_answer_if_it_cannot_continue(self):
         answer = self.ask_and_kill("none")
         self.assertEqual(answer.kinds.count("reset"), 1)
         self.assert_whole(answer, COUNT, "none-2")
 
     def test_a_picture_for_a_model_of_text_is_refused_and_no_server_is_blamed(self):
         picture = [says("user", "count", images=["iVBORw0KGgoAAAANSUhEUg=="])]
-        for place in range(3):
-            answer = self.ask("", model="prefill", app=f"{self.app}-{place}", messages=picture)
+        for index in range(3):
+            answer = self.ask("", model="prefill", app=f"{self.app}-{index}", messages=picture)
             self.assertEqual((answer.kinds, answer.error), (["error"], "upstream_rejected"), answer.last)
             self.assertFalse(answer.last["retryable"])
         told = call(self.url, "GET", "/models")[2]["upstreams"]
@@ -97,8 +97,8 @@ class AModelServerInTrouble(Relayed):
             answer = self.ask(said[-1]["content"], model="narrow")
             self.assertEqual((answer.error, answer.text), (None, known("hello")))
             receipt = self.stored(answer.path)["receipt"]
-            left_out = [place for gap in receipt.get("left_out", []) for place in range(gap["from"], gap["to"] + 1)]
-            sent = [message for place, message in enumerate(said, 1) if place not in left_out]
+            left_out = [index for gap in receipt.get("left_out", []) for index in range(gap["from"], gap["to"] + 1)]
+            sent = [message for index, message in enumerate(said, 1) if index not in left_out]
             direct = self.narrow.ask(sent)
             self.assertEqual((direct.error, direct.prompt_tokens), (None, answer.prompt_tokens))
             self.assertEqual((receipt["messages"], sent[0]), (len(sent), said[0]))
@@ -125,13 +125,13 @@ class AModelServerInTrouble(Relayed):
         self.assertEqual(self.ask("count", model="narrow").text, COUNT)
 
 
-class AModelServerThatIsStartedAgain(Relayed):
+class RestartedModelServerTests(RelayTestCase):
     @classmethod
     def setUpClass(cls):
         cls.model = ModelServer(cls, "--slow")
         cls.serve(cls.upstream("llama", cls.model.url), CHATTERD_UPSTREAM_RESTART_WAIT="10m")
 
-    def test_its_answer_is_begun_anew(self):
+    def test_its_answer_is_restarted(self):
         def kill_and_start():
             self.model.kill()
             self.model.start()

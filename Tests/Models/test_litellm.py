@@ -10,14 +10,14 @@ import secrets
 import socket
 import unittest
 
-import answers
+import shared_answer_tests
 from model_server import MODEL, ModelServer, Provider, listening
-from relayed import Relayed
-from server import PATIENCE, make_directory
+from relay_test_case import RelayTestCase
+from server import TIMEOUT, make_directory
 
 
 class LiteLLM(Provider):
-    """The proxy. It is told not to report home, nor to ask for prices."""
+    """The proxy. Its options stop it from reporting home and from asking for prices."""
 
     def __init__(self, tests, model):
         key = f"sk-{secrets.token_hex(24)}"
@@ -36,18 +36,18 @@ class LiteLLM(Provider):
         command = [program, "--config", configuration, "--host", "127.0.0.1", "--port", port, "--telemetry", "False"]
         environment = os.environ | {"LITELLM_MASTER_KEY": key, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         self.process, self.url = listening(command, environment)
-        tests.addClassCleanup(self.process.wait, PATIENCE)
+        tests.addClassCleanup(self.process.wait, TIMEOUT)
         tests.addClassCleanup(self.process.terminate)
 
 
-class AnAnswerThroughLiteLLM(answers.Answers):
+class LiteLLMAnswerTests(shared_answer_tests.Answers):
     @classmethod
     def setUpClass(cls):
         cls.provider = LiteLLM(cls, ModelServer(cls))
         cls.serve(cls.upstream("litellm", cls.provider.url, key_file=str(cls.provider.key_file)))
 
 
-class AModelServerThatFailsBehindLiteLLM(Relayed):
+class LiteLLMFailureTests(RelayTestCase):
     @classmethod
     def setUpClass(cls):
         cls.model = ModelServer(cls, "--slow", "--context", "1024")

@@ -8,14 +8,14 @@ import os
 import socket
 import unittest
 
-import answers
-from answers import says
+import shared_answer_tests
+from shared_answer_tests import says
 from client import stream
 from make_model import make
 from model_server import MODEL, Provider, known, listening
-from relayed import Relayed
+from relay_test_case import RelayTestCase
 from scripts import TOOL
-from server import PATIENCE, make_directory
+from server import TIMEOUT, make_directory
 
 
 class LlamaCppPython(Provider):
@@ -28,11 +28,11 @@ class LlamaCppPython(Provider):
         command = [os.path.join(os.environ["LLAMA_CPP_PYTHON"], "bin/python"), "-m", "llama_cpp.server", "--model", model]
         command += ["--model_alias", MODEL, "--host", "127.0.0.1", "--port", port, "--n_threads", "1", *options]
         self.process, self.url = listening(command)
-        tests.addClassCleanup(self.process.wait, PATIENCE)
+        tests.addClassCleanup(self.process.wait, TIMEOUT)
         tests.addClassCleanup(self.process.kill)
 
 
-class AnAnswerOfLlamaCppPython(answers.Texts):
+class LlamaCppPythonAnswerTests(shared_answer_tests.Texts):
     @classmethod
     def setUpClass(cls):
         cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
@@ -56,7 +56,7 @@ class AnAnswerOfLlamaCppPython(answers.Texts):
                 self.assertEqual((answer.error, answer.text), (None, known("count")))
 
 
-class LlamaCppPythonInTrouble(Relayed):
+class LlamaCppPythonFailureTests(RelayTestCase):
     @classmethod
     def setUpClass(cls):
         cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
@@ -72,7 +72,7 @@ class LlamaCppPythonInTrouble(Relayed):
                 read += line
             self.assertEqual(self.ask("hello", app="another").text, known("hello"))
             # It says [DONE] now, without a reason.
-            interrupted = self.heard(read + lines.read())
+            interrupted = self.parse(read + lines.read())
         self.assertEqual((interrupted.kinds[-1], interrupted.last["retryable"]), ("error", True))
 
     def test_a_prompt_that_never_fits_fails_honestly(self):

@@ -39,10 +39,10 @@ NOT_COPIED = ("release", "release-scratch", "thread", "address", "python", "arti
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change, and the promise that it breaks.
+    """One change, and the guarantee that it breaks.
 
     `before` is a fragment that occurs in the file once. If a part of it is in ⟦⟧, only that part is changed, and the rest gives
-    its place. The fragment is a piece of SQL in a string literal (`sql`), an expression (`value`) or statements (`step`).
+    its position. The fragment is a piece of SQL in a string literal (`sql`), an expression (`value`) or statements (`step`).
     """
 
     id: str
@@ -54,8 +54,8 @@ class Mutant:
     filter: str
     survives: str = ""  # why no test can notice it; empty if a test must
 
-    def place(self, text: str) -> tuple[int, int]:
-        """The place of the changed part in the text of the file; raises `ValueError` if it is not exactly one place."""
+    def position(self, text: str) -> tuple[int, int]:
+        """The range of the changed part in the text of the file; raises `ValueError` if it does not occur exactly once."""
         fragment = self.before.replace("⟦", "").replace("⟧", "")
         if (count := text.count(fragment)) != 1:
             raise ValueError(f"{self.id}: {self.file} holds {fragment!r} {count} times, not once")
@@ -82,24 +82,24 @@ class Mutant:
 
 def instrument(text: str, mutants: list[Mutant]) -> str:
     """The text of a file with a choice in place of each mutant's fragment."""
-    for (start, end), mutant in sorted(((one.place(text), one) for one in mutants), key=lambda pair: -pair[0][0]):
+    for (start, end), mutant in sorted(((one.position(text), one) for one in mutants), key=lambda pair: -pair[0][0]):
         text = text[:start] + mutant.choice(text[start:end]) + text[end:]
     return text
 
 
 def passes(mutants: list[Mutant], texts: dict[str, str]) -> list[list[Mutant]]:
-    """The mutants in groups in which no two change the same place: each group is built once."""
+    """The mutants in groups in which no two change the same text: each group is built once."""
     groups: list[list[Mutant]] = []
     taken: list[set[tuple[str, int]]] = []
     for mutant in mutants:
-        start, end = mutant.place(texts[mutant.file])
-        place = {(mutant.file, index) for index in range(start, max(end, start + 1))}
-        number = next((number for number, known in enumerate(taken) if not known & place), len(groups))
+        start, end = mutant.position(texts[mutant.file])
+        changed = {(mutant.file, index) for index in range(start, max(end, start + 1))}
+        number = next((number for number, known in enumerate(taken) if not known & changed), len(groups))
         if number == len(groups):
             groups.append([])
             taken.append(set())
         groups[number].append(mutant)
-        taken[number] |= place
+        taken[number] |= changed
     return groups
 
 
@@ -137,7 +137,7 @@ def read_lists() -> list[Mutant]:
         if mutant.kind not in KINDS:
             wrong.append(f"{mutant.id}: kind is one of {', '.join(KINDS)}")
         try:
-            mutant.place((CHECKOUT / mutant.file).read_text(encoding="utf-8"))
+            mutant.position((CHECKOUT / mutant.file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             wrong.append(str(error))
     if wrong:

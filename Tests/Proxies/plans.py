@@ -16,10 +16,10 @@ import tempfile
 from typing import Any
 
 from programs import PooledCluster
-from processes import PATIENCE
+from processes import TIMEOUT
 from script import Script
 from record import Record
-from street import Door, Process
+from proxied_cluster import ProxyAddress, Process
 from upstream import Upstream
 from wire import Exchange
 
@@ -96,7 +96,7 @@ class Plans:
     async def _ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None, status: int = 200) -> Exchange:
         """A request to the next process; the caller reads its body."""
         self._count += 1
-        door = Door(self._processes[self._count % 3].port)
+        door = ProxyAddress(self._processes[self._count % 3].port)
         exchange = await Exchange.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type]
         if exchange.status != status:
             self.faults.append(f"{method} {path}: {exchange.status} {(await exchange.body())[:300]!r}")
@@ -147,7 +147,7 @@ class Plans:
             await self._done("DELETE", f"/conversations/{appid}")
 
     def _read(self, shape: str) -> None:
-        """Takes the plans that were logged since the last call."""
+        """Reads the plans that were logged since the last call."""
         log = self._log()[self._is_read:]
         for text in re.findall(r"plan:\n((?:\t.*\n)+)", log):
             document = json.loads(text.replace("\n\t", "\n"))
@@ -182,7 +182,7 @@ def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
 async def run(plans: Plans) -> None:
     """Runs with a limit."""
     try:
-        async with asyncio.timeout(2 * PATIENCE):
+        async with asyncio.timeout(2 * TIMEOUT):
             await plans.run()
     finally:
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)

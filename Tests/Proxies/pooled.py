@@ -15,12 +15,12 @@ HOMES = {"chaos": ["Chaos"], "fairness": ["Fairness", "Chaos"]}
 
 
 def main() -> int:
-    """Puts the pooler in the place of the cluster, and runs."""
+    """Puts the pooler before the cluster, and runs."""
     PooledCluster.program, name = sys.argv[1:3]
     del sys.argv[1:3]
     sys.path[:0] = [os.path.join(HERE, "..", home) for home in HOMES[name]]
     module = importlib.import_module(name)
-    importlib.import_module("chaos" if name == "chaos" else "house").Cluster = PooledCluster  # type: ignore[attr-defined]
+    importlib.import_module("chaos" if name == "chaos" else "fair_cluster").Cluster = PooledCluster  # type: ignore[attr-defined]
     return int(module.main())
 
 

@@ -16,7 +16,7 @@ DEPLOY = os.path.join(HERE, "..", "..", "deploy")
 sys.path.append(os.path.join(HERE, "..", "Chaos"))
 
 from cluster import Cluster  # noqa: E402
-from processes import PATIENCE, die_with_us, keep_port  # noqa: E402
+from processes import TIMEOUT, die_with_us, keep_port  # noqa: E402
 
 
 def configuration(name: str, changes: dict[str, str]) -> str:
@@ -41,11 +41,11 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def launch(self, command: list[str], **options: Any) -> None:
-        """Starts it, and waits until it takes connections."""
+        """Starts it, and waits until it accepts connections."""
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True, preexec_fn=die_with_us,
             **options)
-        until = asyncio.get_running_loop().time() + PATIENCE
+        until = asyncio.get_running_loop().time() + TIMEOUT
         while asyncio.get_running_loop().time() < until and self._process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -73,8 +73,8 @@ class Program:
 
 
 def servers(ports: list[int]) -> dict[str, str]:
-    """The changes that put the processes' ports in the place of those in deploy/."""
-    return {f"127.0.0.1:{8081 + place}": f"127.0.0.1:{port}" for place, port in enumerate(ports)}
+    """The changes that replace the ports in deploy/ by those of the processes."""
+    return {f"127.0.0.1:{8081 + index}": f"127.0.0.1:{port}" for index, port in enumerate(ports)}
 
 
 class Nginx(Program):

@@ -15,34 +15,34 @@ import tempfile
 
 from programs import HAProxy, Nginx
 from repeats import repeats
-from street import Street
-from trials import Trials
+from proxied_cluster import ProxiedCluster
+from proxy_scenarios import ProxyScenarios
 
 LIMIT = 1500
 """The timeout of the whole run, in seconds."""
 PROXIES = {"nginx": Nginx, "haproxy": HAProxy}
 
 
-async def run(options: argparse.Namespace, scratch: str) -> Trials:
-    """Makes all trials behind the proxy."""
+async def run(options: argparse.Namespace, scratch: str) -> ProxyScenarios:
+    """Makes all scenarios behind the proxy."""
     make = PROXIES[options.proxy]
-    street = Street(options, scratch, make(options.path, scratch))
-    trials = Trials(street, options.short)
+    cluster = ProxiedCluster(options, scratch, make(options.path, scratch))
+    scenarios = ProxyScenarios(cluster, options.short)
     try:
         async with asyncio.timeout(LIMIT):
-            await street.start()
-            await trials.run()
-            await street.stop()
-            trials.faults += await repeats(make(options.path, f"{scratch}/repeats"))
+            await cluster.start()
+            await scenarios.run()
+            await cluster.stop()
+            scenarios.faults += await repeats(make(options.path, f"{scratch}/repeats"))
     finally:
-        # From here on the trial itself breaks connections.
+        # From here on the scenario itself breaks connections.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        street.abandon()
-    return trials
+        cluster.abandon()
+    return scenarios
 
 
 def main() -> int:
-    """Reads the options, runs the trials, and prints the faults."""
+    """Reads the options, runs the scenarios, and prints the faults."""
     parser = argparse.ArgumentParser(prog="script/proxies")
     parser.add_argument("--program", required=True)
     parser.add_argument("--proxy", choices=PROXIES, required=True)
@@ -55,9 +55,9 @@ def main() -> int:
     os.mkdir(f"{scratch}/repeats")
     faults = ["the run did not come to its end"]
     try:
-        trials = asyncio.run(run(options, scratch))
-        faults = trials.faults
-        for what, count in trials.figures.items():
+        scenarios = asyncio.run(run(options, scratch))
+        faults = scenarios.faults
+        for what, count in scenarios.figures.items():
             print(f"{what:24}{count:>10,}", flush=True)
     finally:
         for fault in faults[:20]:

@@ -6,11 +6,11 @@ import asyncio
 
 from programs import HAProxy, Nginx
 from record import Record
-from street import Door
+from proxied_cluster import ProxyAddress
 from wire import Exchange
 
 
-class Deaf:
+class ClosingServer:
     """Three servers that are ready, and close the connection of every other request without an answer."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Deaf:
 
 async def repeats(proxy: Nginx | HAProxy) -> list[str]:
     """Sends requests that no server answers, and counts how often each was sent; returns the faults."""
-    deaf, record, faults = Deaf(), Record(), []
+    deaf, record, faults = ClosingServer(), Record(), []
     await deaf.start()
     await proxy.start(deaf.ports)
     try:
@@ -48,7 +48,7 @@ async def repeats(proxy: Nginx | HAProxy) -> list[str]:
             deaf.seen.clear()
             body = {"appID": "repeats"} if method == "POST" else None
             exchange = await Exchange.ask(
-                Door(proxy.port), record, method, "/x", fields, body)  # type: ignore[arg-type]
+                ProxyAddress(proxy.port), record, method, "/x", fields, body)  # type: ignore[arg-type]
             answer = await exchange.json()
             exchange.close()
             what = f"{method} {fields or ''}, closed without an answer:"

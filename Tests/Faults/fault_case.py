@@ -1,4 +1,4 @@
-"""One fault in one form: asked, read by everybody who can read, held against what is stored, and scored."""
+"""One fault in one form: asked, read by all kinds of readers, compared with the stored row, and scored."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from acts import GOOD, Act
+from behaviours import GOOD, Behaviour
 from catalogue import Fault
 from cluster import Cluster
 from dialects import DIALECTS
 from ledger import Ledger, Seal, Wrong
-from processes import PATIENCE
-from provider import Call, Desk, Entrance, Provider
+from processes import TIMEOUT
+from provider import Call, ScriptedServer, ServerPort, Provider
 from record import Record
 from script import canonical
 from wire import Exchange, Lost
-from words import Text, call_of, thoughts_of
+from numbered_words import Text, call_of, thoughts_of
 
 FORMS = ("stream", "whole", "again", "alone")
 """Two servers, as a stream and in one piece; one server that does better at the next call, and one that does not."""
 SCORES = ("fail", "safe", "partial", "pass")
 """From the worst to the best."""
-LIMIT = 2 * PATIENCE
-"""Seconds after which a trial counts as hanging."""
+LIMIT = 2 * TIMEOUT
+"""Seconds after which a case counts as hanging."""
 CANARY = "canary"
 """What every key begins with."""
 NOTICE = "begins anew"
-"""What the text holds that clients show which know nothing of `reset`."""
+"""Part of the notice that clients show which do not know `reset`."""
 
 
 class Broken(Exception):
-    """A promise is broken: the score is fail."""
+    """A guarantee is broken: the score is fail."""
 
 
 @dataclass
-class Door:
-    """The port of chatterd, in the place of chaos's proxy."""
+class DirectAddress:
+    """The port of chatterd, in place of the cutting proxy."""
 
     port: int
 
     def link(self, _: int) -> None:
-        """Nobody cuts connections here."""
+        """Connections are not cut here."""
 
 
 @dataclass
-class Stage:
-    """What all trials share."""
+class SharedSetup:
+    """What all cases share."""
 
-    door: Door
+    address: DirectAddress
     record: Record
     cluster: Cluster
-    steady: dict[str, Desk]  # by kind: a server in good health
+    steady: dict[str, ScriptedServer]  # by kind: a server in good health
     budget: int  # calls beyond the first one
 
 
@@ -63,7 +63,7 @@ class Answer:
     """What a reader has got."""
 
     ledger: Ledger
-    old_text: str = ""  # what a client shows that knows nothing of `reset` and `error`
+    old_text: str = ""  # what a client shows that does not know `reset` and `error`
     model: str = ""  # that the last line names
 
     @property
@@ -72,7 +72,7 @@ class Answer:
 
 
 @dataclass
-class Trial:
+class FaultCase:
     """A fault, a kind and a form."""
 
     fault: Fault
@@ -84,22 +84,22 @@ class Trial:
     calls: list[Call] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     settled: int = 0  # calls when it was over
-    entrance: Entrance | None = None  # of the first server, where that restarts
+    own_port: ServerPort | None = None  # of the first server, where that restarts
 
     @property
     def name(self) -> str:
-        """The model's name, which is nobody else's."""
+        """The model's name, which no other case has."""
         words = re.sub(r"[^a-z0-9]+", "-", self.fault.name.lower()).strip("-")
         return f"{words}.{self.kind}.{self.form}"
 
     @property
     def plan(self) -> str:
-        """What the calls are to be."""
+        """The calls that the case should make."""
         return {"again": self.fault.again_plan, "alone": self.fault.alone_plan}.get(self.form, self.fault.plan)
 
     @property
     def expected(self) -> str:
-        """The score that it is to have at least."""
+        """The least score that it should have."""
         usual = "safe" if self.fault.is_drawn else self.fault.score
         alone = "safe" if self.is_early else self.fault.alone
         return {"again": self.fault.again, "alone": alone}.get(self.form, usual)
@@ -107,7 +107,7 @@ class Trial:
     @property
     def is_early(self) -> bool:
         """Whether this program stood still, so that a server that was to fall silent later was given up as silent already."""
-        is_silent = self.fault.act.then in ("stall", "comments")
+        is_silent = self.fault.behaviour.then in ("stall", "comments")
         return is_silent and any(call.outcome in ("left", "running") and not call.is_there for call in self.calls)
 
     @property
@@ -118,24 +118,24 @@ class Trial:
     def entries(self, provider: Provider, closed_port: int) -> list[dict[str, object]]:
         """Its model servers as CHATTERD_UPSTREAMS lists them."""
         fault = self.fault
-        good = Act(is_tool=True) if fault.has_tool else GOOD
-        desks = {"p": (fault.act, good) if self.form == "again" else (fault.act, *fault.later)}
+        good = Behaviour(is_tool=True) if fault.has_tool else GOOD
+        servers = {"p": (fault.behaviour, good) if self.form == "again" else (fault.behaviour, *fault.later)}
         if self.form in ("stream", "whole"):
-            desks["s"] = (good,) if fault.has_tool else fault.other
+            servers["s"] = (good,) if fault.has_tool else fault.other
         entries = []
-        for priority, (letter, acts) in enumerate(desks.items()):
+        for priority, (letter, behaviours) in enumerate(servers.items()):
             key, kind = f"{CANARY}-{letter}-{self.name}", self.kind
             if fault.is_mixed and letter == "s":
                 kind = "ollama" if kind == "openai" else "openai"
             continuation = fault.continuation
             if letter == "s" and fault.other_continuation is not None:
                 continuation = fault.other_continuation
-            desk = provider.desks[f"{self.name}/{letter}"] = Desk(
-                letter, self.name, DIALECTS[kind], acts, continuation, key, self.calls, self.strange)
+            server = provider.servers[f"{self.name}/{letter}"] = ScriptedServer(
+                letter, self.name, DIALECTS[kind], behaviours, continuation, key, self.calls, self.strange)
             port = closed_port if fault.is_refused and letter == "p" else provider.port
             if fault.restarts and letter == "p":
-                self.entrance = desk.entrance = Entrance(provider)
-                port = desk.entrance.port
+                self.own_port = server.own_port = ServerPort(provider)
+                port = server.own_port.port
             entry: dict[str, object] = {
                 "name": f"{letter}.{self.name}", "kind": kind, "key": key, "models": [self.name], "priority": 9 - priority,
                 "url": f"http://127.0.0.1:{port}/{self.name}/{letter}" + ("/v1" if kind == "openai" else ""),
@@ -146,35 +146,35 @@ class Trial:
         return entries
 
 
-class Run:
-    """A trial under way."""
+class CaseRun:
+    """A case under way."""
 
-    def __init__(self, trial: Trial, stage: Stage) -> None:
-        self.trial, self._stage = trial, stage
-        self._fault = trial.fault
-        self._appid = f"faults.{trial.name}"
+    def __init__(self, case: FaultCase, setup: SharedSetup) -> None:
+        self.case, self._setup = case, setup
+        self._fault = case.fault
+        self._appid = f"faults.{case.name}"
         self._opening: asyncio.Task[None] | None = None
-        self._told: list[str] = []  # what the model is to be told at the next turn
+        self._told: list[str] = []  # what the model should be sent at the next turn
 
     async def run(self) -> None:
-        """Runs the trial and gives it its score."""
-        trial, began = self.trial, time.monotonic()
+        """Runs the case and gives it its score."""
+        case, began = self.case, time.monotonic()
         try:
             async with asyncio.timeout(LIMIT):
-                trial.score, trial.text = await self._try()
+                case.score, case.text = await self._try()
         except TimeoutError:
-            trial.text = f"it hangs: nothing was over after {LIMIT:.0f} s"
+            case.text = f"it hangs: nothing was over after {LIMIT:.0f} s"
         except (Broken, Wrong, Lost) as broken:
-            trial.text = f"{type(broken).__name__}: {broken}"
-        trial.seconds = time.monotonic() - began
-        trial.settled = len(trial.calls)
+            case.text = f"{type(broken).__name__}: {broken}"
+        case.seconds = time.monotonic() - began
+        case.settled = len(case.calls)
 
     async def _try(self) -> tuple[str, str]:
-        if self.trial.entrance:
-            await self._open(self.trial.entrance)
+        if self.case.own_port:
+            await self._open(self.case.own_port)
         for turn in range(self._fault.turns):
             await self._steady_turn(f"long turn {turn} " + "x" * 4000)
-        if self.trial.form == "whole":
+        if self.case.form == "whole":
             score, text, prompt, row = await self._ask_whole()
         else:
             score, text, prompt, row = await self._ask_stream()
@@ -189,17 +189,17 @@ class Run:
         await self._steady_turn("What did we say?")
         return score, text
 
-    async def _open(self, entrance: Entrance) -> None:
+    async def _open(self, own_port: ServerPort) -> None:
         """Makes the first server listen: at once, or some time after the request if it restarts before the answer."""
-        if self._fault.act.then == "restart":
-            await entrance.open()
+        if self._fault.behaviour.then == "restart":
+            await own_port.open()
         else:
-            self._opening = asyncio.create_task(entrance.restart())
+            self._opening = asyncio.create_task(own_port.restart())
 
     async def _check_health(self) -> None:
         """Checks that a bad request does not count against the first server."""
         told = await (await self._ask("GET", "/models")).json()
-        servers = [one for one in told["upstreams"] if one["name"] == f"p.{self.trial.name}"]
+        servers = [one for one in told["upstreams"] if one["name"] == f"p.{self.case.name}"]
         if [one["health"] for one in servers] not in (["healthy"], ["unknown"]):
             raise Broken(f"the server is blamed: {servers}")
 
@@ -210,11 +210,11 @@ class Run:
         return await self._ask("POST", "/llmchat", body=body)
 
     async def _ask(self, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None) -> Exchange:
-        return await Exchange.ask(self._stage.door, self._stage.record, method, path, fields, body)  # type: ignore[arg-type]
+        return await Exchange.ask(self._setup.address, self._setup.record, method, path, fields, body)  # type: ignore[arg-type]
 
     async def _ask_stream(self) -> tuple[str, str, str, dict[str, Any]]:
-        prompt = f"{self.trial.name}: süße Grüße 🌍"
-        exchange = await self._post(self.trial.name, prompt)
+        prompt = f"{self.case.name}: süße Grüße 🌍"
+        exchange = await self._post(self.case.name, prompt)
         if exchange.status != 200:
             raise Broken(f"status {exchange.status}: {(await exchange.body())[:200]!r}")
         path = exchange.fields["location"]
@@ -249,8 +249,8 @@ class Run:
             raise Broken(f"a reset that old clients do not survive: {data}")
 
     async def _ask_whole(self) -> tuple[str, str, str, dict[str, Any]]:
-        prompt = f"{self.trial.name}: in one piece"
-        exchange = await self._post(self.trial.name, prompt, is_stream=False)
+        prompt = f"{self.case.name}: in one piece"
+        exchange = await self._post(self.case.name, prompt, is_stream=False)
         told = await exchange.json()
         row = await self._row(exchange.fields["location"])
         if exchange.status != 200:
@@ -281,8 +281,8 @@ class Run:
                 raise Broken(f"the last line says {final}, stored is {row['state']}")
             self._check_model(mine.model)
             self._check_reason(final)
-            is_anew = None if self.trial.is_early else self._fault.is_anew
-            if self.trial.form == "stream" and is_anew is not None and bool(ledger.resets) != is_anew:
+            is_restarted = None if self.case.is_early else self._fault.is_restarted
+            if self.case.form == "stream" and is_restarted is not None and bool(ledger.resets) != is_restarted:
                 raise Broken(f"{ledger.resets} resets")
             if ledger.resets and not mine.old_text.endswith(f"{NOTICE}.]\n\n{text}"):
                 raise Broken(f"a client that does not know of resets shows {mine.old_text!r}")
@@ -297,10 +297,10 @@ class Run:
 
     def _read_text(self, text: str, calls: list[Any], is_whole: bool) -> Text:
         """Reads what was shown, as words of calls that were made."""
-        shown = Text.read(text, self._fault.act.twice)
+        shown = Text.read(text, self._fault.behaviour.twice)
         if shown.fault:
             raise Broken(shown.fault)
-        made = {call.who: call for call in self.trial.calls}
+        made = {call.who: call for call in self.case.calls}
         for stretch in shown.stretches:
             if stretch.who not in made:
                 raise Broken(f"words of {stretch.who}, which was not asked")
@@ -308,36 +308,36 @@ class Run:
                 raise Broken(f"{stretch.who} was to begin with word {made[stretch.who].first}, and is shown from {stretch.first}")
         if self._fault.has_tool:
             arguments = [call["function"]["arguments"] for call in calls]
-            said = [] if self._fault.act.is_limited else [call_of(self.trial.calls[-1].who)]
+            said = [] if self._fault.behaviour.is_limited else [call_of(self.case.calls[-1].who)]
             if is_whole and arguments != said or len(arguments) > 1 or text:
                 raise Broken(f"the tool calls are {calls}, beside {text!r}")
         elif calls:
-            raise Broken(f"tool calls that nobody made: {calls}")
+            raise Broken(f"tool calls that no server made: {calls}")
         elif is_whole and not shown.is_whole:
             raise Broken(f"{shown.words} words as a whole answer: …{text[-80:]!r}")
         return shown
 
     def _check_thoughts(self, text: str, is_whole: bool) -> None:
-        """What was thought aloud was thought by calls that were made, and all of it by the one that made the end."""
-        calls, counts = {call.who: call for call in self.trial.calls}, thoughts_of(text)
+        """Checks that thinking comes from calls that were made, and is complete for the last one."""
+        calls, counts = {call.who: call for call in self.case.calls}, thoughts_of(text)
         if counts is None or any(who not in calls or count > calls[who].thoughts for who, count in counts.items()):
             raise Broken(f"the thoughts are {text!r}")
-        if is_whole and counts.get(self.trial.calls[-1].who, 0) != self.trial.calls[-1].thoughts:
-            raise Broken(f"the last call thought {self.trial.calls[-1].thoughts} words, stored is {text!r}")
+        if is_whole and counts.get(self.case.calls[-1].who, 0) != self.case.calls[-1].thoughts:
+            raise Broken(f"the last call thought {self.case.calls[-1].thoughts} words, stored is {text!r}")
 
     def _check_model(self, model: str) -> None:
         """The name in the lines: the server's own where they are the server's, and else the one that was asked for."""
-        said = self._fault.act.model if self.trial.kind == "ollama" else ""
-        if model != (said or self.trial.name):
-            raise Broken(f"the model is said to be {model!r}, and not {said or self.trial.name!r}")
+        said = self._fault.behaviour.model if self.case.kind == "ollama" else ""
+        if model != (said or self.case.name):
+            raise Broken(f"the model is said to be {model!r}, and not {said or self.case.name!r}")
 
     def _check_reason(self, last: dict[str, Any]) -> None:
         """Checks that the last line reports an answer that the token limit cut."""
-        if (last.get("done_reason") == "length") != self._fault.act.is_limited:
+        if (last.get("done_reason") == "length") != self._fault.behaviour.is_limited:
             raise Broken(f"the last line is {last}")
 
     def _hold(self, seal: Seal, mine: Answer, row: dict[str, Any]) -> None:
-        """A reader has what is stored, and was told the same end."""
+        """A reader has the stored text, and got the same end."""
         parts = (row["message"].encode(), (row["thinking"] or "").encode(), canonical(self._calls_of(row)).encode())
         if fault := seal.agrees(parts):
             raise Broken(f"{seal.reader}: {fault}")
@@ -345,7 +345,7 @@ class Run:
             raise Broken(f"{seal.reader} read attempt {seal.position.attempt}, stored is {row['attempt']}")
         one, other = (self._without_message(event) for event in (seal.final, mine.ledger.final))
         if seal.is_error != mine.ledger.is_error or one != other:
-            raise Broken(f"{seal.reader} was told {one}, the first reader {other}")
+            raise Broken(f"{seal.reader} got {one}, the first reader {other}")
 
     @staticmethod
     def _without_message(event: dict[str, Any] | None) -> dict[str, Any]:
@@ -359,9 +359,9 @@ class Run:
         """The row of the reply, when it is closed."""
         name = location.removeprefix("/replies/")
         columns = "state, message, thinking, extras, attempt, last_event"
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while True:
-            rows = await self._stage.cluster.rows(f"SELECT {columns} FROM chatts WHERE appid = '{self._appid}' AND id = '{name}'")
+            rows = await self._setup.cluster.rows(f"SELECT {columns} FROM chatts WHERE appid = '{self._appid}' AND id = '{name}'")
             if rows and rows[0]["state"] != "streaming":
                 return rows[0]
             if time.monotonic() > until:
@@ -370,13 +370,13 @@ class Run:
         raise Broken(f"the row of the reply is {rows}")
 
     async def _check_document(self, path: str, row: dict[str, Any], shown: Text) -> None:
-        """The reply as JSON: the same text, and who made which part of it."""
+        """The reply as JSON: the same text, and which server made which part."""
         exchange = await self._ask("GET", path, {"Accept": "application/json"})
         told = await exchange.json()
         state, message = told.get("state"), told.get("message", {})
         if exchange.status != 200 or state != row["state"] or message.get("content") != row["message"] or told["attempt"] != row["attempt"]:
             raise Broken(f"as JSON {str(told)[:300]}, stored {row['state']}: {row['message'][:100]!r}")
-        servers = {"p": f"p.{self.trial.name}", "s": f"s.{self.trial.name}"}
+        servers = {"p": f"p.{self.case.name}", "s": f"s.{self.case.name}"}
         made: list[tuple[str, int, int]] = []
         for stretch in shown.stretches:
             server = servers[stretch.who[0]]
@@ -386,7 +386,7 @@ class Run:
         parts = [(part["upstream"], part["from"], part["to"]) for part in told.get("parts", [])]
         if self._joined(parts) != self._joined(made):
             raise Broken(f"the parts are said to be {told.get('parts')}; they are {made}")
-        if any(part["model"] != self.trial.name for part in told.get("parts", [])):
+        if any(part["model"] != self.case.name for part in told.get("parts", [])):
             raise Broken(f"the parts name another model: {told['parts']}")
 
     @staticmethod
@@ -403,30 +403,30 @@ class Run:
     # --- the model servers
 
     def _check_calls(self) -> None:
-        """No more calls than the plan has, none beside another one, and no answer left without anybody to hear it."""
-        calls = self.trial.calls
+        """No more calls than the plan has, none beside another one, and no answer left without a reader."""
+        calls = self.case.calls
         order = ",".join(call.who for call in calls)
-        if not re.fullmatch(self.trial.plan, order):
-            raise Broken(f"the calls were {order or 'none'}; the plan is {self.trial.plan or 'none'}")
-        if len(calls) > 1 + self._stage.budget:
-            raise Broken(f"{len(calls)} calls, and the budget is {self._stage.budget} more than one")
+        if not re.fullmatch(self.case.plan, order):
+            raise Broken(f"the calls were {order or 'none'}; the plan is {self.case.plan or 'none'}")
+        if len(calls) > 1 + self._setup.budget:
+            raise Broken(f"{len(calls)} calls, and the budget is {self._setup.budget} more than one")
         if any(call.outcome == "complete" for call in calls[:-1]):
             raise Broken("asked again behind a complete answer: " + "; ".join(map(str, calls)))
-        for place, call in enumerate(calls):
-            again = next((later for later in calls[place + 1:] if later.who[0] == call.who[0]), None)
+        for index, call in enumerate(calls):
+            again = next((later for later in calls[index + 1:] if later.who[0] == call.who[0]), None)
             if again and again.began - call.began < call.retry_after:
                 raise Broken(f"{again.who} came after {again.began - call.began:.2f} s; Retry-After was {call.retry_after} s")
-        if self.trial.strange:
-            raise Broken("; ".join(self.trial.strange))
+        if self.case.strange:
+            raise Broken("; ".join(self.case.strange))
 
     async def _steady_turn(self, words: str) -> None:
-        """A turn with a server in good health; it has to be told all that was answered, and nothing else."""
-        desk, prompt = self._stage.steady[self.trial.kind], f"{self.trial.name}: {words}"
-        answer = await self._read(await self._post(desk.model, prompt), "steady")
+        """A turn with a server in good health; it must be sent all complete answers, and nothing else."""
+        server, prompt = self._setup.steady[self.case.kind], f"{self.case.name}: {words}"
+        answer = await self._read(await self._post(server.model, prompt), "steady")
         if answer.ledger.is_error or not Text.read(answer.old_text).is_whole:
             raise Broken(f"the turn {words[:20]!r} with a server in good health: {answer.ledger.final}")
         self._told.append(prompt)
-        told = [[message["content"] or "" for message in call.messages] for call in desk.book if call.messages[-1]["content"] == prompt]
+        told = [[message["content"] or "" for message in call.messages] for call in server.calls if call.messages[-1]["content"] == prompt]
         if told != [self._told]:
-            raise Broken(f"the next model was told {told}; it should be once {self._told}")
+            raise Broken(f"the next model was sent {told}; it should be once {self._told}")
         self._told.append(answer.old_text)

@@ -1,4 +1,4 @@
-"""What the clients of a run share, and what they leave for the checks."""
+"""The state that the clients of a run share, and that the checks read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
-from cutter import Cutter
+from cutting_proxy import CuttingProxy
 from ledger import Seal
 from record import Record
 from script import Script
@@ -43,20 +43,20 @@ class Prompt:
         return self.script.token
 
 
-class World:
+class RunState:
     """The processes as the clients see them, and the prompts so far."""
 
     def __init__(self, record: Record, seed: int, is_short: bool) -> None:
         self.record, self.seed, self.is_short = record, seed, is_short
-        self.cutters: list[Cutter] = []
+        self.proxies: list[CuttingProxy] = []
         self.prompts: dict[str, Prompt] = {}
         self.deleted: set[str] = set()  # conversations
         self.is_draining = False
         self.is_over = False
 
-    def anywhere(self, chance: random.Random) -> Cutter:
+    def anywhere(self, chance: random.Random) -> CuttingProxy:
         """A process for the next request."""
-        return chance.choice(self.cutters)
+        return chance.choice(self.proxies)
 
     async def pause(self, chance: random.Random, most: float) -> None:
         """Waits for a moment; not at all when the run is about to end."""

@@ -1,4 +1,4 @@
-"""What the tests of replies share."""
+"""Base class of the tests of replies."""
 
 import threading
 import time
@@ -6,12 +6,12 @@ import unittest
 
 from client import Reader, call, events, prompt, stream
 from model import Model
-from server import PATIENCE, Server, make_directory
+from server import TIMEOUT, Server, make_directory
 
 JSON = {"Accept": "application/json"}
 
 
-class Replies(unittest.TestCase):
+class ReplyTestCase(unittest.TestCase):
     """A server with a scripted model, and short words for what clients do."""
 
     @classmethod
@@ -50,7 +50,7 @@ class Replies(unittest.TestCase):
         return prompt(text, self.app, model="m", **more)
 
     def start(self, text="Speak.", headers=None, **more):
-        """Posts a prompt and leaves at once; returns where the reply is."""
+        """Posts a prompt and leaves at once; returns the path of the reply."""
         with stream(self.url, self.body(text, on_disconnect="finish", **more), headers) as response:
             return response.headers["Location"]
 
@@ -73,7 +73,7 @@ class Replies(unittest.TestCase):
         return self.stored(path)
 
     def eventually(self, condition):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not condition():
             self.assertLess(time.monotonic(), deadline, "it never came to that")
             time.sleep(0.02)

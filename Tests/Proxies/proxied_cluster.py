@@ -1,4 +1,4 @@
-"""Three chatterd processes behind a proxy, a model server that waits for the trial, and clients that recover as the API says."""
+"""Three chatterd processes behind a proxy, a model server that waits for the scenario, and clients that recover as the API says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable
 
 from programs import Cluster, HAProxy, Nginx
 from ledger import Ledger, Wrong
-from processes import LONG, PATIENCE, Server
+from processes import LONG, TIMEOUT, Server
 from record import Record
 from script import Script
 from upstream import Upstream
@@ -19,16 +19,16 @@ from wire import Exchange, Lost
 RETRIED = (502, 503, 504)
 """Statuses after which a client retries the same request."""
 DELAY = 3
-"""Seconds of CHATTERD_SHUTDOWN_DELAY: longer than HAProxy takes to notice that /readyz says 503."""
+"""Seconds of CHATTERD_SHUTDOWN_DELAY: longer than HAProxy needs to notice that /readyz says 503."""
 
 
-class Door:
-    """The door that `Exchange` uses for its way to a server: the proxy, which may cut connections."""
+class ProxyAddress:
+    """The address of the proxy, which may cut connections, in place of the cutting proxy of `Exchange`."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def link(self, _: int) -> Door:
+    def link(self, _: int) -> ProxyAddress:
         """Every cut is the proxy's; the client recovers from it."""
         return self
 
@@ -48,12 +48,12 @@ class Stream(Exchange):
         return self._pieces()
 
 
-class HandModel:
-    """A model server that says one word and then waits for the trial."""
+class SteppedModel:
+    """A model server that says one word and then waits for the scenario."""
 
     def __init__(self) -> None:
         self.port = 0
-        self.go_on = asyncio.Event()
+        self.proceed = asyncio.Event()
         self.has_left = asyncio.Event()
         self.answer = ["second"]
         """The lines after its first word."""
@@ -72,7 +72,7 @@ class HandModel:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n")
             writer.write(self._line("first ", False))
             leaving = asyncio.create_task(reader.read(1))
-            waiting = asyncio.create_task(self.go_on.wait())
+            waiting = asyncio.create_task(self.proceed.wait())
             await asyncio.wait((leaving, waiting), return_when=asyncio.FIRST_COMPLETED)
             if leaving.done():
                 self.has_left.set()
@@ -110,20 +110,20 @@ class Process(Server):
             "CHATTERD_DISCONNECT_GRACE": "30s"}
 
 
-class Street:
+class ProxiedCluster:
     """All of it."""
 
     def __init__(self, options: Any, scratch: str, proxy: Nginx | HAProxy) -> None:
-        self.record, self.cluster, self.proxy = Record(), Cluster(scratch), proxy
-        self.hand, self.upstream = HandModel(), Upstream(self.record)
+        self.record, self.database, self.proxy = Record(), Cluster(scratch), proxy
+        self.hand, self.upstream = SteppedModel(), Upstream(self.record)
         self.processes: list[Process] = []
         self._options, self._scratch = options, scratch
 
     async def start(self) -> None:
         """Starts everything, and waits until the proxy answers for chatterd."""
-        await asyncio.gather(self.hand.start(), self.upstream.start(), self.cluster.make())
+        await asyncio.gather(self.hand.start(), self.upstream.start(), self.database.make())
         for slot in range(3):
-            process = Process(slot, self._options.program, self._scratch, self.cluster.conninfo, self.upstream.port, self.record)
+            process = Process(slot, self._options.program, self._scratch, self.database.conninfo, self.upstream.port, self.record)
             process.hand = self.hand.port
             process.start()
             self.processes.append(process)
@@ -134,7 +134,7 @@ class Street:
 
     async def eventually(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
         """Waits for a condition."""
-        until = asyncio.get_running_loop().time() + PATIENCE
+        until = asyncio.get_running_loop().time() + TIMEOUT
         while not await holds():
             if asyncio.get_running_loop().time() > until:
                 raise RuntimeError(f"never: {what}")
@@ -151,7 +151,7 @@ class Street:
 
     async def ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None) -> Stream:
         """A request through the proxy."""
-        door = Door(self.proxy.port)
+        door = ProxyAddress(self.proxy.port)
         return await Stream.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type,return-value]
 
     async def stop(self) -> None:
@@ -165,33 +165,33 @@ class Street:
             process.abandon()
         self.processes = []
         self.proxy.stop()
-        self.cluster.stop()
+        self.database.stop()
 
 
 class Caller:
     """A client that posts prompts with a key, retries refused requests, and reads on after cuts."""
 
-    def __init__(self, street: Street, number: int) -> None:
-        self._street, self._number = street, number
+    def __init__(self, cluster: ProxiedCluster, number: int) -> None:
+        self._cluster, self._number = cluster, number
         self._chance, self._numbers = random.Random(number), itertools.count()
         self.replies: list[tuple[Script, Ledger]] = []
         self.is_over = False
 
     async def run(self) -> None:
-        """Talks until the trial is over."""
-        count = self._street.record.count
+        """Talks until the scenario is over."""
+        count = self._cluster.record.count
         while not self.is_over:
             script = Script(token=f"c{self._number}t{next(self._numbers)}", seed=self._chance.getrandbits(32),
                             lines=self._chance.randint(3, 150), words=3, burst=1, pace=self._chance.randint(0, 60), thinking=0, calls=0,
                             ending="complete")
             body = {"appID": f"caller.{self._number}", "model": "chaos", "messages": [{"role": "user", "content": script.prompt()}]}
-            exchange = await self._insist("POST", "/llmchat", body, {"Idempotency-Key": script.token})
+            exchange = await self._retry("POST", "/llmchat", body, {"Idempotency-Key": script.token})
             path = exchange.fields["location"]
             count["prompts"] += 1
             reading = [self._follow(path, script, exchange)]
             if self._chance.random() < 0.5:
                 # Most likely another process answers than the one that makes the reply.
-                reading.append(self._follow(path, script, await self._insist("GET", path, None, {})))
+                reading.append(self._follow(path, script, await self._retry("GET", path, None, {})))
             await asyncio.gather(*reading)
 
     async def _follow(self, path: str, script: Script, exchange: Stream) -> None:
@@ -199,37 +199,37 @@ class Caller:
         ledger = Ledger(script.token)
         self.replies.append((script, ledger))
         while not await self._read(exchange, ledger):
-            self._street.record.count["resumes"] += 1
-            exchange = await self._insist("GET", path, None, {"Last-Event-ID": ledger.last_id} if ledger.last_id else {})
+            self._cluster.record.count["resumes"] += 1
+            exchange = await self._retry("GET", path, None, {"Last-Event-ID": ledger.last_id} if ledger.last_id else {})
 
-    async def _insist(self, method: str, path: str, body: Any, fields: dict[str, str]) -> Stream:
+    async def _retry(self, method: str, path: str, body: Any, fields: dict[str, str]) -> Stream:
         """Sends a request until it gets an answer."""
-        street, until = self._street, self._street.record.now() + PATIENCE
-        while street.record.now() < until:
+        cluster, until = self._cluster, self._cluster.record.now() + TIMEOUT
+        while cluster.record.now() < until:
             try:
-                exchange = await street.ask(method, path, body, fields)
+                exchange = await cluster.ask(method, path, body, fields)
                 if exchange.status == 200:
                     return exchange
                 text = (await exchange.body()).decode()
                 exchange.close()
-                street.record.count[f"status {exchange.status}"] += 1
+                cluster.record.count[f"status {exchange.status}"] += 1
                 if exchange.status not in RETRIED or not json.loads(text).get("retryable"):
                     raise RuntimeError(f"{method} {path}: {exchange.status} {text}")
             except Lost:
-                street.record.count["requests cut"] += 1
+                cluster.record.count["requests cut"] += 1
             await asyncio.sleep(self._chance.uniform(0.05, 0.3))
         raise RuntimeError(f"{method} {path} was never answered")
 
     async def _read(self, exchange: Stream, ledger: Ledger) -> bool:
-        """Takes the events of a stream; returns whether the reply has ended."""
+        """Reads the events of a stream; returns whether the reply has ended."""
         try:
             async for event in exchange.events():
                 if not ledger.take(event):
                     break
         except Lost:
-            self._street.record.count["streams cut"] += 1
+            self._cluster.record.count["streams cut"] += 1
         except Wrong as wrong:
-            self._street.record.violation("bytes lost or doubled", ledger.reader, str(wrong))
+            self._cluster.record.violation("bytes lost or doubled", ledger.reader, str(wrong))
             return True
         finally:
             exchange.close()

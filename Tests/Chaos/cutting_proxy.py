@@ -13,7 +13,7 @@ from record import Record
 
 
 @dataclass
-class Mischief:
+class Cut:
     """What is done to one connection."""
 
     answer_bytes: int | None = None  # cut behind so many bytes of the answer
@@ -23,10 +23,10 @@ class Mischief:
     stall: float = 0  # for so many seconds
     delay: float = 0  # seconds for each piece
     reset: bool = False  # with RST, not FIN
-    lopsided: float = 0  # the client hears of the cut so many seconds later than the server
+    lopsided: float = 0  # seconds by which the client notices the cut later than the server
 
     @classmethod
-    def draw(cls, chance: random.Random) -> Mischief:
+    def draw(cls, chance: random.Random) -> Cut:
         """Draws what is done; one connection in four is left alone."""
         one = cls(reset=chance.random() < 0.5)
         kind = chance.choices(("none", "answer", "request", "time", "stall"), (25, 45, 7, 15, 8))[0]
@@ -71,7 +71,7 @@ class Link:
         return "/".join(why) or "by the server"
 
 
-class Cutter:
+class CuttingProxy:
     """The proxy before one process. `changes` is a number that grows when the process dies; odd while it does."""
 
     def __init__(self, record: Record, chance: random.Random, changes: Callable[[], int]) -> None:
@@ -100,31 +100,31 @@ class Cutter:
             link.was_refused = True
             writer.transport.abort()
             return
-        mischief = Mischief() if self.is_calm else Mischief.draw(self._chance)
+        cut = Cut() if self.is_calm else Cut.draw(self._chance)
         pumps = {
-            asyncio.ensure_future(self._ask(reader, inner_writer, mischief)),
-            asyncio.ensure_future(self._answer(inner_reader, writer, mischief, link)),
+            asyncio.ensure_future(self._ask(reader, inner_writer, cut)),
+            asyncio.ensure_future(self._answer(inner_reader, writer, cut, link)),
         }
-        done, rest = await asyncio.wait(pumps, timeout=mischief.seconds, return_when=asyncio.FIRST_COMPLETED)
+        done, rest = await asyncio.wait(pumps, timeout=cut.seconds, return_when=asyncio.FIRST_COMPLETED)
         is_cut = not done or any(task.result() == "cut" for task in done)
         for task in rest:
             task.cancel()
         if is_cut:
             link.was_cut = True
             self._record.count["cuts"] += 1
-            end(inner_writer, mischief.reset)
-            if mischief.lopsided:
-                await asyncio.sleep(mischief.lopsided)
-            end(writer, mischief.reset)
+            end(inner_writer, cut.reset)
+            if cut.lopsided:
+                await asyncio.sleep(cut.lopsided)
+            end(writer, cut.reset)
         else:
             end(inner_writer, False)
             end(writer, False)
 
-    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mischief: Mischief) -> str:
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut: Cut) -> str:
         passed = 0
         try:
             while piece := await reader.read(65536):
-                limit = mischief.request_bytes
+                limit = cut.request_bytes
                 if limit is not None and passed + len(piece) > limit:
                     writer.write(piece[:max(0, limit - passed)])
                     return "cut"
@@ -132,30 +132,30 @@ class Cutter:
                 writer.write(piece)
                 await writer.drain()
         except OSError:
-            # The server's side: the other pump hears of it, and of what was sent before.
+            # The server's side: the other pump notices the cut after the bytes that were sent before.
             await asyncio.sleep(1)
         return "left"
 
     async def _answer(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mischief: Mischief, link: Link
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut: Cut, link: Link
     ) -> str:
         passed = 0
         try:
             while piece := await reader.read(65536):
-                limit = mischief.answer_bytes
+                limit = cut.answer_bytes
                 if limit is not None and passed + len(piece) > limit:
                     writer.write(piece[:max(0, limit - passed)])
                     return "cut"
                 passed += len(piece)
-                if mischief.delay and not self.is_calm:
-                    await asyncio.sleep(mischief.delay)
+                if cut.delay and not self.is_calm:
+                    await asyncio.sleep(cut.delay)
                 writer.write(piece)
                 await writer.drain()
-                if mischief.stall_at is not None and passed > mischief.stall_at:
-                    mischief.stall_at = None
+                if cut.stall_at is not None and passed > cut.stall_at:
+                    cut.stall_at = None
                     link.was_stalled = True
                     self._record.count["stalls"] += 1
-                    await asyncio.sleep(mischief.stall)
+                    await asyncio.sleep(cut.stall)
         except OSError:
             pass
         return "left"

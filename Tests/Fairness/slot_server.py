@@ -1,4 +1,4 @@
-"""A model server like Ollama that takes the same time for every answer, and notes who came when."""
+"""A model server like Ollama that needs the same time for every answer, and records when each request arrived."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Call:
     is_whole: bool = False
 
 
-class Slots:
+class SlotServer:
     """POST /api/chat with a fixed service time."""
 
     def __init__(self, service: float) -> None:
@@ -38,7 +38,7 @@ class Slots:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Lets no further answer begin: whoever asks waits at the gate."""
+        """Lets no further answer begin: requests wait."""
         self._room = 0
 
     def open(self, count: float = math.inf) -> None:
@@ -71,7 +71,7 @@ class Slots:
             body = json.loads(await reader.readexactly(length))
             await self._answer(body, reader, writer)
         except (OSError, asyncio.IncompleteReadError, StopIteration):
-            pass  # whoever asked is gone, or asked for something else
+            pass  # the client is gone, or asked for something else
         finally:
             writer.close()
 
@@ -90,7 +90,7 @@ class Slots:
                 await self._opened.wait()
             self._room -= 1
             try:
-                # Nothing comes, unless whoever asked leaves.
+                # No bytes come, unless the client leaves.
                 async with asyncio.timeout(self.service):
                     await reader.read(1)
                 return

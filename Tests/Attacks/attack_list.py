@@ -141,7 +141,7 @@ def model_names(target: Target) -> None:
 
 
 def large_prompts(target: Target) -> None:
-    """D6b: 66 prompts of 7 MiB at once, whose answers take a minute."""
+    """D6b: 66 prompts of 7 MiB at once, whose answers need a minute."""
     def act(number: int) -> None:
         with target.send("/llmchat", chat(f"large{number}-{time.monotonic_ns()}", "p" * (7 * MIB), "slow")) as connection:
             connection.settimeout(30)

@@ -1,4 +1,4 @@
-"""What the tests of real model servers share: a chatterd in front of one, and short words for what clients do."""
+"""Base class of the tests of real model servers: a chatterd in front of one, and helpers for client actions."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import urllib.parse
 
 from client import call, events, prompt, stream
 from model_server import MODEL, Answer
-from server import PATIENCE, Server, make_directory
+from server import TIMEOUT, Server, make_directory
 
 
 class Passage(socketserver.BaseRequestHandler):
@@ -49,7 +49,7 @@ class Gate(socketserver.ThreadingTCPServer):
         tests.addClassCleanup(self.shutdown)
 
 
-class Relayed(unittest.TestCase):
+class RelayTestCase(unittest.TestCase):
     gate = None
 
     @classmethod
@@ -72,7 +72,7 @@ class Relayed(unittest.TestCase):
     def ask(self, text, **more):
         """The answer as a client gets it, which must be what is stored afterwards."""
         with stream(self.url, self.body(text, **more)) as response:
-            answer = self.heard(response.read())
+            answer = self.parse(response.read())
             answer.path = response.headers["Location"]
         stored = self.stored(answer.path)
         self.assertEqual(stored["message"]["content"], answer.text)
@@ -84,7 +84,7 @@ class Relayed(unittest.TestCase):
     def stored(self, path):
         return call(self.url, "GET", path, headers={"Accept": "application/json"})[2]
 
-    def heard(self, data):
+    def parse(self, data):
         answer = Answer()
         answer.kinds, answer.raw_calls, answer.last = [], [], None
         for kind, _, line in events(data):
@@ -127,13 +127,13 @@ class Relayed(unittest.TestCase):
                 self.assertTrue(line := lines.readline(), "it ended early")
                 read += line
             trouble()
-            answer = self.heard(read + lines.read())
+            answer = self.parse(read + lines.read())
         answer.stored = self.stored(lines.headers["Location"])
         self.assertEqual(answer.stored["message"]["content"], answer.text)
         return answer
 
     def assert_whole(self, answer, text, *makers):
-        """That nothing is missing or doubled, and that the account says who made what."""
+        """Asserts that no word is missing or doubled, and that the parts name the right servers."""
         self.assertEqual((answer.error, answer.finish, answer.stored["state"]), (None, "stop", "complete"))
         self.assertEqual(answer.text, text)
         parts = answer.stored["parts"]
@@ -143,7 +143,7 @@ class Relayed(unittest.TestCase):
         self.assertEqual(ends[-1], len(text.encode()))
 
     def eventually(self, condition):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not (found := condition()):
             self.assertLess(time.monotonic(), deadline, "it never came to that")
             time.sleep(0.02)

@@ -9,11 +9,11 @@ import time
 
 from model import ANSWER
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds after which a prompt counts as unanswered."""
 
 
-class Visitor(threading.Thread):
+class OrdinaryClient(threading.Thread):
     """Sends small prompts one after the other, until it is stopped."""
 
     def __init__(self, port: int, pause: float = 0.1) -> None:
@@ -26,7 +26,7 @@ class Visitor(threading.Thread):
     def stop(self) -> None:
         """Ends the client after the current prompt."""
         self._over.set()
-        self.join(2 * PATIENCE)
+        self.join(2 * TIMEOUT)
         if self.is_alive():
             self.wrong.append("a prompt had no end")
 
@@ -37,7 +37,7 @@ class Visitor(threading.Thread):
             number += 1
             begun = time.monotonic()
             try:
-                outcome = self._ask(f"visitor{number % 20}")
+                outcome = self._ask(f"client{number % 20}")
             except (OSError, http.client.HTTPException, ValueError) as error:
                 outcome = f"{type(error).__name__}: {error}"
             if outcome == "answered":
@@ -50,7 +50,7 @@ class Visitor(threading.Thread):
             self._over.wait(self._pause)
 
     def _ask(self, app: str) -> str:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT)
         body = {"appID": app, "model": "short", "messages": [{"role": "user", "content": "Hello"}]}
         try:
             connection.request("POST", "/llmchat", json.dumps(body), {"Content-Type": "application/json"})

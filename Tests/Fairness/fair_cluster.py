@@ -13,7 +13,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 from cluster import Cluster
 from processes import LONG, Server
 from record import Record
-from slots import Slots
+from slot_server import SlotServer
 from wire import Exchange, Lost
 
 
@@ -26,14 +26,14 @@ class Process(Server):
         return LONG | {"CHATTERD_UPSTREAMS": json.dumps([upstream]), "CHATTERD_MAX_WAITING_TURNS": "500"}
 
 
-class Door:
-    """What `Exchange` takes for its way to a process: without anything in between."""
+class DirectAddress:
+    """The address of a process, in place of the cutting proxy of `Exchange`."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
     def link(self, _: int) -> None:
-        """Nothing cuts connections here."""
+        """Connections are not cut here."""
 
 
 class Prompt:
@@ -44,28 +44,28 @@ class Prompt:
         self.token = f"{app}/{number}"
         self.reply = ""
         self.posted = self.ended = 0.0
-        self.places: list[tuple[int, int]] = []
+        self.positions: list[tuple[int, int]] = []
         self.text = ""
         self.outcome = "lost"
         self.is_queued = asyncio.Event()  # or further
         self.reading: asyncio.Task[None] | None = None
 
 
-class House:
-    """All of it."""
+class FairCluster:
+    """The processes, the database and the model server."""
 
     def __init__(self, program: str, scratch: str, service: float) -> None:
         self.record = Record()
-        self.slots = Slots(service)
-        self.cluster = Cluster(scratch)
+        self.slots = SlotServer(service)
+        self.database = Cluster(scratch)
         self._program, self._scratch = program, scratch
         self.processes: list[Process] = []
 
     async def start(self) -> None:
         """Starts everything, and waits until it is ready."""
-        await asyncio.gather(self.slots.start(), self.cluster.make())
+        await asyncio.gather(self.slots.start(), self.database.make())
         for number in range(3):
-            process = Process(number, self._program, self._scratch, self.cluster.conninfo, self.slots.port, self.record)
+            process = Process(number, self._program, self._scratch, self.database.conninfo, self.slots.port, self.record)
             process.start()
             self.processes.append(process)
         for process in self.processes:
@@ -79,7 +79,7 @@ class House:
         """Kills all processes that are left."""
         for process in self.processes:
             process.abandon()
-        self.cluster.stop()
+        self.database.stop()
 
     async def post(self, prompt: Prompt, **more: Any) -> Prompt:
         """Sends a prompt; returns when it is accepted, and reads on."""
@@ -99,14 +99,14 @@ class House:
         await self._read(prompt, await self._ask(process, "GET", prompt.reply))
 
     async def _ask(self, process: int, method: str, path: str, body: Any = None) -> Exchange:
-        return await Exchange.ask(Door(self.processes[process].port), self.record, method, path, None, body)  # type: ignore[arg-type]
+        return await Exchange.ask(DirectAddress(self.processes[process].port), self.record, method, path, None, body)  # type: ignore[arg-type]
 
     async def _read(self, prompt: Prompt, exchange: Exchange) -> None:
         try:
             async for event in exchange.events():
                 data = json.loads(event.data)
                 if event.name == "queue":
-                    prompt.places.append((data["queue"]["position"], data["queue"]["length"]))
+                    prompt.positions.append((data["queue"]["position"], data["queue"]["length"]))
                 elif event.name == "reset":
                     prompt.text = ""
                 elif event.name == "error":

@@ -1,19 +1,19 @@
-"""What a scripted model server does when it is asked."""
+"""What a scripted model server does with a request."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from words import TOTAL
+from numbered_words import TOTAL
 
 
 @dataclass(frozen=True)
-class Act:
-    """What is done with one request. Without any of it the answer is a good one."""
+class Behaviour:
+    """What the server does with one request. Without any of it the answer is a good one."""
 
-    silent: bool = False  # nothing is ever answered
+    silent: bool = False  # never answers
     hangs_up: bool = False  # the connection is closed in place of an answer
-    raw: bytes = b""  # said in place of an HTTP response
+    raw: bytes = b""  # sent in place of an HTTP response
     status: int = 200
     retry_after: int | None = None  # seconds
     says: str = ""  # the words of an error
@@ -29,14 +29,14 @@ class Act:
     is_late: bool = False  # the pause is before the head
     words: int = TOTAL  # that the call says before something happens
     then: str = "end"  # what happens there, see `Provider._then`
-    twice: int | None = None  # place of a word that is sent twice
+    twice: int | None = None  # index of a word that is sent twice
     model: str = ""  # another name than the one that was asked for
-    thoughts: int = 0  # words that are thought aloud before the first word
+    thoughts: int = 0  # words of thinking before the first word
     is_tool: bool = False  # a tool call in place of words
     is_limited: bool = False  # the token limit cuts that call; `then` is "closed" where it looks whole all the same
     is_mute: bool = False  # asked to continue a text, it ends without a word
-    forgets: bool = False  # a text to go on from is passed over: the answer begins from the start
+    forgets: bool = False  # asked to continue a text, it begins from the start
 
 
-GOOD = Act()
+GOOD = Behaviour()
 """A good answer."""

@@ -1,4 +1,4 @@
-"""The answer of the scripted model servers: numbered words that tell who said them, so that none can be lost or doubled unseen."""
+"""The answer of the scripted model servers: numbered words that name their server, so that a lost or doubled word is noticed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ CITY = "Ålesund"
 """What the answer's tool call asks for, when it has one."""
 
 
-def word(place: int, who: str) -> str:
-    """The word at a place, as a call says it."""
-    return f"{place}{MARKS[place % len(MARKS)]}~{who} "
+def word(index: int, who: str) -> str:
+    """The word at an index, as a call says it."""
+    return f"{index}{MARKS[index % len(MARKS)]}~{who} "
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Stretch:
     """Words of one call in a row."""
 
     who: str
-    first: int  # place of its first word
+    first: int  # index of its first word
     words: int
     start: int  # in bytes of the text
     end: int
@@ -33,23 +33,23 @@ class Stretch:
 class Text:
     """A text, read as words."""
 
-    words: int  # places from the first one on that are there
+    words: int  # number of words from the first one
     stretches: list[Stretch]
     fault: str  # what is wrong with it, if anything
 
     @classmethod
     def read(cls, text: str, twice: int | None = None) -> Text:
-        """Reads a text; `twice` is the place of a word that a server said twice by itself."""
+        """Reads a text; `twice` is the index of a word that a server said twice by itself."""
         stretches: list[Stretch] = []
-        place, at, is_second = 0, 0, False
+        index, at, is_second = 0, 0, False
         while at < len(text):
             found = re.compile(r"(\d+)(\D*?)~([a-z]\d+) ").match(text, at)
             if not found or found[0] != word(int(found[1]), found[3]):
-                return cls(place, stretches, f"after {place} words: {text[at:at + 60]!r}")
+                return cls(index, stretches, f"after {index} words: {text[at:at + 60]!r}")
             said, who = int(found[1]), found[3]
-            if said != place:
-                lack = "doubled" if said < place else "missing"
-                return cls(place, stretches, f"{lack} words: {said} where {place} belongs: {text[max(0, at - 20):at + 40]!r}")
+            if said != index:
+                lack = "doubled" if said < index else "missing"
+                return cls(index, stretches, f"{lack} words: {said} where {index} belongs: {text[max(0, at - 20):at + 40]!r}")
             start = len(text[:at].encode())
             end = start + len(found[0].encode())
             if stretches and stretches[-1].who == who:
@@ -57,12 +57,12 @@ class Text:
                 stretches.append(Stretch(who, last.first, last.words + 1, last.start, end))
             else:
                 stretches.append(Stretch(who, said, 1, start, end))
-            if place == twice and not is_second:
+            if index == twice and not is_second:
                 is_second = True
             else:
-                place += 1
+                index += 1
             at = found.end()
-        return cls(place, stretches, "")
+        return cls(index, stretches, "")
 
     @property
     def is_whole(self) -> bool:
@@ -71,7 +71,7 @@ class Text:
 
 
 def thoughts_of(text: str) -> dict[str, int] | None:
-    """How many words each call has thought aloud, each from its first one on; None when they are not whole or not in order."""
+    """The number of words of thinking of each call, from its first one; None when they are incomplete or out of order."""
     counts: dict[str, int] = {}
     at, last = 0, ""
     while at < len(text):

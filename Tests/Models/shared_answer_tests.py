@@ -1,10 +1,10 @@
-"""Tests of what arrives through chatterd, whatever is behind it: what its provider says when it is asked directly."""
+"""Tests that an answer through chatterd equals the answer of the model server itself."""
 
 import json
 
 from client import post
 from model_server import known
-from relayed import Relayed
+from relay_test_case import RelayTestCase
 from scripts import SCRIPTS, TOOL
 
 TEXTS = [name for name in SCRIPTS if name not in ("think", "weather", "both", "result", "forever")]
@@ -14,7 +14,7 @@ def says(role, text, **more):
     return {"role": role, "content": text} | more
 
 
-class Texts(Relayed):
+class Texts(RelayTestCase):
     """What every provider can do. Subclasses have a `provider`."""
 
     def test_text_is_what_the_model_server_says(self):
@@ -46,9 +46,9 @@ class Texts(Relayed):
             ("count", {"options": {"stop": ["20"], "top_k": 1, "min_p": 0.5}}, {"stop": ["20"]}),
             ("json", {"format": "json"}, {"response_format": {"type": "json_object"}}),
         ]
-        for place, (name, wish, translated) in enumerate(wishes):
+        for index, (name, wish, translated) in enumerate(wishes):
             with self.subTest(wish):
-                answer = self.ask(name, app=f"{self.app}-{place}", **wish)
+                answer = self.ask(name, app=f"{self.app}-{index}", **wish)
                 self.assert_same(answer, self.provider.ask([says("user", name)], **translated))
         self.assertEqual(self.ask("count", options={"num_predict": 7}).finish, "length")
 
@@ -71,7 +71,7 @@ class Answers(Texts):
 
     def test_the_answer_of_a_tool_goes_back_to_the_model(self):
         calls = self.ask("both", tools=[TOOL]).raw_calls
-        results = [says("tool", f"-{place} °C", tool_call_id=call["id"]) for place, call in enumerate(calls)]
+        results = [says("tool", f"-{index} °C", tool_call_id=call["id"]) for index, call in enumerate(calls)]
         answer = self.ask("", messages=results, tools=[TOOL])
         replayed = [{"id": call["id"], "type": "function", "function": dict(call["function"])} for call in calls]
         for function in (call["function"] for call in replayed):

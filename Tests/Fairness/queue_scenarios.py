@@ -1,12 +1,12 @@
-"""What is tried: a crowd and a few, equals, and the death of a process."""
+"""The scenarios: one app with many prompts beside small ones, equal apps, and the death of a process."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
 
-from house import House, Prompt
-from processes import PATIENCE
+from fair_cluster import FairCluster, Prompt
+from processes import TIMEOUT
 
 
 @dataclass
@@ -34,52 +34,52 @@ def jain(shares: list[int]) -> float:
 
 
 async def whole(prompts: list[Prompt], findings: Findings) -> None:
-    """Waits for all, and looks that each was answered, once."""
+    """Waits for all, and checks that each was answered, once."""
     await asyncio.gather(*(prompt.reading for prompt in prompts if prompt.reading))
     for prompt in prompts:
         findings.require(prompt.outcome == "complete" and prompt.text == prompt.token,
                          f"{prompt.token}: {prompt.outcome}, {prompt.text!r}")
 
 
-async def crowd(house: House, findings: Findings, name: str, size: int, few: int, is_parallel: bool) -> None:
+async def crowd(cluster: FairCluster, findings: Findings, name: str, size: int, few: int, is_parallel: bool) -> None:
     """One app with many prompts, in one conversation or on branches of it, and small ones that come later with two."""
     more = {"parent": "start"} if is_parallel else {}
     many: list[Prompt] = []
     for number in range(size):
-        many.append(await house.post(Prompt(name, number, number % 3), **more))
+        many.append(await cluster.post(Prompt(name, number, number % 3), **more))
     crowded = {prompt.token for prompt in many}
-    await house.slots.wait_for(3, crowded)
+    await cluster.slots.wait_for(3, crowded)
     small: list[Prompt] = []
     waits: list[float] = []
     overtaken: list[int] = []
     for number in range(few):
-        before = len(house.slots.started(crowded))
+        before = len(cluster.slots.started(crowded))
         findings.require(before < size - 4, f"{name}: the crowd was gone before the last small app came")
-        pair = [await house.post(Prompt(f"{name}.few{number}", index, number % 3)) for index in range(2)]
+        pair = [await cluster.post(Prompt(f"{name}.few{number}", index, number % 3)) for index in range(2)]
         small += pair
         await asyncio.gather(*(prompt.reading for prompt in pair if prompt.reading))
         if any(prompt.outcome != "complete" for prompt in pair):
             continue
-        first, second = (house.slots.first(prompt.token) for prompt in pair)
+        first, second = (cluster.slots.first(prompt.token) for prompt in pair)
         waits += [(first.began - pair[0].posted), (second.began - max(pair[1].posted, first.ended))]
-        order = house.slots.started(crowded | {prompt.token for prompt in pair})
+        order = cluster.slots.started(crowded | {prompt.token for prompt in pair})
         overtaken += [order.index(pair[0].token) - before, order.index(pair[1].token) - order.index(pair[0].token) - 1]
     await whole(many + small, findings)
     kind = "branches" if is_parallel else "turns"
     _overtaken(findings, f"{size} {kind}", overtaken)
     if waits:
-        service = house.slots.service
+        service = cluster.slots.service
         for what, value in (("mean", sum(waits) / len(waits) / service), ("longest", max(waits) / service)):
             findings.figure(f"{size} {kind} against 2: {what} wait, in service times", f"{value:.2f}", "at most 2", value <= 2)
 
 
-async def crowd_in_steps(house: House, findings: Findings, size: int) -> None:
-    """The same with one small app, and no answer begins before all who are to be there are in the queue: no clock decides."""
-    slots = house.slots
+async def crowd_in_steps(cluster: FairCluster, findings: Findings, size: int) -> None:
+    """The same with one small app, and no answer begins before all prompts are in the queue: no clock decides."""
+    slots = cluster.slots
     slots.close()
     many: list[Prompt] = []
     for number in range(size):
-        many.append(await house.post(Prompt("steps", number, number % 3), parent="start"))
+        many.append(await cluster.post(Prompt("steps", number, number % 3), parent="start"))
         # One is at the gate then.
         await (many[-1].is_queued.wait() if number else slots.wait_for(1, {many[0].token}))
     pair = [Prompt("steps.few", index, 0) for index in range(2)]
@@ -88,7 +88,7 @@ async def crowd_in_steps(house: House, findings: Findings, size: int) -> None:
     await slots.wait_for(4, tokens)
     # The second waits for the first, and comes into the queue behind it.
     for prompt in pair:
-        await house.post(prompt)
+        await cluster.post(prompt)
     for prompt in pair:
         await prompt.is_queued.wait()
         while prompt.token not in slots.started(tokens):
@@ -108,26 +108,26 @@ def _overtaken(findings: Findings, crowd: str, counts: list[int]) -> None:
     findings.figure(f"{crowd} against 2: of the others before each of the two, at most", str(most), "at most 2", most <= 2)
 
 
-async def equals(house: House, findings: Findings, apps: int, prompts: int) -> None:
+async def equals(cluster: FairCluster, findings: Findings, apps: int, prompts: int) -> None:
     """Apps with as many prompts each, one app after the other: the slots that each got while all wanted some."""
     everything: list[Prompt] = []
     for app in range(apps):
         for number in range(prompts):
-            everything.append(await house.post(Prompt(f"equal{app}", number, (app + number) % 3), parent="start"))
+            everything.append(await cluster.post(Prompt(f"equal{app}", number, (app + number) % 3), parent="start"))
     await asyncio.gather(*(prompt.is_queued.wait() for prompt in everything))
     tokens = {prompt.token for prompt in everything}
-    before = len(house.slots.started(tokens))
+    before = len(cluster.slots.started(tokens))
     await whole(everything, findings)
     served = dict.fromkeys((f"equal{app}" for app in range(apps)), 0)
     had = dict(served)
-    for place, token in enumerate(house.slots.started(tokens)):
+    for index, token in enumerate(cluster.slots.started(tokens)):
         app = token.split("/")[0]
         had[app] += 1
-        if place >= before:
+        if index >= before:
             served[app] += 1
         if had[app] == prompts:
             break
-    # Whoever was first had more of the time in which not all were there: from then on all are equal.
+    # The first apps had more of the time before all were there: from then on all are equal.
     index = jain(list(served.values()))
     findings.figure(f"Jain's index of {apps} equal apps, {sum(served.values())} slots", f"{index:.4f}", "at least 0.95", index >= 0.95)
 
@@ -138,49 +138,49 @@ WHERE c.state = 'streaming' AND NOT EXISTS (
     SELECT FROM chatterd_queue q JOIN chatterd_processes l ON l.id = q.holder AND l.expires_at > now()
     WHERE q.reply = c.id AND q.holder = c.holder)
 """
-"""Replies that nobody alive has in the queue."""
+"""Replies that no living process has in the queue."""
 
 
-async def death(house: House, findings: Findings, apps: int, prompts: int, left: int) -> None:
-    """A process is killed with prompts in its queue: the others' go on in order, its own are taken over at their places."""
+async def death(cluster: FairCluster, findings: Findings, apps: int, prompts: int, left: int) -> None:
+    """A process is killed with prompts in its queue: the other prompts continue in order, its own are adopted with their ranks."""
     victim = 1
     lines: list[Prompt] = []
-    house.slots.close()
+    cluster.slots.close()
     for number in range(prompts):
         for app in range(apps):
             # One after the other, so that the order is known: that of rounds, and of coming within a round.
             process = (victim if number < left else 0) if app == 0 else (0, 2)[app % 2]
             prompt = Prompt(f"line{app}", number, process)
-            lines.append(await house.post(prompt, parent="start", on_interrupt="regenerate"))
+            lines.append(await cluster.post(prompt, parent="start", on_interrupt="regenerate"))
             if len(lines) == 1:
-                await house.slots.wait_for(1, {prompt.token})
+                await cluster.slots.wait_for(1, {prompt.token})
             else:
                 await prompt.is_queued.wait()
     # The last of all: it waits when its process dies.
-    closed = await house.post(Prompt("line0", prompts, victim), parent="start")
+    closed = await cluster.post(Prompt("line0", prompts, victim), parent="start")
     await closed.is_queued.wait()
-    house.slots.open()
+    cluster.slots.open()
     expected = [prompt.token for prompt in lines]
-    await house.slots.wait_for(apps + 1, set(expected))
-    await house.processes[victim].kill()
+    await cluster.slots.wait_for(apps + 1, set(expected))
+    await cluster.processes[victim].kill()
     # The others do not wait for its lease to run out.
-    await house.slots.wait_for(2 * apps, set(expected))
-    house.slots.close()
-    await house.processes[victim].wait_until_ready()
-    while (await house.cluster.rows(NOT_BACK))[0]["replies"] > 0:
+    await cluster.slots.wait_for(2 * apps, set(expected))
+    cluster.slots.close()
+    await cluster.processes[victim].wait_until_ready()
+    while (await cluster.database.rows(NOT_BACK))[0]["replies"] > 0:
         await asyncio.sleep(0.1)
     # One is at the gate already.
-    before = len(house.slots.started(set(expected)))
-    house.slots.open()
+    before = len(cluster.slots.started(set(expected)))
+    cluster.slots.open()
     theirs = [prompt for prompt in lines if prompt.process == victim]
     others = [prompt for prompt in lines if prompt.process != victim]
     await whole(others, findings)
     for prompt in theirs + [closed]:
-        await house.read_again(prompt, 0)
+        await cluster.read_again(prompt, 0)
     await whole(theirs, findings)
     findings.require(closed.outcome == "interrupted", f"{closed.token}: {closed.outcome}, not interrupted")
 
-    order = house.slots.started(set(expected))
+    order = cluster.slots.started(set(expected))
     for name, part in (("processes that lived", others), ("the process that was killed", theirs)):
         tokens = [prompt.token for prompt in part]
         found = [token for token in order if token in set(tokens)]
@@ -188,18 +188,18 @@ async def death(house: House, findings: Findings, apps: int, prompts: int, left:
         findings.figure(f"prompts of {name}, answered in their order", f"{right}", f"{len(part)}", right == len(part))
     rest = order[before:]
     back = [prompt for prompt in theirs if prompt.token in rest]
-    places = [expected.index(token) for token in rest]
-    overtaken = sum(one > other for one, other in zip(places, places[1:]))
+    positions = [expected.index(token) for token in rest]
+    overtaken = sum(one > other for one, other in zip(positions, positions[1:]))
     findings.figure(f"of {len(rest)} prompts, {len(back)} of them taken over, out of order", str(overtaken), "0", overtaken == 0)
     findings.require(len(back) > 1, "no prompts were taken over")
 
 
-async def tidy(house: House, findings: Findings) -> None:
+async def tidy(cluster: FairCluster, findings: Findings) -> None:
     """Waits until the queue is empty: what the dead left is swept away."""
-    until = asyncio.get_running_loop().time() + PATIENCE
-    while (left := (await house.cluster.rows("SELECT count(*) AS left FROM chatterd_queue"))[0]["left"]):
+    until = asyncio.get_running_loop().time() + TIMEOUT
+    while (left := (await cluster.database.rows("SELECT count(*) AS left FROM chatterd_queue"))[0]["left"]):
         if asyncio.get_running_loop().time() > until:
             break
         await asyncio.sleep(0.1)
     findings.figure("tickets left in the queue", str(left), "0", left == 0)
-    findings.figure("answers at once, at most", str(house.slots.most), "1", house.slots.most == 1)
+    findings.figure("answers at once, at most", str(cluster.slots.most), "1", cluster.slots.most == 1)

@@ -141,7 +141,7 @@ extension ChatService {
             await pause.wait(atMost: delay)
             let found = try await find(record.id)
             let waited = Duration.nanoseconds(Int64(clamping: scheduler.now() &- start))
-            if found.state != nil || waited >= limits.stopPatience { return found }
+            if found.state != nil || waited >= limits.stopTimeout { return found }
             delay = min(delay * 2, .milliseconds(200))
         }
     }

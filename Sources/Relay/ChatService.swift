@@ -136,7 +136,7 @@ public final class ChatService: @unchecked Sendable {
 
     /// Makes replies of dead processes again whose clients asked for that, a few at a time.
     public func adoptAbandoned() async throws(RelayError) {
-        let room = min(Self.adoptions, limits.replies - board.count)
+        let room = min(Self.adoptions, limits.maximumReplies - board.count)
         guard !isStopping, room > 0 else { return }
         var claimed: [ReplyID: Turn] = [:]
         // What was claimed, and will not be made for all that, is not to be taken for alive.

@@ -84,12 +84,12 @@ public final class TurnBoard: Sendable {
     /// - Throws: `overloaded` when the process or the conversation has no more.
     func promise(appID: String, key: String? = nil) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.replies else { throw Self.full }
+            guard state.count < limits.maximumReplies else { throw Self.full }
             var promises = state.promised[appID] ?? Promises()
             let conversation = state.conversations[appID] ?? Conversation()
             let ahead = conversation.count + promises.turns
             let isKnown = key.map { promises.keys[$0] != nil || conversation.knows($0) } ?? false
-            guard isKnown || ahead <= limits.waitingTurns else { throw Self.tooManyWait(ahead - 1) }
+            guard isKnown || ahead <= limits.maximumWaitingTurns else { throw Self.tooManyWait(ahead - 1) }
             promises.count += 1
             if let key {
                 promises.keys[key, default: 0] += 1
@@ -118,7 +118,7 @@ public final class TurnBoard: Sendable {
     /// - Throws: `overloaded` if the process has no place left.
     func reserve() throws(RelayError) {
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.replies else { throw Self.full }
+            guard state.count < limits.maximumReplies else { throw Self.full }
             state.count += 1
         }
     }

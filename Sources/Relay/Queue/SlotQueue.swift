@@ -223,7 +223,7 @@ public final class SlotQueue: @unchecked Sendable {
             guard passage.isWanted, !passage.isToLeave else { return }
             passage.isEntered = true
             if let place = entry.place, passage.waiter != nil {
-                passage.move(to: place, at: scheduler.now(), interval: limits.slotSurvey)
+                passage.move(to: place, at: scheduler.now(), interval: limits.queuePositionPoll)
                 lookSoon()
             } else {
                 passage.end(nil)
@@ -231,7 +231,7 @@ public final class SlotQueue: @unchecked Sendable {
         } catch {
             mayBeDone()
             guard passage.isWanted, !passage.isEntered, !passage.isToLeave else { return }
-            guard let pause = passage.patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+            guard let pause = passage.patience.pause(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
             else {
                 abandon(passage, error)
                 return
@@ -311,14 +311,14 @@ public final class SlotQueue: @unchecked Sendable {
 
     /// How long to wait for the next look; nothing if there is nothing to look for.
     private var interval: Duration? {
-        if isAnyoneWaiting { return limits.slotLook }
-        return doubtedUntil > scheduler.now() ? limits.slotSurvey : nil
+        if isAnyoneWaiting { return limits.slotPoll }
+        return doubtedUntil > scheduler.now() ? limits.queuePositionPoll : nil
     }
 
     private func look() async {
         var pause: Duration?
         do throws(RelayError) {
-            if .nanoseconds(scheduler.now() &- surveyedAt) >= limits.slotSurvey {
+            if .nanoseconds(scheduler.now() &- surveyedAt) >= limits.queuePositionPoll {
                 surveyedAt = scheduler.now()
                 try await survey()
             } else {
@@ -327,7 +327,7 @@ public final class SlotQueue: @unchecked Sendable {
             }
             patience = StorePatience()
         } catch {
-            pause = patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+            pause = patience.pause(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
             if pause == nil {
                 patience = StorePatience()
                 for passage in passages.values where passage.isWaiting {
@@ -348,7 +348,7 @@ public final class SlotQueue: @unchecked Sendable {
         give(survey.granted, asOf: known)
         for (key, place) in survey.places {
             if let passage = passages[key] {
-                passage.move(to: place, at: now, interval: limits.slotSurvey)
+                passage.move(to: place, at: now, interval: limits.queuePositionPoll)
             } else {
                 giveUp(key)
             }

@@ -194,7 +194,7 @@ final class ReplyFollower: ReplySource, @unchecked Sendable {
                     isPoked = true
                 }
             } catch {
-                guard let pause = patience.pause(after: error, within: limits.storePatience, now: scheduler.now())
+                guard let pause = patience.pause(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
                 else {
                     patience = StorePatience()
                     fail(error)

@@ -52,7 +52,7 @@ public final class ReplySubscription: @unchecked Sendable {
         self.source = source
         self.lines = lines
         self.scheduler = scheduler
-        storePatience = limits.storePatience
+        storePatience = limits.storeRetryTimeout
         tick = limits.journalTick
     }
 

@@ -53,7 +53,7 @@ extension Reply {
     private func close(with ending: ReplyEnding) async {
         phase = .storing
         let clock = service.scheduler
-        let timeout = service.limits.storePatience
+        let timeout = service.limits.storeRetryTimeout
         var wish = Wish.whole(ending)
         var deadline = clock.now() &+ UInt64(timeout / .nanoseconds(1))
         var delay = Duration.milliseconds(50)

@@ -311,7 +311,7 @@ public final class Reply: ReplySource, @unchecked Sendable {
             do throws(RelayError) {
                 return try await work()
             } catch  where error.code == .storeUnavailable {
-                let left = service.limits.storePatience - .nanoseconds(service.scheduler.now() &- start)
+                let left = service.limits.storeRetryTimeout - .nanoseconds(service.scheduler.now() &- start)
                 guard left > .zero, !service.isStopping else { throw error }
                 await pause.wait(atMost: min(delay, left))
                 delay = min(delay * 2, .seconds(1))

@@ -45,7 +45,7 @@ public enum Command: Sendable, Equatable {
         case "doctor": self = try Self.alone(.doctor, name, rest)
         case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))
         case "version": self = try Self.alone(.version, name, rest)
-        default: throw CommandUsageError("there is no command \"\(SettingReader.excerpt(name))\"")
+        default: throw CommandUsageError("there is no command \"\(SettingText.excerpt(name))\"")
         }
     }
 
@@ -53,7 +53,7 @@ public enum Command: Sendable, Equatable {
         _ command: Command, _ name: String, _ rest: ArraySlice<String>
     ) throws(CommandUsageError) -> Command {
         if let extra = rest.first {
-            throw CommandUsageError("\(name) takes no \"\(SettingReader.excerpt(extra))\"")
+            throw CommandUsageError("\(name) takes no \"\(SettingText.excerpt(extra))\"")
         }
         return command
     }
@@ -63,7 +63,7 @@ public enum Command: Sendable, Equatable {
         _ option: String, _ command: String, _ rest: ArraySlice<String>
     ) throws(CommandUsageError) -> Bool {
         for argument in rest where argument != option {
-            throw CommandUsageError("\(command) takes \(option) only, not \"\(SettingReader.excerpt(argument))\"")
+            throw CommandUsageError("\(command) takes \(option) only, not \"\(SettingText.excerpt(argument))\"")
         }
         return !rest.isEmpty
     }
@@ -75,7 +75,7 @@ public enum Command: Sendable, Equatable {
         case ("variables", 1): return .variables
         default:
             throw CommandUsageError(
-                "there is no help on \"\(SettingReader.excerpt(rest.joined(separator: " ")))\", only on limits and variables"
+                "there is no help on \"\(SettingText.excerpt(rest.joined(separator: " ")))\", only on limits and variables"
             )
         }
     }

@@ -114,7 +114,7 @@ extension Doctor {
     /// The first of some models.
     private static func shown(_ models: [String]) -> String {
         guard !models.isEmpty else { return "no models" }
-        let first = models.prefix(8).map(SettingReader.excerpt).joined(separator: ", ")
+        let first = models.prefix(8).map(SettingText.excerpt).joined(separator: ", ")
         return "models: \(first)\(models.count > 8 ? " and \(models.count - 8) more" : "")"
     }
 
@@ -142,7 +142,7 @@ extension Doctor {
                 return .isNot("\(url) does not answer as an Ollama does (status \(answer.status))")
             }
             return .isOllama([
-                .fine(subject, "\(url) is Ollama \(SettingReader.excerpt(version))"),
+                .fine(subject, "\(url) is Ollama \(SettingText.excerpt(version))"),
                 models(subject, url, upstream, key: key),
             ])
         }

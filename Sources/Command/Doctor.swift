@@ -1,8 +1,10 @@
 import CChatterdSystem
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
+import ChatterdHTTPServer
 import ChatterdJSONLog
 import ChatterdPostgresStore
+import ChatterdRelay
 import ChatterdServer
 import ChatterdSockets
 import Glibc
@@ -82,7 +84,7 @@ public struct Doctor: Sendable {
     }
 
     private static func settings(_ configuration: Configuration) -> Check {
-        let given = configuration.given.map { "\($0.name)=\(SettingReader.excerpt($0.shown))" }
+        let given = configuration.given.map { "\($0.name)=\(SettingText.excerpt($0.shown))" }
         return .fine(
             "configuration", given.isEmpty ? "nothing is set, defaults hold" : given.joined(separator: " "))
     }
@@ -92,8 +94,8 @@ public struct Doctor: Sendable {
         // A client and its model server take one each; idle ones, the database and the process itself come on top.
         let store = configuration.store.connections * configuration.server.shards
         let needed =
-            configuration.server.maximumConnections
-            + min(configuration.relay.maximumReplies, configuration.server.maximumConnections) + store + 100
+            configuration.http.connections
+            + min(configuration.relay.maximumReplies, configuration.http.connections) + store + 100
         // With fewer the server lives, and lets connections wait; with far fewer it serves far less than it is set to.
         guard limit >= 0, limit < Int64(needed) / 2 else {
             return .fine("open files", "\(limit) are allowed, \(needed) are the most that the limits let be used")

@@ -1,4 +1,3 @@
-import ChatterdJSONLog
 
 /// All that is wrong with a configuration, each in a sentence that says what is right; holds no secret.
 public struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,4 +1,3 @@
-import ChatterdJSONLog
 import Glibc
 
 /// Reads the small files that variables name.

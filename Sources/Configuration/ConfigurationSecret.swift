@@ -1,4 +1,3 @@
-import ChatterdJSONLog
 
 /// A text that must not be shown: whatever prints it, prints `(secret)`.
 public struct ConfigurationSecret: Sendable, Hashable {

@@ -1,5 +1,4 @@
 import CChatterdSystem
-import ChatterdJSONLog
 
 /// Memory sizes of the system.
 public struct SystemMemory {

@@ -140,7 +140,7 @@ extension ChatService {
         while true {
             await pause.wait(atMost: backoff.next())
             let found = try await find(record.id)
-            if found.state != nil || scheduler.now() - start >= limits.stopPatience { return found }
+            if found.state != nil || scheduler.now() - start >= limits.stopTimeout { return found }
         }
     }
 

@@ -155,7 +155,7 @@ public final class ChatService: @unchecked Sendable {
 
     /// Adopts up to 16 replies that other processes have handed over, or that dead processes have left and that must be regenerated.
     public func adoptAbandoned() async throws(RelayError) {
-        let limit = min(Self.adoptions, limits.replies - board.count)
+        let limit = min(Self.adoptions, limits.maximumReplies - board.count)
         guard !isStopping, limit > 0 else { return }
         var claimed: [ReplyID: Turn] = [:]
         // Close claimed turns that were never started; otherwise they look alive.

@@ -7,6 +7,7 @@ import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdPostgresStore
+import ChatterdRelay
 import ChatterdServer
 import ChatterdSockets
 import Testing
@@ -38,10 +39,10 @@ private func problems(
         #expect(configuration.server.listen == HostAndPort(host: "127.0.0.1", port: 8080))
         #expect(configuration.server.tls == nil)
         #expect(configuration.server.shards >= 1)
-        #expect(configuration.server.bodyLimit == 8 << 20)
-        #expect(configuration.server.idleTimeout == .seconds(75))
+        #expect(configuration.http.body.body == 8 << 20)
+        #expect(configuration.http.idle == .seconds(75))
         #expect(configuration.relay.disconnectGrace == .seconds(30))
-        #expect(configuration.upstreams.limits == GenerationLimits())
+        #expect(configuration.upstreams.defaults.limits == GenerationLimits())
         #expect(configuration.store.database == .notGiven)
         #expect(configuration.log.appID == .hash)
         let upstream = try #require(configuration.upstreams.list.first)
@@ -101,7 +102,7 @@ private func problems(
         ("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("1h", 3_600_000), ("12", 12_000), ("0250ms", 250),
     ])
     func aDurationIsRead(_ text: String, milliseconds: Int) throws {
-        #expect(try configuration(["CHATTERD_IDLE_TIMEOUT": text]).server.idleTimeout == .milliseconds(milliseconds))
+        #expect(try configuration(["CHATTERD_IDLE_TIMEOUT": text]).http.idle == .milliseconds(milliseconds))
     }
 
     @Test(arguments: [
@@ -124,7 +125,7 @@ private func problems(
 
     @Test(arguments: [("8MiB", 8 << 20), ("64KiB", 65_536), ("1GiB", 1 << 30), ("4096", 4_096)])
     func aSizeIsRead(_ text: String, bytes: Int) throws {
-        #expect(try configuration(["CHATTERD_BODY_LIMIT": text]).server.bodyLimit == bytes)
+        #expect(try configuration(["CHATTERD_BODY_LIMIT": text]).http.body.body == bytes)
     }
 
     @Test(arguments: ["-1", "8MB", "8 MiB", "8M", "8mib", "1.5MiB", "nan", "MiB", "1", "2GiB", "99999999999GiB"])
@@ -144,7 +145,7 @@ private func problems(
     }
 
     @Test func anEmptyVariableIsOneThatIsNotSet() throws {
-        #expect(try configuration(["CHATTERD_BODY_LIMIT": "", "CHATTERD_SHARDS": ""]).server.bodyLimit == 8 << 20)
+        #expect(try configuration(["CHATTERD_BODY_LIMIT": "", "CHATTERD_SHARDS": ""]).http.body.body == 8 << 20)
     }
 
     @Test(arguments: [

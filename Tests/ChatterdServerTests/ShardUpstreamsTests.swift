@@ -20,7 +20,7 @@ import Testing
             probing: { _ in [.wait(for: gate)] + .plain(200, "{\"models\":[]}") }, { _ in [] })
         let prepared = try PreparedUpstream(
             UpstreamDescription(name: "a", kind: .ollama, url: server.url),
-            keys: UpstreamKeys(environment: [:], own: [], directory: nil, readFile: ConfigurationFile.read))
+            keys: UpstreamKeys())
         let shard = try Shard(index: 0)
         let upstreams = ShardUpstreams(
             UpstreamFactory(shard: shard, idleConnections: 0), estimates: TokenEstimates())

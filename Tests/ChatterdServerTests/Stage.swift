@@ -3,6 +3,7 @@ import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdJSONLog
 import ChatterdPostgresStore
+import ChatterdRelay
 import ChatterdServer
 import ChatterdTestSupport
 import Glibc
@@ -30,7 +31,7 @@ final class Stage: Sendable {
         self.database = conninfo
         application = try waitFor {
             var configuration = try Configuration(environment: variables)
-            configuration.patience = .unhurried
+            configuration.extendFixedTimeouts()
             return try await Application.start(configuration, log: log)
         }
         port = application.port
@@ -46,7 +47,7 @@ final class Stage: Sendable {
     ) -> [String: String] {
         let usual: [Setting: String] = [
             .listen: "127.0.0.1:0", .database: database, .ollama: upstream,
-            .storeStartTimeout: "10m", .storeTimeout: "10m", .storePatience: "10m",
+            .storeStartTimeout: "10m", .storeTimeout: "10m", .storeRetryTimeout: "10m",
             .upstreamConnectTimeout: "5m", .upstreamFirstByteTimeout: "1h", .upstreamSilenceTimeout: "1h",
             .upstreamTotalTimeout: "1h", .failoverAttempts: "0", .rescueAttempts: "0", .upstreamRestartWait: "0",
             .keepAlive: "1h",
@@ -94,15 +95,13 @@ final class Stage: Sendable {
     }
 }
 
-extension Configuration.Patience {
-    /// What a busy machine does not get to the end of.
-    fileprivate static var unhurried: Configuration.Patience {
-        var patience = Configuration.Patience()
-        patience.listing = .seconds(600)
-        patience.readiness = .seconds(600)
-        patience.stop = .seconds(600)
-        patience.retryAfter = .seconds(1800)
-        return patience
+extension Configuration {
+    /// Extends the timeouts that no variable changes beyond what a busy machine needs.
+    fileprivate mutating func extendFixedTimeouts() {
+        fixedTimeouts.modelListing = .seconds(600)
+        fixedTimeouts.readiness = .seconds(600)
+        relay.stopTimeout = .seconds(600)
+        relay.longestRetryAfter = .seconds(1800)
     }
 }
 

@@ -148,7 +148,7 @@ import Testing
             let program = try TestProgram(
                 "chatterd", ["serve"],
                 environment: Stage.environment(
-                    upstream: upstream.url, database: database, [.shutdownLimit: "100ms", .storePatience: "1s"]))
+                    upstream: upstream.url, database: database, [.shutdownLimit: "100ms", .storeRetryTimeout: "1s"]))
             let client = try RawClient(port: try program.waitForPort())
             client.post("/llmchat", json: chatBody("app", "one"))
             _ = try client.readHead()

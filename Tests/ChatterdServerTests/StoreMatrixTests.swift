@@ -69,7 +69,7 @@ import Testing
         try await onThread {
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
-                upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "3s"], cluster: cluster)
+                upstream: upstream.url, environment: [.storeRetryTimeout: "1s", .storeTimeout: "3s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             let client = try beginUntilTaken(stage, "app", "one")
             let seen = try client.nextDataEvent()
@@ -111,7 +111,7 @@ import Testing
         try await onThread {
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
-                upstream: upstream.url, environment: [.storePatience: "1s", .storeTimeout: "3s"], cluster: cluster)
+                upstream: upstream.url, environment: [.storeRetryTimeout: "1s", .storeTimeout: "3s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             let client = try beginUntilTaken(stage, "app", "one")
             _ = try client.nextDataEvent()
@@ -131,7 +131,7 @@ import Testing
         let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
         try await onThread {
             let cluster = try PrivateCluster.make()
-            let stage = try Stage(upstream: upstream.url, environment: [.storePatience: "60s"], cluster: cluster)
+            let stage = try Stage(upstream: upstream.url, environment: [.storeRetryTimeout: "60s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             let client = try stage.beginChat("app", "one")
             _ = try client.nextDataEvent()
@@ -239,7 +239,7 @@ import Testing
         }
         try await onThread {
             let cluster = try PrivateCluster.make()
-            let stage = try Stage(upstream: upstream.url, environment: [.storePatience: "60s"], cluster: cluster)
+            let stage = try Stage(upstream: upstream.url, environment: [.storeRetryTimeout: "60s"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             let running = try stage.beginChat("running", "one")
             _ = try running.nextDataEvent()
@@ -264,7 +264,7 @@ import Testing
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
                 upstream: upstream.url,
-                environment: [.storePatience: "1s", .storeTimeout: "3s"],
+                environment: [.storeRetryTimeout: "1s", .storeTimeout: "3s"],
                 cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             try chatUntilAnswered(stage, "app", "one")

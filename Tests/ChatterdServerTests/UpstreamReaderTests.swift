@@ -156,8 +156,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct UpstreamKeysTests {
     private static func keys(own: [UpstreamDescription] = []) -> UpstreamKeys {
         UpstreamKeys(
-            environment: ["GPU_API_KEY": "k1", "PLAIN": "k2", "EMPTY_KEY": "", "BAD_TOKEN": "a b"], own: own,
-            directory: "/keys"
+            environment: ["GPU_API_KEY": "k1", "PLAIN": "k2", "EMPTY_KEY": "", "BAD_TOKEN": "a b"], own: own
         ) { path in
             path == "/keys/a" ? .success(" \tfrom-file\r\n") : .failure(.init(reason: "No such file or directory"))
         }

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct LimitTests {
     @Test func waitingTurnsOfAConversationAreLimited() {
         var limits = RelayLimits()
-        limits.waitingTurns = 2
+        limits.maximumWaitingTurns = 2
         let relay = TestRelay(limits)
         let posts = (0..<4).map { relay.post("p\($0)") }
         #expect(posts.map { $0.refusal?.code } == [nil, nil, nil, .overloaded])
@@ -18,7 +18,7 @@ import Testing
 
     @Test func repliesOfAProcessAreLimited() throws {
         var limits = RelayLimits()
-        limits.replies = 2
+        limits.maximumReplies = 2
         let relay = TestRelay(limits)
         let other = relay.otherShard()
         relay.post("1", appID: "a")
@@ -31,7 +31,7 @@ import Testing
 
     @Test func adoptionOfRepliesIsLimited() throws {
         var limits = RelayLimits()
-        limits.replies = 4
+        limits.maximumReplies = 4
         let relay = TestRelay(limits)
         let adopter = relay.otherProcess()
         for index in 0..<4 {
@@ -51,7 +51,7 @@ import Testing
 
     @Test func promptThatIsBeingStoredCountsTowardsTheLimit() {
         var limits = RelayLimits()
-        limits.waitingTurns = 0
+        limits.maximumWaitingTurns = 0
         let relay = TestRelay(limits)
         relay.store.faults[.openTurn] = [.hang]
         let first = relay.post("one")

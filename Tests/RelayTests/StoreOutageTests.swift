@@ -47,7 +47,7 @@ import Testing
     @Test(arguments: [0, 30, 700])
     func timeoutCountsMilliseconds(_ milliseconds: Int) throws {
         var limits = RelayLimits()
-        limits.storePatience = .milliseconds(milliseconds)
+        limits.storeRetryTimeout = .milliseconds(milliseconds)
         let relay = TestRelay(limits)
         let post = relay.post("Hi")
         relay.store.isUnavailable = true
@@ -83,7 +83,7 @@ import Testing
 
     @Test func repliesThatWaitForTheStoreCountTowardsTheLimit() throws {
         var limits = RelayLimits()
-        limits.replies = 1
+        limits.maximumReplies = 1
         let relay = TestRelay(limits)
         let post = relay.post("Hi", appID: "a")
         relay.store.isUnavailable = true

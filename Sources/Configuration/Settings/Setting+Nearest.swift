@@ -1,5 +1,4 @@
 import ChatterdBasics
-import ChatterdJSONLog
 
 extension Setting {
     /// The known name with the most similar spelling.

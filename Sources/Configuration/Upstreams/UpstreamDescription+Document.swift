@@ -1,5 +1,4 @@
 import ChatterdBasics
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
 

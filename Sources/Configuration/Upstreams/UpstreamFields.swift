@@ -1,5 +1,4 @@
 import ChatterdBasics
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
 
@@ -57,13 +56,13 @@ struct UpstreamFields {
             let kind = try reader.kind()
             let range = try reader.skipValue()
             if !found.insert(text).inserted {
-                report("\(SettingReader.excerpt(text)) is given twice")
+                report("\(SettingText.excerpt(text)) is given twice")
             } else if let name = Name(rawValue: text) {
                 guard kind != .null else { continue }
                 values[name] = Value(kind: kind, text: Self.bytes(reader.bytes, range))
             } else if !ignored.contains(text) {
                 let names = Name.allCases.map(\.rawValue).joined(separator: ", ")
-                report("\"\(SettingReader.excerpt(text))\" is not a field; there are \(names)")
+                report("\"\(SettingText.excerpt(text))\" is not a field; there are \(names)")
             }
         }
     }
@@ -129,10 +128,10 @@ extension UpstreamFields {
             report(name, "must be a duration such as \"30s\"")
             return nil
         }
-        switch SettingReader.duration(text, in: range) {
-        case .success(let duration): return duration
-        case .failure(let problem):
-            report("\(name.rawValue): \(problem.message)")
+        do throws(SettingProblem) {
+            return try SettingText.duration(text, in: range)
+        } catch {
+            report("\(name.rawValue): \(error.message)")
             return nil
         }
     }

@@ -1,4 +1,3 @@
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
 
@@ -30,15 +29,13 @@ public struct UpstreamKeys: Sendable {
     /// The keys that stand in this process's own configuration, with the model servers that they are for.
     private let given: [(name: String, url: String, key: ConfigurationSecret)]
     private let readFile: ConfigurationFile.Read
-    /// The directory below which a request may name files.
-    public let directory: String?
 
     /// Keeps those variables of an environment that may hold a key.
     ///
     /// - Parameter own: the model servers of this process's own configuration.
     init(
-        environment: [String: String], own: [UpstreamDescription], directory: String?,
-        readFile: @escaping ConfigurationFile.Read
+        environment: [String: String] = [:], own: [UpstreamDescription] = [],
+        readFile: @escaping ConfigurationFile.Read = ConfigurationFile.read
     ) {
         var named: Set<String> = []
         var given: [(name: String, url: String, key: ConfigurationSecret)] = []
@@ -53,7 +50,6 @@ public struct UpstreamKeys: Sendable {
             !variable.value.isEmpty && (Self.isVariableOfKeys(variable.key) || named.contains(variable.key))
         }.mapValues(ConfigurationSecret.init)
         self.given = given
-        self.directory = directory
         self.readFile = readFile
     }
 

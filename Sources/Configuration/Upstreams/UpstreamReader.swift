@@ -1,6 +1,5 @@
 import ChatterdBasics
 import ChatterdHTTP
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdRelay
@@ -17,15 +16,15 @@ public struct UpstreamReader {
         case request(keyDirectory: String?)
     }
 
-    /// What holds for an entry that does not say otherwise.
+    /// The limits of an entry that does not state its own.
     public struct Defaults: Sendable, Equatable {
         /// The time to connect.
-        var connectTimeout: Duration
-        /// The limits of its answers.
-        var limits: GenerationLimits
+        public var connectTimeout = Duration.seconds(5)
+        /// The limits of an answer.
+        public var limits = GenerationLimits()
     }
 
-    /// The description; nothing when there are problems.
+    /// The description; `nil` if there are problems.
     public private(set) var description: UpstreamDescription?
     /// The models of the server. They are readable even if other members have mistakes.
     public private(set) var names = UpstreamNames(server: "")
@@ -142,7 +141,7 @@ public struct UpstreamReader {
         guard let text = fields.text(.kind, isRequired: true) else { return nil }
         guard let kind = UpstreamDescription.Kind(rawValue: text) else {
             let kinds = UpstreamDescription.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-            fields.report("\"\(SettingReader.excerpt(text))\" is not a kind; there are \(kinds)")
+            fields.report("\"\(SettingText.excerpt(text))\" is not a kind; there are \(kinds)")
             return nil
         }
         return kind

@@ -1,4 +1,3 @@
-import ChatterdJSONLog
 import ChatterdSockets
 
 /// Where a model server listens: `http://host:port`, with a path before its own if a proxy wants one.
@@ -20,17 +19,15 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
     /// Reads a URL.
     ///
     /// - Throws: a problem whose message shows the right form, and not the text where that may hold a password.
-    public init(parsing text: String) throws(SettingReader.Problem) {
+    public init(parsing text: String) throws(SettingProblem) {
         guard !text.contains("@") else {
-            throw SettingReader.Problem(message: "a URL must not hold a user or password; give a key in its own field")
+            throw SettingProblem("a URL must not hold a user or password; give a key in its own field")
         }
-        let wrong = SettingReader.Problem(
-            message: "\"\(SettingReader.excerpt(text))\" is not a URL such as http://127.0.0.1:11434")
+        let wrong = SettingProblem("\"\(SettingText.excerpt(text))\" is not a URL such as http://127.0.0.1:11434")
         let isSecure = text.lowercased().hasPrefix("https://")
         guard isSecure || text.lowercased().hasPrefix("http://") else {
             guard !text.contains("://") else { throw wrong }
-            throw SettingReader.Problem(
-                message: "\"\(SettingReader.excerpt(text))\" is not a URL: put http:// or https:// before it")
+            throw SettingProblem("\"\(SettingText.excerpt(text))\" is not a URL: put http:// or https:// before it")
         }
         let rest = text.dropFirst(isSecure ? 8 : 7)
         let authority = rest.prefix { $0 != "/" }
@@ -53,8 +50,8 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func address(
-        _ authority: Substring, port: UInt16, else wrong: SettingReader.Problem
-    ) throws(SettingReader.Problem) -> HostAndPort {
+        _ authority: Substring, port: UInt16, else wrong: SettingProblem
+    ) throws(SettingProblem) -> HostAndPort {
         let hasPort = authority.last != "]" && authority.contains(":")
         guard let address = try? HostAndPort(parsing: hasPort ? String(authority) : "\(authority):\(port)"),
             // HostAndPort takes an empty host for every interface: right for listening, not for a URL.

@@ -84,12 +84,12 @@ public final class TurnBoard: Sendable {
     /// - Throws: `overloaded` if the limit of the process or of the conversation is reached.
     func promise(appID: String, key: String? = nil) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.replies else { throw Self.full }
+            guard state.count < limits.maximumReplies else { throw Self.full }
             var reservations = state.reserved[appID] ?? Reservations()
             let conversation = state.conversations[appID] ?? Conversation()
             let ahead = conversation.count + reservations.turns
             let isKnown = key.map { reservations.keys[$0] != nil || conversation.contains(key: $0) } ?? false
-            guard isKnown || ahead <= limits.waitingTurns else { throw Self.tooManyWait(ahead - 1) }
+            guard isKnown || ahead <= limits.maximumWaitingTurns else { throw Self.tooManyWait(ahead - 1) }
             reservations.count += 1
             if let key {
                 reservations.keys[key, default: 0] += 1
@@ -118,7 +118,7 @@ public final class TurnBoard: Sendable {
     /// - Throws: `overloaded` if the limit of the process is reached.
     func reserve() throws(RelayError) {
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.replies else { throw Self.full }
+            guard state.count < limits.maximumReplies else { throw Self.full }
             state.count += 1
         }
     }

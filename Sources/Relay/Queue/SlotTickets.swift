@@ -141,7 +141,7 @@ final class SlotTickets {
             guard waiter.isWanted, !waiter.mustLeave else { return }
             waiter.isEntered = true
             if let position = entry.place, waiter.caller != nil {
-                waiter.report(position, at: scheduler.now(), interval: limits.slotSurvey)
+                waiter.report(position, at: scheduler.now(), interval: limits.queuePositionPoll)
                 schedulePoll()
             } else {
                 waiter.resume(nil)
@@ -149,7 +149,7 @@ final class SlotTickets {
         } catch {
             markPossiblyCommitted()
             guard waiter.isWanted, !waiter.isEntered, !waiter.mustLeave else { return }
-            guard let delay = waiter.retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
+            guard let delay = waiter.retry.delay(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
             else {
                 abandon(waiter, error)
                 return
@@ -226,15 +226,15 @@ final class SlotTickets {
 
     /// The time to the next poll; `nil` if there is nothing to poll for.
     private var pollInterval: Duration? {
-        if waiters.values.contains(where: \.isWaiting) { return limits.slotLook }
-        return unconfirmedUntil > scheduler.now() ? limits.slotSurvey : nil
+        if waiters.values.contains(where: \.isWaiting) { return limits.slotPoll }
+        return unconfirmedUntil > scheduler.now() ? limits.queuePositionPoll : nil
     }
 
     private func poll() async {
         var delay: Duration?
         do throws(RelayError) {
             let now = scheduler.now()
-            if lastSurvey.map({ now - $0 >= limits.slotSurvey }) ?? true {
+            if lastSurvey.map({ now - $0 >= limits.queuePositionPoll }) ?? true {
                 lastSurvey = now
                 try await survey()
             } else {
@@ -243,7 +243,7 @@ final class SlotTickets {
             }
             retry = StoreRetry()
         } catch {
-            delay = retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
+            delay = retry.delay(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
             if delay == nil {
                 retry = StoreRetry()
                 for waiter in waiters.values where waiter.isWaiting {
@@ -264,7 +264,7 @@ final class SlotTickets {
         grant(snapshot.granted, asOf: known)
         for (key, position) in snapshot.places {
             if let waiter = waiters[key] {
-                waiter.report(position, at: now, interval: limits.slotSurvey)
+                waiter.report(position, at: now, interval: limits.queuePositionPoll)
             } else {
                 removeUnknown(key)
             }

@@ -188,7 +188,7 @@ final class ReplyFollower: ReplySource {
                     mayHaveMore = true
                 }
             } catch {
-                guard let pause = retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
+                guard let pause = retry.delay(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
                 else {
                     retry = StoreRetry()
                     fail(error)

@@ -38,7 +38,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     private let lines: ReplyLines
     private let scheduler: Scheduler
     /// The time of retries while the store is unavailable, and the interval of polls.
-    private let storePatience: Duration
+    private let storeRetryTimeout: Duration
     private let tick: Duration
 
     /// Creates the subscription of a listener. The listener gets no call before `start`.
@@ -52,7 +52,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         self.source = source
         self.lines = lines
         self.scheduler = scheduler
-        storePatience = limits.storePatience
+        storeRetryTimeout = limits.storeRetryTimeout
         tick = limits.journalTick
     }
 
@@ -265,7 +265,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
                 lag.page = page
             } catch {
                 guard state == .catchingUp else { return }
-                guard let pause = lag.retry.delay(after: error, within: storePatience, now: scheduler.now()) else {
+                guard let pause = lag.retry.delay(after: error, within: storeRetryTimeout, now: scheduler.now()) else {
                     fail(error)
                     return
                 }

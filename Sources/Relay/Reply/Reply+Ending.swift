@@ -38,7 +38,7 @@ extension Reply {
     private func close(with ending: ReplyEnding) async {
         phase = .storing
         let clock = context.scheduler
-        let timeout = context.limits.storePatience
+        let timeout = context.limits.storeRetryTimeout
         var content = ClosingContent.whole(ending)
         var deadline = clock.now() + timeout
         var backoff = Backoff(first: .milliseconds(50), longest: .seconds(5))

@@ -66,7 +66,7 @@ final class ReplyContext {
                 return try await call()
             } catch {
                 guard !isStopping,
-                    let delay = retry.delay(after: error, within: limits.storePatience, now: scheduler.now())
+                    let delay = retry.delay(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
                 else { throw error }
                 await pause.wait(atMost: delay)
             }

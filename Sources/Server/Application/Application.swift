@@ -58,7 +58,7 @@ public final class Application: Sendable {
                 Int(csystem_resident_bytes())
             }
             let lease = ProcessLease(id: ReplyID(using: &random))
-            let turns = TurnBoard(limits: RelayLimits(configuration))
+            let turns = TurnBoard(limits: configuration.relay)
             let directory = ReplyDirectory()
             let estimates = TokenEstimates { choice, receipt in
                 log.event(
@@ -74,7 +74,7 @@ public final class Application: Sendable {
                         memory: memory, log: log))
             }
             let journal = Journal(
-                services: services.map(\.chat), tick: RelayLimits(configuration).journalTick)
+                services: services.map(\.chat), tick: configuration.relay.journalTick)
             for service in services {
                 service.chat.journal = journal
             }
@@ -91,19 +91,19 @@ public final class Application: Sendable {
             let state = ServerState()
             var environment = Environment()
             environment.onExchangeEnd = { log.record($0) }
-            let hints = RefusalHints(configuration.server)
+            let hints = RefusalHints(configuration.http)
             environment.errorBody = { .error(hints.explained($0)) }
             var policy = configuration.server.browsers
             policy.openRoutes = Route.openRoutes
             server = Server(
-                shards: shards, limits: Limits(configuration),
+                shards: shards, limits: configuration.http,
                 router: Router(
                     services, registry: registry, state: state, memory: memory, configuration: configuration),
                 policy: policy, environment: environment, memory: memory)
             let keeper = Housekeeper(
                 store: PostgresConversationStore(
-                    pool: services[0].pool, lease: lease, historyLimit: configuration.relay.historyLimit),
-                turns: turns, retention: configuration.relay.retention,
+                    pool: services[0].pool, lease: lease, historyLimit: configuration.store.historyLimit),
+                turns: turns, retention: configuration.store.retention,
                 adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() },
                 resolve: { [chat = services[0].chat] in await chat.resolveUnconfirmed() },
                 look: {
@@ -174,7 +174,7 @@ public final class Application: Sendable {
     }
 
     /// Time after `stop`'s limit to store and send the ends of replies.
-    private var closingTimeout: Duration { max(.seconds(5), configuration.store.unavailableTimeout) }
+    private var closingTimeout: Duration { max(.seconds(5), configuration.relay.storeRetryTimeout) }
 
     /// Stops accepting prompts and waits up to `limit` for running replies. Then it hands the other replies over to other
     /// processes, or ends them. Returns when all replies are stored and all connections are closed.
@@ -233,27 +233,6 @@ public final class Application: Sendable {
     /// Cuts everything off; what is not stored is lost.
     public func abort() {
         server.abort()
-    }
-}
-
-extension Limits {
-    /// The limits that the configuration gives.
-    init(_ configuration: Configuration) {
-        self.init()
-        let given = configuration.server
-        head.startLine = given.requestLineLimit
-        head.total = given.headLimit
-        head.fieldLine = given.headLimit
-        head.fields = given.fieldsLimit
-        body.body = given.bodyLimit
-        headDeadline = given.headTimeout
-        bodyDeadline = given.bodyTimeout
-        bodyRate = given.bodyMinimumRate
-        idle = given.idleTimeout
-        connections = given.maximumConnections
-        writeStall = given.writeTimeout
-        // The upstream is paused at the limit; one more read of it may be on its way.
-        unsentOutput = given.unsentLimit + 4 * configuration.upstreams.limits.line
     }
 }
 

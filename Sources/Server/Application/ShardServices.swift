@@ -32,7 +32,7 @@ final class ShardServices: Sendable {
         self.shard = shard
         var store = PostgresConfiguration(target: target)
         store.connections = configuration.store.connections
-        store.maximumWaiting = configuration.store.waiting
+        store.maximumWaiting = configuration.store.maximumWaiting
         store.timeLimit = configuration.store.timeout
         store.connectionTimeout = configuration.store.timeout
         store.log = { log.event(.warning, "database", .error($0)) }
@@ -46,7 +46,7 @@ final class ShardServices: Sendable {
         upstreams = ShardUpstreams(
             UpstreamFactory(
                 shard: shard, idleConnections: configuration.upstreams.connections,
-                listing: configuration.patience.listing),
+                listing: configuration.fixedTimeouts.modelListing),
             estimates: estimates)
         let scheduler = Scheduler(
             makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
@@ -55,38 +55,21 @@ final class ShardServices: Sendable {
         self.slots =
             slots
             ?? SlotQueue(
-                store: PostgresSlotStore(pool: pool, lease: lease), limits: RelayLimits(configuration),
+                store: PostgresSlotStore(pool: pool, lease: lease), limits: configuration.relay,
                 scheduler: scheduler)
         chat = ChatService(
             store: PostgresConversationStore(
-                pool: pool, readers: readers, lease: lease, historyLimit: configuration.relay.historyLimit,
-                conversationLimit: configuration.relay.conversationLimit,
-                memory: memory, keyLifetime: configuration.relay.keyLifetime),
+                pool: pool, readers: readers, lease: lease, historyLimit: configuration.store.historyLimit,
+                conversationLimit: configuration.store.conversationLimit,
+                memory: memory, keyLifetime: configuration.store.keyLifetime),
             upstreams: upstreams.directory, slots: self.slots, estimates: estimates,
-            limits: RelayLimits(configuration), board: turns, directory: directory, scheduler: scheduler,
+            limits: configuration.relay, board: turns, directory: directory, scheduler: scheduler,
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(using: &generator)
             })
-        board = ChatBoard(pool: pool, readers: readers, limit: configuration.relay.boardLimit, memory: memory)
+        board = ChatBoard(pool: pool, readers: readers, limit: configuration.store.boardLimit, memory: memory)
     }
 }
 
 extension DeadlineTimer: Alarm {}
-
-extension RelayLimits {
-    /// The limits that the configuration gives.
-    init(_ configuration: Configuration) {
-        self.init()
-        failoverAttempts = configuration.relay.failoverAttempts
-        rescueAttempts = configuration.relay.rescueAttempts
-        restartWait = configuration.relay.upstreamRestartWait
-        replies = configuration.relay.maximumReplies
-        waitingTurns = configuration.relay.maximumWaitingTurns
-        disconnectGrace = configuration.relay.disconnectGrace
-        storePatience = configuration.store.unavailableTimeout
-        journalTick = configuration.relay.journalTick
-        stopPatience = configuration.patience.stop
-        longestRetryAfter = configuration.patience.retryAfter
-    }
-}

@@ -13,8 +13,8 @@ struct ReplySender: Sendable {
     private let memory: MemoryBudget
 
     init(_ configuration: Configuration, memory: MemoryBudget) {
-        keepAlive = configuration.relay.keepAlive
-        unsentLimit = configuration.server.unsentLimit
+        keepAlive = configuration.streams.keepAlive
+        unsentLimit = configuration.streams.unsentLimit
         self.memory = memory
     }
 

@@ -1,4 +1,5 @@
 import ChatterdConfiguration
+import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdJSONLog
 import ChatterdPostgresStore
@@ -7,23 +8,23 @@ import ChatterdPostgresStore
 struct RefusalHints: Sendable {
     private let hints: [String: String]
 
-    init(_ server: Configuration.Server) {
-        let head = "At most \(SettingText.bytes(server.headLimit)) are accepted (\(Setting.headLimit.name))."
+    init(_ limits: Limits) {
+        let head = "At most \(SettingText.bytes(limits.head.total)) are accepted (\(Setting.headLimit.name))."
         let rate =
-            server.bodyMinimumRate == 0
+            limits.bodyRate == 0
             ? ""
-            : ", and must come at \(SettingText.bytes(server.bodyMinimumRate)) a second (\(Setting.bodyMinimumRate.name))"
-        let pace = "It may pause for \(SettingText.duration(server.bodyTimeout)) (\(Setting.bodyTimeout.name))\(rate)."
+            : ", and must come at \(SettingText.bytes(limits.bodyRate)) a second (\(Setting.bodyMinimumRate.name))"
+        let pace = "It may pause for \(SettingText.duration(limits.bodyDeadline)) (\(Setting.bodyTimeout.name))\(rate)."
         hints = [
             "body_too_large":
-                "At most \(SettingText.bytes(server.bodyLimit)) are accepted (\(Setting.bodyLimit.name)).",
+                "At most \(SettingText.bytes(limits.body.body)) are accepted (\(Setting.bodyLimit.name)).",
             "request_line_too_long":
-                "At most \(SettingText.bytes(server.requestLineLimit)) are accepted (\(Setting.requestLineLimit.name)).",
+                "At most \(SettingText.bytes(limits.head.startLine)) are accepted (\(Setting.requestLineLimit.name)).",
             "field_too_large": head,
             "head_too_large": head,
-            "too_many_fields": "At most \(server.fieldsLimit) are accepted (\(Setting.fieldsLimit.name)).",
+            "too_many_fields": "At most \(limits.head.fields) are accepted (\(Setting.fieldsLimit.name)).",
             "head_timeout":
-                "It must be complete in \(SettingText.duration(server.headTimeout)) (\(Setting.headTimeout.name)).",
+                "It must be complete in \(SettingText.duration(limits.headDeadline)) (\(Setting.headTimeout.name)).",
             "body_timeout": pace,
             "misdirected_request":
                 "Use a numeric address or localhost, or have the operator add the name to \(Setting.hosts.name).",

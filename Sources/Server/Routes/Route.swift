@@ -46,8 +46,8 @@ extension Router {
         let conversation = ConversationRoute(services: services)
         let board = BoardRoute(services: services)
         let status = StatusRoute(
-            services: services, state: state, patience: configuration.patience.readiness)
-        let prompt = PromptRoute(services: services, unsentLimit: configuration.server.unsentLimit)
+            services: services, state: state, patience: configuration.fixedTimeouts.readiness)
+        let prompt = PromptRoute(services: services, unsentLimit: configuration.streams.unsentLimit)
         on(.post, Route.llmchat.rawValue, chat.answer)
         on(.post, Route.llmprep.rawValue, chat.prepare)
         on(.post, Route.llmprompt.rawValue, prompt.answer)

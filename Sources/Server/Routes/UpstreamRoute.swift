@@ -123,7 +123,7 @@ struct UpstreamRoute: Sendable {
         var problems: [String]
         do throws(JSONError) {
             let reader = try UpstreamReader(
-                request.body.bytes, .request(keyDirectory: configuration.keys.directory),
+                request.body.bytes, .request(keyDirectory: configuration.keyDirectory),
                 defaults: configuration.defaults,
                 name: name)
             problems = reader.problems

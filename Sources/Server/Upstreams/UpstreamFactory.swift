@@ -21,7 +21,7 @@ public struct UpstreamFactory: Sendable {
     /// - Parameters:
     ///   - idleConnections: the number of idle connections for each model server.
     ///   - listing: the timeout for a list of models.
-    public init(shard: Shard, idleConnections: Int, listing: Duration = Configuration.Patience().listing) {
+    public init(shard: Shard, idleConnections: Int, listing: Duration = Configuration.FixedTimeouts().modelListing) {
         self.shard = shard
         self.idleConnections = idleConnections
         self.listing = listing

@@ -137,7 +137,7 @@ final class UpstreamRegistry: Sendable {
 
     /// The error of a name that no model server has.
     static func notFound(_ name: String) -> RelayError {
-        RelayError(.upstreamNotFound, "There is no model server of the name \(SettingReader.excerpt(name)).")
+        RelayError(.upstreamNotFound, "There is no model server of the name \(SettingText.excerpt(name)).")
     }
 
     /// Makes a change, and takes the list as it is then; says whether something was changed.
@@ -236,7 +236,7 @@ final class UpstreamRegistry: Sendable {
             // Each process has a say in what may be named through the API.
             let source =
                 row.origin == .api
-                ? UpstreamReader.Source.request(keyDirectory: configuration.keys.directory) : .table
+                ? UpstreamReader.Source.request(keyDirectory: configuration.keyDirectory) : .table
             let read = try UpstreamReader.row(row.document, source, defaults: configuration.defaults)
             reader = read
             outcome = .success(try prepare(read, of: row, replacing: old))

@@ -1,12 +1,11 @@
-import ChatterdJSONLog
-
-extension Configuration {
-    /// Whether a text looks like what libpq takes: the details are libpq's to judge, at the first connection.
-    static func isConninfo(_ text: String) -> Bool {
+/// The texts with which libpq is told a database: URLs and conninfo strings.
+enum Conninfo {
+    /// Whether a text looks like one of them. libpq checks the details at the first connection.
+    static func isPlausible(_ text: String) -> Bool {
         text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") || text.contains("=")
     }
 
-    /// The passwords in a libpq URL or conninfo string, as written and as meant.
+    /// The passwords in a text, as written and percent-decoded.
     static func passwords(in conninfo: String) -> [String] {
         var found: [String] = []
         if let scheme = conninfo.firstRange(of: "://"), conninfo.hasPrefix("postgres") {

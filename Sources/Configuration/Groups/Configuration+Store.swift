@@ -1,0 +1,48 @@
+extension Configuration {
+    /// PostgreSQL, and what is kept there.
+    public struct Store: Sendable, Equatable {
+        /// The database.
+        public var database = Database.notGiven
+        /// Connections of each shard.
+        public var connections = 4
+        /// Timeout of one batch of statements, and of its wait for a connection.
+        public var timeout = Duration.seconds(10)
+        /// Batches that may wait for a connection.
+        public var maximumWaiting = 20_000
+        /// Time for which the start waits for PostgreSQL.
+        public var startTimeout = Duration.seconds(60)
+        /// Bytes of a history that is sent to a model server.
+        public var historyLimit = 64 << 20
+        /// Bytes of a conversation.
+        public var conversationLimit = 1 << 30
+        /// Rows of the chat board in one response.
+        public var boardLimit = 1_000
+        /// Time for which an `Idempotency-Key` is kept.
+        public var keyLifetime = Duration.seconds(24 * 3_600)
+        /// The age of its last turn at which a conversation is removed; `nil` to keep all.
+        public var retention: Duration?
+    }
+
+    /// A database.
+    public enum Database: Sendable, Equatable {
+        /// The one of a libpq URL or conninfo string.
+        case conninfo(ConfigurationSecret)
+        /// The one that libpq's own `PG*` variables name.
+        case libpqEnvironment
+        /// The private cluster of `serve --dev`.
+        case privateCluster
+        /// None: only for the commands that do not need one.
+        case notGiven
+    }
+}
+
+extension Configuration.Store {
+    mutating func setConninfo(_ text: String) throws(SettingProblem) {
+        guard Conninfo.isPlausible(text) else {
+            throw SettingProblem(
+                "neither a URL such as postgresql://user@host:5432/name nor a conninfo string such as "
+                    + "\"host=localhost dbname=name\"")
+        }
+        database = .conninfo(ConfigurationSecret(text))
+    }
+}

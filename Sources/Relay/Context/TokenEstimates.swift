@@ -39,7 +39,7 @@ public final class TokenEstimates: Sendable {
         var isWholeCounted: Bool { wholeCounts >= 3 }
 
         /// The minimum tokens of a prompt.
-        func minimumTokens(_ size: PromptSize) -> Int {
+        func minimumTokens(of size: PromptSize) -> Int {
             // Without a measurement: tokens of text are no longer than 8 bytes on average, for any tokenizer.
             isMeasured ? size.fewestTokens(bytesPerToken: bytesPerToken) * 6 / 10 : size.fewestTokens(bytesPerToken: 8)
         }

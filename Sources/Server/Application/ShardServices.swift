@@ -1,92 +1,35 @@
 import ChatterdBasics
 import ChatterdConfiguration
-import ChatterdJSONLog
-import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgres
+import ChatterdHTTPServer
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
-/// All that a shard needs to answer requests without leaving it.
-final class ShardServices: Sendable {
-    let shard: Shard
-    let pool: PostgresPool
-    /// The connection for large results: pages of replies, histories, the board.
-    let readers: PostgresPool
-    /// None before the registry gives it some.
+/// The services with which a shard answers requests. Confined to its shard.
+final class ShardServices {
+    /// The model servers; empty until the registry has read its list.
     let upstreams: ShardUpstreams
     let chat: ChatService
-    /// The queues of the process; those of its first shard.
-    let slots: SlotQueue
-    let board: ChatBoard
+    let chatBoard: ChatBoard
 
-    /// Wires the services of one shard.
-    ///
-    /// - Parameter slots: the queues of the process; nothing on its first shard, which makes them.
-    init(
-        shard: Shard, configuration: Configuration, target: ConnectionTarget, turns: TurnBoard,
-        directory: ReplyDirectory, lease: ProcessLease, slots: SlotQueue?, estimates: TokenEstimates,
-        memory: MemoryBudget, log: Log
-    ) {
-        self.shard = shard
-        var store = PostgresConfiguration(target: target)
-        store.connections = configuration.store.connections
-        store.maximumWaiting = configuration.store.waiting
-        store.timeLimit = configuration.store.timeout
-        store.connectionTimeout = configuration.store.timeout
-        store.log = { log.event(.warning, "database", .error($0)) }
-        // One connection is reserved for large results, so that no prompt waits behind them.
-        var large = store
-        large.connections = 1
-        readers = PostgresPool(large, on: shard)
-        store.connections = max(1, store.connections - 1)
-        pool = PostgresPool(store, on: shard)
-
+    /// Makes the services of a shard from those of the process.
+    init(_ process: ProcessServices, pools: ShardPools) {
+        let configuration = process.configuration
         upstreams = ShardUpstreams(
             UpstreamFactory(
-                shard: shard, idleConnections: configuration.upstreams.connections,
+                shard: pools.shard, idleConnections: configuration.upstreams.connections,
                 listing: configuration.patience.listing),
-            estimates: estimates)
-        let scheduler = Scheduler(
-            makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
-            spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
-            timeOfDay: WallClock.nanoseconds, check: { shard.preconditionCurrent() })
-        self.slots =
-            slots
-            ?? SlotQueue(
-                store: PostgresSlotStore(pool: pool, lease: lease), limits: RelayLimits(configuration),
-                scheduler: scheduler)
+            estimates: process.estimates)
         chat = ChatService(
             store: PostgresConversationStore(
-                pool: pool, readers: readers, lease: lease, historyLimit: configuration.relay.historyLimit,
-                conversationLimit: configuration.relay.conversationLimit,
-                memory: memory, keyLifetime: configuration.relay.keyLifetime),
-            upstreams: upstreams.directory, slots: self.slots, estimates: estimates,
-            limits: RelayLimits(configuration), board: turns, directory: directory, scheduler: scheduler,
-            makeID: {
-                var generator = SystemRandomNumberGenerator()
-                return ReplyID(using: &generator)
-            })
-        board = ChatBoard(pool: pool, readers: readers, limit: configuration.relay.boardLimit, memory: memory)
-    }
-}
-
-extension DeadlineTimer: Alarm {}
-
-extension RelayLimits {
-    /// The limits that the configuration gives.
-    init(_ configuration: Configuration) {
-        self.init()
-        failoverAttempts = configuration.relay.failoverAttempts
-        rescueAttempts = configuration.relay.rescueAttempts
-        restartWait = configuration.relay.upstreamRestartWait
-        replies = configuration.relay.maximumReplies
-        waitingTurns = configuration.relay.maximumWaitingTurns
-        disconnectGrace = configuration.relay.disconnectGrace
-        storePatience = configuration.store.unavailableTimeout
-        journalTick = configuration.relay.journalTick
-        stopPatience = configuration.patience.stop
-        longestRetryAfter = configuration.patience.retryAfter
+                pool: pools.pool, readers: pools.readers, lease: process.lease,
+                historyLimit: configuration.relay.historyLimit,
+                conversationLimit: configuration.relay.conversationLimit, memory: process.memory,
+                keyLifetime: configuration.relay.keyLifetime),
+            upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
+            limits: process.limits, board: process.turns, directory: process.directory,
+            scheduler: Scheduler(on: pools.shard), makeID: { .random() })
+        chatBoard = ChatBoard(
+            pool: pools.pool, readers: pools.readers, limit: configuration.relay.boardLimit, memory: process.memory)
     }
 }

@@ -17,9 +17,9 @@ extension Doctor {
         guard upstream.kind != .echo else {
             return [.fine(subject, "built in")]
         }
-        let prepared: PreparedUpstream
+        let prepared: ResolvedUpstream
         do throws(UpstreamKeys.Problem) {
-            prepared = try PreparedUpstream(upstream, keys: keys)
+            prepared = try ResolvedUpstream(upstream, keys: keys)
         } catch {
             return [.wrong(subject, error.message, advice: "set it right, or take it out of CHATTERD_UPSTREAMS")]
         }
@@ -58,7 +58,7 @@ extension Doctor {
     /// Tests the server as `serve` uses it: name, address, TLS, key, paths.
     ///
     /// - Parameter isListed: whether the server has listed its models already; `nil` to ask it here.
-    private static func endpoint(of prepared: PreparedUpstream, isListed: Bool? = true) async -> Endpoint {
+    private static func endpoint(of prepared: ResolvedUpstream, isListed: Bool? = true) async -> Endpoint {
         let shard: Shard
         do throws(SocketError) {
             shard = try Shard(index: 0)
@@ -70,10 +70,10 @@ extension Doctor {
         let factory = UpstreamFactory(shard: shard, idleConnections: 0, listing: CommandProbe.limit)
         // The task creates, uses and releases the model server on the shard.
         return await Task(executorPreference: shard) {
-            let upstream = factory.make(prepared).upstream
+            let upstream = factory.make(prepared)
             var endpoint = Endpoint()
             if isListed == nil {
-                endpoint.models = await ModelSurvey.ask(upstream).models
+                endpoint.models = await ModelListCache.listing(of: upstream).models
             }
             let lists = isListed ?? ((try? endpoint.models?.get()) != nil)
             guard let model = upstream.model as? UpstreamModel else { return endpoint }
@@ -91,7 +91,7 @@ extension Doctor {
             advice: endpoint.correction ?? "check its kind and its path")
     }
 
-    private static func survey(_ subject: String, _ url: UpstreamURL, _ prepared: PreparedUpstream) async -> Check {
+    private static func survey(_ subject: String, _ url: UpstreamURL, _ prepared: ResolvedUpstream) async -> Check {
         let endpoint = await endpoint(of: prepared, isListed: nil)
         switch endpoint.models ?? .success([]) {
         case .failure(let error):

@@ -31,14 +31,14 @@ import Testing
             }
     }
 
-    @Test func everyCodeOfARelayErrorStandsInItsTable() throws {
+    @Test func everyRelayErrorCodeIsInTheTable() throws {
         let expected = RelayError.Code.all.map { code in
             [code.rawValue, "\(code.status.code)", code.isRetryable ? "yes" : "no"]
         }
         #expect(try rows(below: "Of the relay and of model servers").map { Array($0.prefix(3)) } == expected)
     }
 
-    @Test func everyRefusalOfTheHTTPLayerStandsInItsTable() throws {
+    @Test func everyRefusalOfTheHTTPLayerIsInTheTable() throws {
         // Faults of responses and of event streams: none that a request can have.
         let foreign: [HTTPError.Code] = [.malformedStatusLine, .lineTooLong, .eventTooLarge]
         let faults = HTTPError.Code.allCases.filter { !foreign.contains($0) }

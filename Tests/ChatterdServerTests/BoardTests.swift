@@ -24,7 +24,7 @@ import Testing
             json: "{\"name\":\(jsonString(name)),\"message\":\(jsonString(message))}")
     }
 
-    @Test func aPostingIsBoundedInBytes() async throws {
+    @Test func postingIsLimitedInBytes() async throws {
         try await onStage { stage in
             let longest = String(repeating: "é", count: Posting.messageLimit / 2)
             #expect(try post(stage, name: "ann", message: longest).status == 200)
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// Rows that were stored before the bound existed, or by another program.
-    @Test func aListIsBoundedInBytes() async throws {
+    @Test func boardListIsLimitedInBytes() async throws {
         try await onStage { stage in
             try stage.cluster.psql(
                 """

@@ -18,7 +18,7 @@ import Testing
         try stage.send("POST", location + "/choose")
     }
 
-    @Test func anotherAnswerIsGivenToTheSamePrompt() async throws {
+    @Test func regenerateGivesAnotherAnswerToTheSamePrompt() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.chat("app", "one")).check()
@@ -32,7 +32,7 @@ import Testing
             let history = [["user", "one"], ["assistant", "a1"], ["user", "two"]]
             #expect(upstream.requests.map(\.messages)[1...] == [history, history])
             #expect(upstream.requests[2].json["options"] as? [String: Int] == ["seed": 7])
-            // The old one is kept, and the conversation goes on from the new one.
+            // The old reply is kept, and the conversation continues from the new one.
             #expect(Transcript(try stage.read(old)).text == "a2")
             Transcript(try stage.chat("app", "three")).check()
             #expect(upstream.requests[3].messages == history + [["assistant", "a3"], ["user", "three"]])
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func anotherModelAndAnotherFormMayBeAskedFor() async throws {
+    @Test func regenerateAcceptsAnotherModelAndForm() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in
             let old = try #require(try stage.chat("app", "one")["Location"])
@@ -55,13 +55,13 @@ import Testing
             #expect(upstream.requests[1].json["model"] as? String == "big")
             let location = try #require(answer["Location"])
             #expect(try stage.describe(location).json["model"] as? String == "big")
-            // What stands in neither body is the same again.
+            // Members that are in neither body are the same again.
             Transcript(try RawClient.post(port: stage.port, location + "/regenerate", json: "{}")).check()
             #expect(upstream.requests[2].json["model"] as? String == "big")
         }
     }
 
-    @Test func aFailedTurnIsTriedAgain() async throws {
+    @Test func failedTurnCanBeRegenerated() async throws {
         let upstream = try ScriptedUpstream(.error(500, "out of memory"), .answer(["Hello"]))
         try await onStage(upstream: upstream.url) { stage in
             let failed = Transcript(try stage.chat("app", "one"))
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aPromptMayFollowAnEarlierReply() async throws {
+    @Test func promptCanFollowAnEarlierReply() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in
             let system = chatBody("app", "Be brief.", role: "system")
@@ -86,7 +86,7 @@ import Testing
 
             Transcript(try stage.ask("app", "2nd", adding: ",\"parent\":\"\(first)\"")).check()
             #expect(upstream.requests[2].messages == [seed, ["user", "one"], ["assistant", "a1"], ["user", "2nd"]])
-            // The branch goes on by itself.
+            // The next prompt follows the branch.
             Transcript(try stage.chat("app", "3rd")).check()
             #expect(
                 upstream.requests[3].messages == [
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func aParentMustBeOfTheConversation() async throws {
+    @Test func parentOfAnotherConversationIsRefused() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in
             let foreign = try #require(try stage.chat("other", "one")["Location"]).dropFirst(9)
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatIsBeingMadeCannotBeChosen() async throws {
+    @Test func runningReplyCannotBeChosen() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
             let (client, location) = try stage.begin("app", "x")

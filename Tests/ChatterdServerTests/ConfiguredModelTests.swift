@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func anotherAnswerOfAnUnlistedModelIsRefused() async throws {
+    @Test func regenerateWithAnUnlistedModelIsRefused() async throws {
         try await onList(list(entry("gpu", local, #","models":["tiny"]"#))) { [local] stage in
             let first = try stage.chat("app", "hi")
             let path = try #require(first["Location"]) + "/regenerate"
@@ -90,7 +90,7 @@ import Testing
             }
             #expect(try stage.rows("app").isEmpty)
             #expect(cloud.requests.isEmpty && local.requests.isEmpty)
-            // The server without a list takes all names that no server lists.
+            // The server without a list accepts all names that no server lists.
             #expect(Transcript(try stage.chat("app", "hi", model: "anything")).text == "local")
         }
     }

@@ -9,7 +9,7 @@ import Dispatch
 import Glibc
 import Testing
 
-/// Conversations that are longer than what a model takes, from the client to the model server and back.
+/// Conversations that are longer than the context of a model, from the client to the model server and back.
 @Suite(.timeLimit(.minutes(30))) struct ContextTests {
     private typealias Receipt = [String: Any]
 
@@ -34,14 +34,14 @@ import Testing
         #expect(try RawClient.post(port: stage.port, "/llmprep", json: body).status == 200)
     }
 
-    /// What a reply's JSON says of how it came about.
+    /// The provenance in a reply's JSON.
     private func receipt(_ exchange: HTTPExchange, _ stage: Stage) throws -> Receipt {
         let location = try #require(exchange["Location"])
         let receipt = try stage.describe(location).json["receipt"] as? Receipt
         return try #require(receipt)
     }
 
-    /// What a model server was sent, as `role: first words`.
+    /// The messages that a model server got, as `role: first words`.
     private func said(_ request: UpstreamRequest) -> [String] {
         request.messages.map { "\($0[0]): \($0[1].split(separator: " ").prefix(2).joined(separator: " "))" }
     }
@@ -71,7 +71,7 @@ import Testing
             + events.map { .chunk("data: \($0)\n\n") } + [.endChunks]
     }
 
-    /// A server that takes 4,096 tokens of four bytes, and refuses what is longer with the words that `refusal` makes of a count.
+    /// A server that accepts 4,096 tokens of four bytes, and refuses longer prompts with the words that `refusal` makes of a count.
     private static func strict(_ refusal: @escaping @Sendable (Int) -> String) throws -> ScriptedUpstream {
         try ScriptedUpstream { request in
             let tokens = request.body.count / 4
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func aConversationIsTrimmedToTheContextOfTheModel() async throws {
+    @Test func conversationIsFittedToTheContextOfTheModel() async throws {
         let upstream = try ScriptedUpstream(Self.answer(counting: 340))
         try await onStage(environment: server(upstream, "ollama", #""context":600"#)) { stage in
             try seed(stage, exchanges: 10, of: 400)
@@ -100,12 +100,12 @@ import Testing
             #expect(left?.first?["why"] as? String == "context")
             #expect(receipt["prompt_tokens"] as? Int == 340 && receipt["cut_by_server"] as? Bool == false)
             #expect((receipt["estimated_tokens"] as? Int).map { $0 <= 450 } == true)
-            // Nothing is lost: what was left out is in the conversation still.
+            // The turns that were left out are still in the conversation.
             #expect(try stage.rows("app").count == 23)
         }
     }
 
-    @Test func theClientsOwnContextCounts() async throws {
+    @Test func contextOfTheClientIsUsed() async throws {
         let upstream = try ScriptedUpstream(Self.answer(counting: 340))
         try await onStage(environment: server(upstream, "ollama", #""context":100000"#)) { stage in
             try seed(stage, exchanges: 10, of: 400)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func withoutAKnownContextAllIsSentAndNothingIsAskedFor() async throws {
+    @Test func wholeHistoryIsSentWithoutAKnownContext() async throws {
         let upstream = try ScriptedUpstream(Self.answer(counting: 1_200))
         try await onStage(environment: server(upstream)) { stage in
             try seed(stage, exchanges: 10, of: 400)
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func aPromptThatNeverFitsIsNotSent() async throws {
+    @Test func promptLargerThanTheContextIsNotSent() async throws {
         let upstream = try ScriptedUpstream(Self.answer(counting: 300))
         try await onStage(environment: server(upstream, "ollama", #""context":300"#)) { stage in
             let transcript = Transcript(try stage.chat("app", String(repeating: "word ", count: 400)))
@@ -147,7 +147,7 @@ import Testing
     @Test(arguments: [
         "llama.cpp", "vLLM", "without numbers",
     ])
-    func aServerThatRefusesIsAskedForLess(_ server: String) async throws {
+    func refusedPromptIsSentAgainWithLessHistory(_ server: String) async throws {
         let upstream = try Self.strict { tokens in
             switch server {
             case "llama.cpp":
@@ -174,13 +174,13 @@ import Testing
             #expect((receipt["left_out"] as? [[String: Any]])?.first?["why"] as? String == "context")
             guard server != "without numbers" else { return }
             #expect(receipt["context"] as? Int == 4_096)
-            // What the server has said is known now.
+            // The limit of the server is known now.
             #expect(Transcript(try stage.chat("app", "another")).outcome == .done)
             #expect(upstream.requests.count == 3)
         }
     }
 
-    @Test func aServerThatRefusesEverythingHasTheLastWord() async throws {
+    @Test func refusalOfTheServerIsReportedWhenNothingFits() async throws {
         let upstream = try ScriptedUpstream(
             .plain(
                 400,
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func ofAPromptAloneThatTheServerRefusesItsOwnWordsAreToldAtOnce() async throws {
+    @Test func refusalOfAPromptWithoutHistoryIsReportedAtOnce() async throws {
         let upstream = try ScriptedUpstream(
             .plain(400, #"{"error":{"message":"This model's maximum context length is 64 tokens.","code":400}}"#))
         try await onStage(environment: server(upstream, "openai")) { stage in
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test func whatAServerListsOfItsModelsIsKnownFromThenOn() async throws {
+    @Test func listedContextIsUsedFromThenOn() async throws {
         let list = #"{"object":"list","data":[{"id":"tiny","object":"model","max_model_len":600}]}"#
         let upstream = try ScriptedUpstream(probing: { _ in .plain(200, list) }) { _ in Self.events(counting: 340) }
         try await onStage(environment: server(upstream, "openai")) { stage in
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func aPromptThatTheServerHasCutByItselfIsNoticedAndLoggedOnce() async throws {
+    @Test func promptCutByTheServerIsLoggedOnce() async throws {
         let upstream = try ScriptedUpstream(Self.answer(counting: 2_048), Self.answer(counting: 2_048))
         let lines = try LoggedLines()
         try await onStage(environment: server(upstream), log: lines.log) { stage in
@@ -235,7 +235,7 @@ import Testing
         #expect(warnings.first?.contains("some words") == false)
     }
 
-    @Test func turnsThatFailedAreInTheReceipt() async throws {
+    @Test func failedTurnsAreInTheReceipt() async throws {
         let upstream = try ScriptedUpstream { request in
             request.number == 1 ? .error(500, "out of memory") : Self.answer(counting: 30)
         }
@@ -260,7 +260,7 @@ private final class LoggedLines: Sendable {
     init() throws {
         let file = try File()
         self.file = file
-        // Who has the log may log: until then the number of the descriptor is not to be another's.
+        // The log may still write: its descriptor must stay open until the log is released.
         log = Log(
             descriptor: file.descriptor,
             clock: { withExtendedLifetime(file) { Log.systemClock() } })
@@ -273,7 +273,7 @@ private final class LoggedLines: Sendable {
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// Without a name, and open for as long as somebody has it.
+    /// A file without a name, open until the object is released.
     private final class File: Sendable {
         let descriptor: Int32
 

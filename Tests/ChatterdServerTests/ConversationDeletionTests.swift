@@ -18,7 +18,7 @@ import Testing
         .joined()
     }
 
-    @Test func nothingIsLeftOfADeletedConversation() async throws {
+    @Test func deletedConversationLeavesNoRows() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let key = [("Idempotency-Key", "k")]
@@ -39,7 +39,7 @@ import Testing
                 #expect(left == [["0"]], "\(table)")
             }
             #expect(try stage.rows("other").count == 2)
-            // Even the key is forgotten, and the conversation begins anew.
+            // The key is deleted too, and the conversation starts again.
             Transcript(try stage.ask("app", "new", fields: key)).check()
             #expect(upstream.requests.last?.messages == [["user", "new"]])
         }
@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: [
         "a/b", "/", "a b", "100%", "é\u{1f600}", "a%2Fb", "?x=#", "a+b", String(repeating: "é", count: 155),
     ])
-    func anyAppIDCanBeNamed(appID: String) async throws {
+    func conversationWithAnyAppIDCanBeDeleted(appID: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.chat(appID, "x")).check()
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func aConversationIsRemovedAfterTheTimeThatIsSet() async throws {
+    @Test func conversationIsRemovedAfterTheRetention() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url, environment: [.retention: "1s"]) { stage in
             let location = try #require(
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func anAppIDThatIsTooLongIsRefused() async throws {
+    @Test func tooLongAppIDIsRefused() async throws {
         try await onStage { stage in
             let answer = try stage.send("DELETE", "/conversations/" + String(repeating: "a", count: 156))
             #expect(answer.status == 422)
@@ -83,8 +83,8 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatIsBeingMadeEndsWithItsConversation() async throws {
-        // What the reply grows by finds its row gone: all of it may have been journalled before.
+    @Test func runningReplyEndsWithItsDeletedConversation() async throws {
+        // More text of the reply finds its row deleted; all text before may have been journalled.
         let isDeleted = Gate()
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: isDeleted), .chunk(ModelLine.token(" again")),

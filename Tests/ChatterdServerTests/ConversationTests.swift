@@ -7,9 +7,9 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// What a conversation remembers, and in which order.
+/// The messages of a conversation, and their order.
 @Suite(.timeLimit(.minutes(30))) struct ConversationTests {
-    @Test func theHistoryIsReplayedInOrder() async throws {
+    @Test func historyIsReplayedInOrder() async throws {
         let upstream = try ScriptedUpstream(.answer(["Hi ", "Ishmael"]), .answer(["You are Ishmael."]))
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.chat("app", "my name is Ishmael")).check()
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func noAppSeesAnothersWords() async throws {
+    @Test func appsDoNotSeeEachOther() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             for app in ["one", "One", "one ", "o%", "_ne"] {
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func severalMessagesOfOneRequestAreAllStoredInOrder() async throws {
+    @Test func messagesOfOneRequestAreStoredInOrder() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             let messages = [
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func prepInTheMiddleOfAnAnswerEndsItWithAnError() async throws {
+    @Test func prepDuringAnAnswerEndsItWithAnError() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(
             [.streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()), .endChunks],
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aFailedTurnIsKeptAndNotReplayed() async throws {
+    @Test func failedTurnIsStoredAndNotReplayed() async throws {
         let upstream = try ScriptedUpstream(
             .answer(["good"]), .lines([ModelLine.token("half"), ModelLine.error("boom")]), .answer(["better"]))
         try await onStage(upstream: upstream.url) { stage in
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func manyConversationsAtOnceStayApart() async throws {
+    @Test func concurrentConversationsStayApart() async throws {
         let upstream = try ScriptedUpstream { request in
             .answer(request.messages.map { $0.joined(separator: "=") + ";" })
         }

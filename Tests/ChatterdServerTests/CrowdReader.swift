@@ -1,18 +1,18 @@
 import ChatterdTestSupport
 import Glibc
 
-/// One of many readers of a reply: what it got over all its connections, with whole events only, as an EventSource would.
+/// One of many readers of a reply, with the complete events of all its connections, as an EventSource would have them.
 struct CrowdReader {
     /// How a reader goes about reading.
     enum Manner {
-        /// Takes all there is.
+        /// Reads all available bytes.
         case quick
-        /// Takes a little at a time, into a small buffer, so that the server is soon full of what it is to get.
+        /// Reads few bytes at a time into a small buffer, so that unsent output gathers at the server.
         case slow
     }
 
     let manner: Manner
-    /// Takes nothing for now; the connection stays.
+    /// Reads nothing for now; the connection stays.
     var isDeaf = false
     private(set) var descriptor: Int32 = -1
     private(set) var isOver = false
@@ -36,7 +36,7 @@ struct CrowdReader {
     /// Whether the stream has had its end.
     var hasEnd: Bool { lastID?.hasSuffix("-end") == true }
 
-    /// Asks for the reply from where the reader stands; every other time the place stands in the query.
+    /// Asks for the reply from the reader's position; every other time the position is in the query.
     mutating func join(port: Int, reply: String) throws {
         descriptor = try connect(to: port)
         let query = statuses.count.isMultiple(of: 2) ? nil : lastID.map { "?last_event_id=\($0)" }
@@ -49,12 +49,12 @@ struct CrowdReader {
         }
     }
 
-    /// Whether these words stand near the end of what came last.
+    /// Whether the last bytes contain these words near their end.
     func heard(_ words: String) -> Bool {
         String(decoding: bytes.suffix(200), as: UTF8.self).contains(words)
     }
 
-    /// Takes what there is, or a little of it; at the end of the connection the answer is over.
+    /// Reads all available bytes, or few of them; the answer ends with the connection.
     mutating func take(into buffer: inout [UInt8]) {
         let most = manner == .slow ? 700 : buffer.count
         let count = recv(descriptor, &buffer, most, Int32(MSG_DONTWAIT))
@@ -178,7 +178,7 @@ struct Crowd {
         self.readers = readers
     }
 
-    /// Reads what comes until `isEnough`, which is asked after each round.
+    /// Reads until `isEnough`, which is called after each round.
     mutating func read(_ what: String, until isEnough: ([CrowdReader]) -> Bool) throws {
         let deadline = monotonicSeconds() + 4 * patience
         while !isEnough(readers) {

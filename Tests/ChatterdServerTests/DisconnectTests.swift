@@ -13,7 +13,7 @@ import Testing
     private let atOnce: [Setting: String] = [.disconnectGrace: "0", .keepAlive: "100ms"]
 
     @Test(arguments: [true, false])
-    func withoutAGraceTheModelServerIsFreedAtOnce(byReset: Bool) async throws {
+    func replyIsCancelledAtOnceWithoutAGracePeriod(byReset: Bool) async throws {
         let upstream = try ScriptedUpstream { request in
             request.number == 0 ? [.streamHead, .chunk(ModelLine.token("Hello")), .stall] : .answer(["next"])
         }
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func withinTheGraceTheAnswerGoesOn() async throws {
+    @Test func replyContinuesDuringTheGracePeriod() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.token(" world")),
@@ -38,7 +38,7 @@ import Testing
             let client = try stage.beginChat("app", "one")
             _ = try client.nextDataEvent()
             client.reset()
-            // The server has noticed when it answers somebody who came later.
+            // When the server answers a later request, it has noticed the disconnect.
             #expect(try RawClient.get(port: stage.port, "/healthz").status == 200)
             gate.open()
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello world", "complete"])
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func afterTheGraceTheAnswerIsCancelled() async throws {
+    @Test func replyIsCancelledAfterTheGracePeriod() async throws {
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.token("Hello")), .stall])
         try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "300ms", .keepAlive: "100ms"]) {
             stage in
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatOnlyHalfClosesIsAnswered() async throws {
+    @Test func halfClosedClientIsAnswered() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()), .endChunks,
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aPromptThatWaitsForItsTurnIsDroppedWithItsClient() async throws {
+    @Test func waitingPromptIsCancelledWithItsClient() async throws {
         let upstream = try ScriptedUpstream { request in
             request.number == 0 ? [.streamHead, .chunk(ModelLine.token("Hello")), .stall] : .answer(["next"])
         }
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatDoesNotReadHarmsNobody() async throws {
+    @Test func clientThatDoesNotReadDoesNotDelayOthers() async throws {
         let long = String(repeating: "x", count: 4000)
         let upstream = try ScriptedUpstream { request in
             request.messages.last?.last == "much"

@@ -32,14 +32,14 @@ import Testing
             #expect(refused.status == 404)
             #expect(refused.text == "{\"error\":\"model 'x' not found\"}")
 
-            // Nothing of the framing hides that the answer was cut.
+            // The framing shows that the answer was cut.
             let cut = try RawClient.post(port: stage.port, "/llmprompt", json: body)
             #expect(cut.end != .complete || cut.text.contains("\"error\""))
             #expect(try stage.cluster.psql("SELECT count(*) FROM chatts", database: stage.database) == [["0"]])
         }
     }
 
-    @Test func promptSaysThatNobodyIsThere() async throws {
+    @Test func promptWithoutAModelServerIsUnavailable() async throws {
         try await onThread {
             let port = try BoundPort.refusing()
             let stage = try Stage(upstream: port.url)
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["name", "username"])
-    func theBoardKeepsWhatIsPosted(member: String) async throws {
+    func boardListsItsPostings(member: String) async throws {
         try await onStage { stage in
             #expect(try RawClient.get(port: stage.port, "/getchatts").text == "[]\n")
             for text in ["first", "zweite \u{1f600} \"quoted\"\n", ""] {
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func theBoardIsApartFromTheConversations() async throws {
+    @Test func boardIsSeparateFromTheConversations() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.chat("app", "private")).check()
@@ -84,7 +84,7 @@ import Testing
         "", "{", "{}", "{\"name\":\"ann\"}", "{\"message\":\"x\"}", "{\"name\":7,\"message\":\"x\"}",
         "{\"name\":\"a\",\"message\":null}",
     ])
-    func aPostThatIsNoneIsRefused(body: String) async throws {
+    func invalidPostingIsRefused(body: String) async throws {
         try await onStage { stage in
             let answer = try RawClient.post(port: stage.port, "/postchatt", json: body)
             #expect(answer.status == 422)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func theServerSaysWhoAndHowItIs() async throws {
+    @Test func identityHealthAndReadinessAreAnswered() async throws {
         try await onStage { stage in
             let root = try RawClient.get(port: stage.port, "/")
             #expect(root.status == 200)
@@ -107,28 +107,28 @@ import Testing
         }
     }
 
-    @Test func aTrailingSlashIsTheSamePath() async throws {
+    @Test func trailingSlashIsIgnored() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try RawClient.post(port: stage.port, "/llmchat/", json: chatBody("app", "x"))).check()
         }
     }
 
-    @Test func requestIDsAreTakenOrMade() async throws {
+    @Test func requestIDIsAcceptedOrGenerated() async throws {
         try await onStage { stage in
             let given = try RawClient.get(port: stage.port, "/healthz", fields: [("X-Request-Id", "abc-123")])
             #expect(given["X-Request-Id"] == "abc-123")
             let first = try RawClient.get(port: stage.port, "/healthz")["X-Request-Id"]
             let second = try RawClient.get(port: stage.port, "/healthz")["X-Request-Id"]
             #expect(first?.isEmpty == false && first != second)
-            // What could not stand in a log line or a header is not taken.
+            // An id with characters that a log line or a header cannot have is not accepted.
             let odd = try RawClient.get(
                 port: stage.port, "/healthz", fields: [("X-Request-Id", String(repeating: "x", count: 5000))])
             #expect((odd["X-Request-Id"]?.count ?? 0) < 500)
         }
     }
 
-    @Test func theAnswerMayNotBeCachedOrBuffered() async throws {
+    @Test func eventStreamForbidsCachingAndBuffering() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             let answer = try stage.chat("app", "x")

@@ -20,7 +20,7 @@ import Testing
             [.streamHead, .chunk("{\"error\":\"out of memory\"}\n"), .endChunks],
             [.streamHead, .chunk(ModelLine.token("")), .chunk("{\"mod"), .close],
         ] as [[UpstreamStep]])
-    func anotherServerIsAskedBeforeTheFirstToken(_ script: [UpstreamStep]) async throws {
+    func failureBeforeTheFirstTokenFailsOver(_ script: [UpstreamStep]) async throws {
         let first = try ScriptedUpstream(script)
         let second = try ScriptedUpstream.answering(["Hello", " there"])
         let list = severalServers(
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func nobodyListensThereSoAnotherServerIsAsked() async throws {
+    @Test func refusedConnectionFailsOver() async throws {
         let port = try BoundPort.refusing()
         let second = try ScriptedUpstream.answering(["Hello"])
         let list = severalServers(UpstreamOfList("one", port.url), UpstreamOfList("two", second))
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatDoesNotBeginInTimeIsReplaced() async throws {
+    @Test func firstByteTimeoutFailsOver() async throws {
         let first = try ScriptedUpstream([.stall])
         let second = try ScriptedUpstream.answering(["Hello"])
         let list = severalServers(
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func aSlowFirstTokenIsWaitedFor() async throws {
+    @Test func slowFirstTokenIsAwaited() async throws {
         let gate = Gate()
         let first = try ScriptedUpstream(
             [.wait(for: gate)] + .lines([ModelLine.token("at last"), ModelLine.done()]))
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func withoutAStreamThereIsOneAnswerToo() async throws {
+    @Test func failoverWithoutAStreamGivesOneAnswer() async throws {
         let first = try ScriptedUpstream(.error(500, "out of memory"))
         let second = try ScriptedUpstream.answering(["Hello"])
         try await onStage(environment: severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))) {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func aServerAloneIsAskedAgain() async throws {
+    @Test func onlyServerIsRetried() async throws {
         let upstream = try ScriptedUpstream(.error(500, "out of memory"), [.close], .answer(["Hello"]))
         try await onStage(environment: severalServers(UpstreamOfList("one", upstream))) { stage in
             let transcript = Transcript(try stage.chat("app", "prompt"))
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func aServerAloneIsLeftAloneForAsLongAsItAsks() async throws {
+    @Test func onlyServerIsRetriedAfterItsRetryAfter() async throws {
         let upstream = try ScriptedUpstream(.busy(retryAfter: 1), .answer(["Hello"]))
         try await onStage(environment: severalServers(UpstreamOfList("one", upstream))) { stage in
             let transcript = Transcript(try stage.chat("app", "prompt"))
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func aServerAloneThatAsksForAnHourIsNotWaitedFor() async throws {
+    @Test func longRetryAfterOfTheOnlyServerFailsTheReply() async throws {
         let upstream = try ScriptedUpstream(.busy(retryAfter: 3600))
         try await onStage(environment: severalServers(UpstreamOfList("one", upstream))) { stage in
             let transcript = Transcript(try stage.chat("app", "prompt"))
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 3]) func noMoreRequestsAreMadeThanAllowed(attempts: Int) async throws {
+    @Test(arguments: [0, 1, 3]) func failoverStopsAtItsLimit(attempts: Int) async throws {
         let upstream = try ScriptedUpstream(.error(500, "out of memory"))
         let list = severalServers(UpstreamOfList("one", upstream), adding: [.failoverAttempts: "\(attempts)"])
         try await onStage(environment: list) { stage in
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func whenAllFailTheyAreAskedAgainInTurn() async throws {
+    @Test func failedServersAreRetriedInTurn() async throws {
         let first = try ScriptedUpstream(.error(500, "one is down"))
         let second = try ScriptedUpstream(.error(503, "two is down"), .answer(["Hello"]))
         try await onStage(environment: severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))) {
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func whatTheRequestIsToBlameForIsNotTriedElsewhere() async throws {
+    @Test func requestErrorDoesNotFailOver() async throws {
         let first = try ScriptedUpstream(.error(400, "invalid think value"))
         let second = try ScriptedUpstream.answering(["Hello"])
         try await onStage(environment: severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))) {
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatCoolsDownIsAskedLast() async throws {
+    @Test func coolingDownServerIsAskedLast() async throws {
         let first = try ScriptedUpstream(.busy(retryAfter: 3600), .answer(["from the first"]))
         let second = try ScriptedUpstream(.answer(["one"]), .answer(["two"]), .error(500, "out of memory"))
         try await onStage(environment: severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))) {
@@ -169,14 +169,14 @@ import Testing
             #expect(Transcript(try stage.chat("app", "a")).text == "one")
             #expect(Transcript(try stage.chat("app", "b")).text == "two")
             #expect(first.requests.count == 1)
-            // The other one fails now: it is better than nobody, but still asked for an hour of rest.
+            // The other server fails now. The only remaining one has asked for an hour of rest, and is asked all the same.
             let last = Transcript(try stage.chat("app", "c"))
             last.check()
             #expect(last.outcome == .done && last.text == "from the first")
         }
     }
 
-    @Test func aServerThatHasRecoveredIsTriedAgain() async throws {
+    @Test func recoveredServerIsAskedAgain() async throws {
         let first = try ScriptedUpstream(.busy(retryAfter: 1), .answer(["from the first"]))
         let second = try ScriptedUpstream.answering(["from the second"])
         try await onStage(environment: severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))) {
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsStoppedBetweenTwoAttempts() async throws {
+    @Test func replyIsStoppedBetweenTwoAttempts() async throws {
         let upstream = try ScriptedUpstream(.busy(retryAfter: 1200), [.stall])
         try await onStage(environment: severalServers(UpstreamOfList("one", upstream))) { stage in
             let (client, location) = try stage.begin("app", "prompt")
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test func theServerStopsBetweenTwoAttempts() async throws {
+    @Test func serverStopsBetweenTwoAttempts() async throws {
         let upstream = try ScriptedUpstream(.busy(retryAfter: 1200), [.stall])
         try await onThread {
             let stage = try Stage(environment: severalServers(UpstreamOfList("one", upstream)))
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatLeavesBetweenTwoAttemptsEndsTheReply() async throws {
+    @Test func clientThatLeavesBetweenTwoAttemptsEndsTheReply() async throws {
         let upstream = try ScriptedUpstream(.busy(retryAfter: 1200), [.stall])
         let list = severalServers(
             UpstreamOfList("one", upstream), adding: [.disconnectGrace: "0", .keepAlive: "100ms"])

@@ -1,10 +1,10 @@
 import ChatterdTestSupport
 import Testing
 
-/// What was streamed is what is stored, and what is replayed: for any text in any pieces.
+/// The streamed, the stored and the replayed text are the same, for any text in any pieces.
 @Suite(.timeLimit(.minutes(30))) struct FidelityTests {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
-    func anyTextInAnyPiecesIsStreamedStoredAndReplayedUnchanged(seed: UInt64) async throws {
+    func textInAnyPiecesIsStreamedStoredAndReplayedUnchanged(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let rounds = 12
         var scripts: [[UpstreamStep]] = []

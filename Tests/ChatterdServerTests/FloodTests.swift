@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(30)))
-    func bodiesForNoRouteTakeNoRoom() async throws {
+    func bodiesForUnknownRoutesCostNoMemory() async throws {
         try await onThread {
             let (program, port) = try start()
             let body = [UInt8](repeating: 120, count: 8 * Self.mebibyte - 1)
@@ -51,7 +51,7 @@ import Testing
             }
             #expect(
                 try RawClient.post(port: port, "/llmprep", json: chatBody("app", "seed", role: "system")).status == 200)
-            // The lingering end takes what still comes, and keeps none of it.
+            // The lingering close reads the remaining bytes and drops them.
             for client in clients { client.send(body) }
             #expect(
                 try RawClient.post(port: port, "/llmprep", json: chatBody("app", "seed", role: "system")).status == 200)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(30)))
-    func unfinishedBodiesEndWithTheTimeLimitHoweverMuchHasCome() async throws {
+    func unfinishedBodiesEndAtTheTimeout() async throws {
         try await onThread {
             let (program, port) = try start([.bodyTimeout: "200ms", .bodyMinimumRate: "1KiB"])
             let body = [UInt8](repeating: 120, count: 2 * Self.mebibyte - 1)
@@ -73,7 +73,7 @@ import Testing
                 client.send(body)
                 return client
             }
-            // What has come would buy half an hour at the slowest pace that is allowed.
+            // At the minimum rate, the received bytes allow half an hour.
             for client in clients {
                 let exchange = try client.readResponse()
                 #expect(exchange.status == 408)

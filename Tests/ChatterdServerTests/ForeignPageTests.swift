@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func anyNameIsServedWithAWildcard() async throws {
+    @Test func wildcardAcceptsAnyName() async throws {
         try await onStage(environment: [.hosts: "*"]) { stage in
             let named = try ask(stage, "GET", "/", host: "anything.example", [])
             #expect(named.status == 200)
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func ownPageIsServedWithJSONOnly() async throws {
+    @Test func pageOfTheSameOriginMustSendJSON() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             let host = "127.0.0.1:\(stage.port)"

@@ -17,13 +17,13 @@ import Testing
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
     ])
-    func bodiesAreToldApartByTheirDigest(body: String, digest: String) {
+    func requestDigestIsSHA256(body: String, digest: String) {
         let bytes = Array(body.utf8)
         let hex = RequestDigest.sha256(bytes.span).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
         #expect(hex.joined() == digest)
     }
 
-    @Test func theSameRequestGetsTheSameReply() async throws {
+    @Test func sameRequestGetsTheSameReply() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
             let first = Transcript(try stage.ask("app", "x", fields: key("k-1")))
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatIsBeingMadeIsJoined() async throws {
+    @Test func runningReplyIsJoined() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func withoutAStreamItIsTheSameObject() async throws {
+    @Test func repeatedRequestWithoutAStreamGetsTheSameObject() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
             let first = try stage.ask("app", "x", stream: false, fields: key("k"))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func aFailureIsGivenAgain() async throws {
+    @Test func failureIsRepeated() async throws {
         let upstream = try ScriptedUpstream(.error(404, "model 'x' not found"))
         try await onStage(upstream: upstream.url) { stage in
             let first = try stage.ask("app", "x", stream: false, fields: key("k"))
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func anotherBodyIsAConflict() async throws {
+    @Test func keyWithAnotherBodyIsAConflict() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.ask("app", "x", fields: key("k"))).check()
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aHundredAtOnceOnThreeProcessesAreOne() async throws {
+    @Test func hundredConcurrentRequestsOnThreeProcessesGiveOneReply() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
             let second = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
@@ -127,7 +127,7 @@ import Testing
     @Test(arguments: [
         "", "\"\"", "\"", "\"k", "\"k\"x", "\"k\\x\"", "\"a b\"", "a b", "é", String(repeating: "k", count: 256),
     ])
-    func aKeyThatIsNoneIsRefused(value: String) async throws {
+    func invalidKeyIsRefused(value: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let answer = try stage.ask("app", "x", fields: key(value))
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func aKeyIsForgottenAfterTheTimeThatIsSet() async throws {
+    @Test func keyExpires() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url, environment: [.keyLifetime: "1s"]) { stage in
             let first = try stage.ask("app", "x", fields: key("k"))["Location"]
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func theLongestKeyAndTheOddestAreTaken() async throws {
+    @Test func longestAndUnusualKeysAreAccepted() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             for value in [String(repeating: "k", count: 255), "\"a\\\"b\\\\c\"", "!#$%&'()*+,-./:;<=>?@[]^_`{|}~"] {
@@ -162,7 +162,7 @@ import Testing
                 #expect(try stage.ask("app", "x", fields: key(value))["Location"] == first["Location"])
             }
             #expect(upstream.requests.count == 3)
-            // It means nothing to /llmprep.
+            // /llmprep ignores it.
             let body = chatBody("app", "new", role: "system")
             for _ in 0..<2 {
                 #expect(try RawClient.post(port: stage.port, "/llmprep", json: body, fields: key("é")).text == "{}\n")

@@ -52,7 +52,7 @@ import Testing
     }
 
     /// A reader that begins in the middle gets to the pages of the other readers.
-    @Test func pagesEndInTheSamePlacesWhereverAReaderBegins() async throws {
+    @Test func pageBoundariesDoNotDependOnTheStartOfAReader() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")

@@ -9,15 +9,15 @@ import Foundation
 import Glibc
 import Testing
 
-/// One reply and everybody who wants to read it.
+/// One reply and a thousand readers.
 @Suite(.timeLimit(.minutes(30))) struct ManyReadersTests {
     private static let readers = 1_000
     private static let rounds = 40
 
-    /// What a reader does, by rounds of the reply; the last round is after its end.
+    /// The behaviour of a reader, by rounds of the reply; the last round is after its end.
     private struct Plan {
         let joins: Int
-        /// When it stops reading, and when it goes on.
+        /// The rounds in which it stops reading, and starts again.
         var deaf: Range<Int>?
         /// When it loses its connection, and when it comes back.
         var away: Range<Int>?
@@ -25,7 +25,7 @@ import Testing
         let places: [Int]
     }
 
-    @Test func aThousandReadersWhoComeAndGoAndStallAllGetTheStoredText() async throws {
+    @Test func thousandReadersGetTheStoredText() async throws {
         raiseDescriptorLimit()
         var random = SeededGenerator(seed: 3)
         let gates = (0..<Self.rounds).map { _ in Gate() }
@@ -41,7 +41,7 @@ import Testing
             let path = try #require(author.head["Location"])
             let readers = try Self.run(plans, through: gates, path: path, ports: [stage.port, other.port])
 
-            // Who asked first reads last, and has lost nothing.
+            // The first reader reads last, and has lost nothing.
             let whole = author.client.readEvents().filter { $0.data != nil && $0.name == nil }.map {
                 Array(($0.data ?? "").utf8)
             }
@@ -120,7 +120,7 @@ import Testing
     }
 }
 
-/// What lines say; most readers get the same ones.
+/// The parsed lines; most readers get the same lines.
 private struct Lines {
     private struct Line: Decodable {
         struct Message: Decodable {
@@ -146,7 +146,7 @@ private struct Lines {
 
     private var known: [Key: (content: [UInt8], isDone: Bool)] = [:]
 
-    /// The text of lines; nothing unless the last one, and only that, says that it is done.
+    /// The text of lines; `nil` unless the last line, and only the last line, has `"done":true`.
     mutating func text(of lines: [[UInt8]]) -> [UInt8]? {
         var text: [UInt8] = []
         for (index, line) in lines.enumerated() {
@@ -167,7 +167,7 @@ private struct Lines {
 }
 
 extension Stage {
-    /// Sends a prompt and reads the head of the answer, which says where the reply is.
+    /// Sends a prompt and reads the head of the answer, which has the location of the reply.
     fileprivate func author(_ appID: String, _ prompt: String) throws -> (client: RawClient, head: MessageHead) {
         let client = try RawClient(port: port)
         client.post("/llmchat", json: chatBody(appID, prompt))

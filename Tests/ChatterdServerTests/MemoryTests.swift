@@ -41,7 +41,7 @@ import Testing
         #expect(all?.allSatisfy { $0 } == true)
     }
 
-    @Test func aConversationOfFailedTurnsIsNotLoaded() async throws {
+    @Test func failedTurnsAreNotLoaded() async throws {
         let upstream = try ScriptedUpstream(.error(400, "no"))
         try await onThread {
             let relay = try Relay(upstream.url)

@@ -7,9 +7,9 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// One way in which a model server can behave, and what must come of it.
+/// One way in which a model server can behave, and the required result.
 struct Misbehaviour: CustomTestStringConvertible, Sendable {
-    /// Who answers at the upstream's address.
+    /// The server at the upstream's address.
     enum Peer: Sendable {
         case script([UpstreamStep])
         case refusing
@@ -18,7 +18,7 @@ struct Misbehaviour: CustomTestStringConvertible, Sendable {
         case address(String)
     }
 
-    /// What happened, as a sentence.
+    /// The event, as a sentence.
     let testDescription: String
     let peer: Peer
     /// The text that the client sees and the store keeps.
@@ -26,7 +26,7 @@ struct Misbehaviour: CustomTestStringConvertible, Sendable {
     let outcome: Transcript.Outcome
     /// Words that the error must pass on, or none.
     var words: String?
-    /// The lines that the client must see verbatim; nil where the text says enough.
+    /// The lines that the client must get verbatim; `nil` if only the text is checked.
     var lines: [String]?
     var environment: [Setting: String] = [:]
 

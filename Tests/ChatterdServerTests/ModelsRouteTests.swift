@@ -27,13 +27,13 @@ import Testing
     private func models(_ said: [(Upstream, [ModelDescription]?)]) -> [ModelsRoute.Model] {
         ModelsRoute.models(
             said.map { upstream, models in
-                ModelSurvey.Listing(
+                ModelListCache.Listing(
                     upstream: upstream,
                     models: models.map { .success($0) } ?? .failure(ModelError(.unavailable, "away")))
             }, in: UpstreamDirectory(said.map(\.0)))
     }
 
-    @Test func aModelOfSeveralServersStandsThereOnceWithTheFirstFirst() {
+    @Test func modelOfSeveralServersIsListedOnceInTheirOrder() {
         let (one, two) = (upstream("one"), upstream("two", priority: 1))
         let listed = models([
             (one, [ModelDescription(name: "m", contextLength: 10)]),
@@ -46,7 +46,7 @@ import Testing
             ])
     }
 
-    @Test func aServerThatIsNotReachableHasNoModels() {
+    @Test func unreachableServerHasNoModels() {
         let listed = models([
             (upstream("away", models: ["m"]), nil), (upstream("here", models: ["m"]), [ModelDescription(name: "m")]),
         ])
@@ -54,14 +54,14 @@ import Testing
         #expect(models([(upstream("away", models: ["m"]), nil)]) == [])
     }
 
-    @Test func aServerWithAListIsAskedForThatOnly() {
+    @Test func serverWithAListHasOnlyTheListedModels() {
         let listed = models([
             (upstream("a", models: ["m", "gone"]), [ModelDescription(name: "m"), ModelDescription(name: "other")])
         ])
         #expect(listed.map(\.name) == ["m"])
     }
 
-    @Test func whatOneServerClaimsIsNotAskedOfThoseForAnyModel() {
+    @Test func listedModelIsNotOfferedByOtherServers() {
         let listed = models([
             (upstream("any"), [ModelDescription(name: "m"), ModelDescription(name: "n")]),
             (upstream("owner", models: ["m"]), [ModelDescription(name: "m")]),
@@ -69,7 +69,7 @@ import Testing
         #expect(listed.map(\.upstreams) == [["owner"], ["any"]])
     }
 
-    @Test func aliasesLeadToTheModelThatTheyStandFor() {
+    @Test func aliasesAreListedForExistingModels() {
         let server = upstream("a", .ollama, models: ["m"], aliases: ["fast": "m", "lost": "gone"], context: 7)
         let listed = models([(server, [ModelDescription(name: "m:latest", contextLength: 9)])])
         #expect(
@@ -79,7 +79,7 @@ import Testing
             ])
     }
 
-    @Test func aServerThatDoesNotTellIsTakenAtItsWord() {
+    @Test func configuredModelsAreListedIfTheServerListsNone() {
         #expect(models([(upstream("a", models: ["m"]), [])]).map(\.name) == ["m"])
         #expect(models([(upstream("a"), [])]) == [])
     }

@@ -10,7 +10,7 @@ import Testing
 
 /// The program as a process: signals, crashes, several of them on one database, and its log.
 @Suite(.timeLimit(.minutes(30))) struct ProcessTests {
-    @Test func aTermSignalLetsRunningAnswersFinish() async throws {
+    @Test func sigtermLetsRunningRepliesFinish() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate))
         try await onThread {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func afterItsLimitTheRestEndWithAnErrorThatSaysSo() async throws {
+    @Test func shutdownLimitEndsTheOtherRepliesWithAnError() async throws {
         let upstream = try ScriptedUpstream(script(Gate()))
         try await onThread {
             let (program, port, database) = try start(upstream, [.shutdownLimit: "300ms"])
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func aSecondTermSignalEndsItAtOnce() async throws {
+    @Test func secondSIGTERMEndsTheProcessAtOnce() async throws {
         let upstream = try ScriptedUpstream(script(Gate()))
         try await onThread {
             let (program, port, _) = try start(upstream, [.shutdownLimit: "600s"])
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aKilledProcessLosesNoPromptAndItsTurnIsSettled() async throws {
+    @Test func killedProcessLosesNoPromptAndItsTurnIsSettled() async throws {
         let upstream = try ScriptedUpstream(.answer(["first"]), script(Gate()), .answer(["third"]))
         try await onThread {
             let (program, port, database) = try start(upstream)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func twoProcessesKeepOneOrderOfAConversation() async throws {
+    @Test func twoProcessesKeepTheOrderOfAConversation() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate), .answer(["second"]))
         try await onThread {
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func theLogHasALineARequestAndNoWordOfIt() async throws {
+    @Test func logHasOneLineForEachRequestAndNoText() async throws {
         let upstream = try ScriptedUpstream(.answer(["reply-words"]), .error(500, "model-words"))
         try await onThread {
             let (program, port, _) = try start(upstream)
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func wrongSettingsAreAllNamedAtOnce() async throws {
+    @Test func allWrongSettingsAreReportedTogether() async throws {
         try await onThread {
             let program = try TestProgram(
                 "chatterd", ["serve"],
@@ -180,7 +180,7 @@ import Testing
     }
 
     private func isNotReady(_ port: Int) -> Bool {
-        // A refused connection says it as well as a status.
+        // A refused connection is as good as a status.
         (try? RawClient.get(port: port, "/readyz").status) != 200
     }
 }

@@ -10,7 +10,7 @@ import Testing
 
 /// Prompts that wait for a slot of their model server, as their clients see it.
 @Suite(.timeLimit(.minutes(30))) struct QueueTests {
-    @Test func whoWaitsIsToldItsPlaceAndAnsweredInTurn() async throws {
+    @Test func queuePositionsAreReportedAndPromptsAreAnsweredInTurn() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
         try await Self.onQueue(Self.oneSlot(upstream)) { stage in
@@ -26,7 +26,7 @@ import Testing
             #expect(line["message"] as? NSDictionary == ["role": "assistant", "content": ""])
             #expect(line["created_at"] is String)
 
-            // An old client, and one that does not want a stream.
+            // A client without queue events, and one without a stream.
             let third = try stage.beginChat("c", "three")
             #expect(third.nextEvent()?.comments == ["queued, position 2 of 2"])
             let whole = try RawClient(port: stage.port)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func oldClientsTakeAPlaceForNothing() throws {
+    @Test func oldClientsIgnoreQueuePositions() throws {
         let stream = """
             : queued, position 3 of 17
 
@@ -69,7 +69,7 @@ import Testing
             ("", "1", true), (",\"queue_events\":false", "1", false), ("", "0", false),
             (",\"queue_events\":null", "1", true),
         ])
-    func eventsComeToWhoWantsThem(_ members: String, _ field: String, _ expected: Bool) async throws {
+    func queueEventsAreSentOnRequest(_ members: String, _ field: String, _ expected: Bool) async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
         try await Self.onQueue(Self.oneSlot(upstream)) { stage in
@@ -86,14 +86,14 @@ import Testing
     }
 
     @Test(arguments: ["2", "true", "1, 1"])
-    func whatIsNoWishForEventsIsRefused(_ field: String) async throws {
+    func invalidQueueEventsValueIsRefused(_ field: String) async throws {
         try await onStage { stage in
             let answer = try stage.ask("app", "x", fields: [("Queue-Events", field)])
             #expect(answer.status == 422 && answer.json["code"] as? String == "invalid_request")
         }
     }
 
-    @Test func beyondTheLimitPromptsAreRefusedAndNothingIsStored() async throws {
+    @Test func promptsBeyondTheQueueLimitAreRefusedAndNotStored() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
         try await Self.onQueue(Self.oneSlot(upstream, "\"queue_limit\":1")) { stage in
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func anotherAnswerNeedsRoomTooAndTakesNoneWhenItIsRefused() async throws {
+    @Test func regenerateCountsAgainstTheQueueLimit() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(.answer(["Hello"]), Self.gatedAnswer(gate))
         try await Self.onQueue(Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func whatIsAnsweredWithoutTheModelLeavesRoomForOthers() async throws {
+    @Test func promptAnsweredWithoutTheModelDoesNotCountAgainstTheQueueLimit() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await Self.onQueue(Self.oneSlot(upstream, "\"queue_limit\":0")) { stage in
             let key = [("Idempotency-Key", "k")]
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func whoIsStoppedWhileItWaitsLeavesTheQueue() async throws {
+    @Test func stoppedReplyLeavesTheQueue() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
         try await Self.onQueue(Self.oneSlot(upstream)) { stage in
@@ -153,7 +153,7 @@ import Testing
             try upstream.waitForRequests(1)
             let (second, location) = try stage.begin("b", "two")
             #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
-            // Somebody who comes later is told the place, too.
+            // A reader that joins later gets the queue position, too.
             let reader = try stage.follow(location)
             #expect(reader.nextEvent()?.comments == ["queued, position 1 of 1"])
             #expect(try stage.stop(location).json["state"] as? String == "cancelled")
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func whoseConversationIsRemovedWaitsNoLonger() async throws {
+    @Test func replyOfADeletedConversationLeavesTheQueue() async throws {
         let gate = Gate()
         let upstream = try Self.gated(gate)
         try await Self.onQueue(Self.oneSlot(upstream)) { stage in

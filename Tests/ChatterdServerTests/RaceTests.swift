@@ -9,7 +9,7 @@ import Testing
 
 /// Things that happen to a conversation at the same time.
 @Suite(.timeLimit(.minutes(30))) struct RaceTests {
-    @Test func aTurnThatWaitsIsNotAskedOnceItsConversationWasReplaced() async throws {
+    @Test func waitingTurnOfAReplacedConversationIsNotSent() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()), .endChunks,
@@ -30,13 +30,13 @@ import Testing
         }
     }
 
-    @Test func aClientThatLeavesWhileItsPromptIsBeingStoredIsMissed() async throws {
+    @Test func clientThatLeavesDuringTheCommitIsNoticed() async throws {
         let upstream = try ScriptedUpstream([.streamHead, .stall])
         try await onThread {
             let cluster = try PrivateCluster.make()
             let stage = try Stage(
                 upstream: upstream.url,
-                // One shard reads what came first before it answers who came later.
+                // A shard reads the earlier bytes before it answers a later client.
                 environment: [.disconnectGrace: "0", .keepAlive: "100ms", .shards: "1"], cluster: cluster)
             defer { #expect(throws: Never.self) { try stage.stop() } }
             try cluster.pause()
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func manyPromptsAtOnceAllGetAPlace() async throws {
+    @Test func concurrentPromptsAllGetATurnNumber() async throws {
         let upstream = try ScriptedUpstream.answering(["yes"])
         try await onStage(upstream: upstream.url, environment: [.maximumWaitingTurns: "64"]) { stage in
             let clients = try (0..<40).map { _ in try RawClient(port: stage.port) }
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func thePassThroughHasItsTimeLimits() async throws {
+    @Test func passThroughHasTimeouts() async throws {
         let body = "{\"model\":\"tiny\",\"prompt\":\"Hi\"}"
         let line = UpstreamStep.chunk("{\"response\":\"x\",\"done\":false}\n")
         let (mute, upstream) = (try ScriptedUpstream([.stall]), try ScriptedUpstream([.streamHead, line, .stall]))

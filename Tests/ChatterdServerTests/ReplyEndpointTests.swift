@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct ReplyEndpointTests {
     private static let nobody = "/replies/00112233-4455-4677-8899-aabbccddeeff"
 
-    @Test(arguments: [true, false]) func everyAnswerSaysWhereItsReplyIs(stream: Bool) async throws {
+    @Test(arguments: [true, false]) func everyAnswerHasTheLocationOfItsReply(stream: Bool) async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
             let answer = try stage.chat("app", "x", stream: stream)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsReadOnFromEveryEvent() async throws {
+    @Test func replyIsResumedFromEveryEvent() async throws {
         let tokens = ["H", "é", "llo ", "\u{1f600}", "\n", " wörld"]
         let upstream = try ScriptedUpstream.answering(tokens)
         try await onStage(upstream: upstream.url) { stage in
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func thinkingAndToolCallsAreReadOnToo() async throws {
+    @Test func thinkingAndToolCallsAreResumed() async throws {
         let lines =
             [ModelLine.thinking("Hm "), ModelLine.thinking("hö"), ModelLine.token("It")]
             + ModelLine.toolCalls([("f", "{\"a\":1}"), ("g", "{}")], .v0_11)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aReaderJoinsAReplyThatIsBeingMade() async throws {
+    @Test func readerJoinsARunningReply() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aFailedReplyIsReadToItsError() async throws {
+    @Test func failedReplyIsReadToItsError() async throws {
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hel")), .chunk(ModelLine.error("boom")), .endChunks,
         ])
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsDescribedAsJSON() async throws {
+    @Test func replyIsDescribedAsJSON() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
             let location = try #require(try stage.chat("app", "x")["Location"])
@@ -141,7 +141,7 @@ import Testing
             #expect(times.count == 2 && times == times.sorted())
             #expect(
                 times.allSatisfy { $0.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/) != nil }, "\(times)")
-            // Only a client that wants nothing but JSON gets it.
+            // Only a client that accepts JSON and no events gets JSON.
             for accept in ["text/event-stream", "text/event-stream, application/json", "*/*", "text/html"] {
                 let events = try stage.send("GET", location, fields: [("Accept", accept)])
                 #expect(events["Content-Type"] == "text/event-stream", "\(accept)")
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func onlyTheAppThatIsNamedFindsItsReply() async throws {
+    @Test func replyIsFoundOnlyWithTheRightAppID() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let location = try #require(try stage.chat("my app", "x")["Location"])
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func aPlaceThatIsNoneIsRefused() async throws {
+    @Test func invalidPositionIsRefused() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let location = try #require(try stage.chat("app", "x")["Location"])
@@ -190,9 +190,9 @@ import Testing
         }
     }
 
-    /// Places that a client made up: what it gets is the reply all the same, from there or anew.
+    /// Positions that no event had: the client gets the reply from there or from its start.
     @Test(arguments: ["5", "6", "400", "3~1", "0.1", "2.0.9", "9-end", "3~5-end"])
-    func aPlaceBeyondTheReplyDoesNoHarm(id: String) async throws {
+    func positionBeyondTheReplyIsAccepted(id: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let location = try #require(try stage.chat("app", "x")["Location"])

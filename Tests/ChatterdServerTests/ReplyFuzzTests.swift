@@ -21,7 +21,7 @@ import Testing
         String(repeating: "[", count: 5000), String(repeating: " ", count: 70_000),
     ]
 
-    @Test func nothingThatIsSentIsAFaultOfTheServer() async throws {
+    @Test func randomRequestsCauseNoServerError() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url, environment: [.bodyLimit: "64KiB"]) { stage in
             let location = try #require(try stage.chat("app", "x")["Location"])
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aMethodThatAPathDoesNotHaveIsRefused() async throws {
+    @Test func unknownMethodIsRefused() async throws {
         try await onStage { stage in
             for (method, path, allowed) in [
                 ("POST", "/replies/x", "DELETE, GET, HEAD, OPTIONS"),

@@ -8,13 +8,13 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Model servers that break in the middle of an answer: another one goes on behind its text, or it is begun anew.
+/// Model servers that break in the middle of an answer: another one continues the text, or the reply restarts.
 @Suite(.timeLimit(.minutes(30))) struct RescueTests {
     private let beginning = ["Once upon a time ", "there was a süßer \u{1f600} "]
     private var begun: String { beginning.joined() }
     private let goesOn = "\"continuation\":\"prefill\""
 
-    /// Who made which bytes of the text, as the reply's JSON tells it.
+    /// The server of each piece of the text, as the reply's JSON has it.
     private func parts(_ stage: Stage, _ location: String) throws -> [String] {
         let parts = try stage.describe(location).json["parts"] as? [[String: Any]] ?? []
         return parts.map { part in
@@ -30,9 +30,9 @@ import Testing
             [.chunk("{\"error\":\"out of memory\"}\n" + ModelLine.done()), .endChunks],
             [.chunk("{\"mod\n"), .endChunks],
         ] as [[UpstreamStep]], ["", " "])
-    func anotherServerGoesOnBehindTheText(_ break: [UpstreamStep], saidAgain space: String) async throws {
+    func anotherServerContinuesTheText(_ break: [UpstreamStep], saidAgain space: String) async throws {
         let first = try ScriptedUpstream(.beginning(beginning) + `break`)
-        // White space at the end is not sent; some servers say it then, and others do not.
+        // White space at the end is not sent; some servers generate it again, others do not.
         let second = try ScriptedUpstream.answering([space + "king", " of \u{e9}."])
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second, goesOn))
         try await onStage(environment: list) { stage in
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aStalledAnswerIsGoneOnWith() async throws {
+    @Test func stalledAnswerIsContinued() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .stall))
         let second = try ScriptedUpstream.answering(["king."])
         let list = severalServers(
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aServerAloneGoesOnWithItsOwnText() async throws {
+    @Test func onlyServerContinuesItsOwnText() async throws {
         let upstream = try ScriptedUpstream(.beginning(beginning, then: .close), .answer(["king."]))
         try await onStage(environment: severalServers(UpstreamOfList("one", upstream, goesOn))) { stage in
             let transcript = Transcript(try stage.chat("app", "prompt"))
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func whereNobodyGoesOnTheAnswerBeginsAnewAndAllReadersAreTold() async throws {
+    @Test func replyRestartsWithAResetEventWithoutAContinuation() async throws {
         let (broken, second) = (Gate(), Gate())
         let first = try ScriptedUpstream(.beginning(beginning, then: .wait(for: broken), .close))
         let other = try ScriptedUpstream([
@@ -105,7 +105,7 @@ import Testing
                     data["reset"] as? Bool == true && data["attempt"] as? Int == 2 && data["done"] as? Bool == false)
                 #expect(data["model"] as? String == "tiny" && data["created_at"] is String)
             }
-            // Who comes now hears of the new beginning only.
+            // A reader that joins now gets the restarted answer only.
             let late = try stage.follow(location)
             for reader in readers + [late] {
                 let event = try reader.nextDataEvent()
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatKnowsNothingOfResetsShowsThatTheAnswerBeginsAnew() async throws {
+    @Test func clientWithoutResetsShowsTheRestartedAnswer() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close), .answer(["Yes."]))
         let second = try ScriptedUpstream.answering(["A king."])
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))
@@ -131,14 +131,14 @@ import Testing
             let seed = SeedClient(try stage.chat("app", "prompt").body)
             #expect(seed.message == begun + "\n\n[The answer was interrupted, and begins anew.]\n\n" + "A king.")
             #expect(seed.errMsg.isEmpty && seed.violation == nil && !seed.isInError)
-            // It asks again as ever: what the model hears is the answer that counts.
+            // The next prompt is answered as usual: the history has the restarted answer.
             Transcript(try stage.chat("app", "next")).check()
             #expect(
                 first.requests.last?.messages == [["user", "prompt"], ["assistant", "A king."], ["user", "next"]])
         }
     }
 
-    @Test func whoComesBackWithAPlaceInTheBrokenAnswerBeginsAgain() async throws {
+    @Test func positionInTheDiscardedTextResumesFromTheStart() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close))
         let second = try ScriptedUpstream.answering(["A king."])
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func withoutAStreamTheAnswerIsTheWholeOne() async throws {
+    @Test func restartWithoutAStreamGivesTheWholeAnswer() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close))
         let second = try ScriptedUpstream.answering(["A king."])
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func whatIsInTheJournalGoesWhenTheAnswerBeginsAnew() async throws {
+    @Test func restartEmptiesTheJournal() async throws {
         let broken = Gate()
         let long = String(repeating: "Once upon a time. ", count: 20_000)
         let first = try ScriptedUpstream(.beginning([long], then: .wait(for: broken), .close))
@@ -189,7 +189,7 @@ import Testing
             + ModelLine.toolCalls([("now", "{}")], .v0_11)[0] + ModelLine.token("So "),
         ModelLine.token("Once"),
     ])
-    func whatIsNotOnlyTextIsBegunAnew(line: String) async throws {
+    func answerWithToolCallsOrThinkingIsRestarted(line: String) async throws {
         let first = try ScriptedUpstream([.streamHead, .chunk(line), .close])
         let second = try ScriptedUpstream.answering(["A king."])
         let list = severalServers(UpstreamOfList("one", first, goesOn), UpstreamOfList("two", second, goesOn))
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatBeginsFromTheStartIsNotTakenForOneThatGoesOn() async throws {
+    @Test func serverThatBeginsFromTheStartIsNoContinuation() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close), .answer(["king."]))
         let second = try ScriptedUpstream.answering(beginning + ["queen."])
         let list = severalServers(UpstreamOfList("one", first, goesOn), UpstreamOfList("two", second, goesOn))
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["none", "prefill"]) func whenTheBudgetIsUsedUpTheTextIsKept(continuation: String) async throws {
+    @Test(arguments: ["none", "prefill"]) func textIsKeptAfterTheLastAttempt(continuation: String) async throws {
         let upstream = try ScriptedUpstream { request in
             .beginning(["part \(request.number) of a long, long story. "], then: .close)
         }
@@ -230,13 +230,13 @@ import Testing
             let kept = continuation == "none" ? all[2] : all.joined()
             #expect(try stage.storedReply("app").summary == ["assistant", kept, "failed"])
             #expect(exchange.events.filter { $0.name == "reset" }.count == (continuation == "none" ? 2 : 0))
-            // A failed turn is not told to the model.
+            // A failed turn is not sent to the model.
             _ = try stage.chat("app", "next")
             #expect(upstream.requests[3].messages == [["user", "next"]])
         }
     }
 
-    @Test func untilAnotherServerHasBegunTheBrokenAnswerCounts() async throws {
+    @Test func brokenTextIsKeptUntilAnotherServerBegins() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close), .error(500, "out of memory"))
         let second = try ScriptedUpstream(.error(503, "loading"))
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))
@@ -250,7 +250,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsStoppedBetweenTwoAttempts() async throws {
+    @Test func replyIsStoppedBetweenTwoAttempts() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close), .busy(retryAfter: 1200), [.stall])
         try await onStage(environment: severalServers(UpstreamOfList("one", first))) { stage in
             let (client, location) = try stage.begin("app", "prompt")
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func theServerStopsBetweenTwoAttempts() async throws {
+    @Test func serverStopsBetweenTwoAttempts() async throws {
         let first = try ScriptedUpstream(.beginning(beginning, then: .close), .busy(retryAfter: 1200), [.stall])
         try await onThread {
             let stage = try Stage(environment: severalServers(UpstreamOfList("one", first)))

@@ -31,7 +31,7 @@ import Testing
         throw TestFailure("never came to an end")
     }
 
-    @Test(arguments: [1, 3]) func everyCutIsHealed(every count: Int) async throws {
+    @Test(arguments: [1, 3]) func everyCutStreamIsResumed(every count: Int) async throws {
         let tokens = (0..<60).map { "t\($0) é\u{1f600} " }
         let gates = tokens.map { _ in Gate() }
         let upstream = try ScriptedUpstream(
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsReadOnAnotherProcessWhileItIsMade() async throws {
+    @Test func runningReplyIsReadOnAnotherProcess() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func aReaderWhoComesBackKeepsTheReplyGoing() async throws {
+    @Test func readerThatComesBackKeepsTheReplyRunning() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms"]) { stage in
@@ -87,7 +87,7 @@ import Testing
     @Test(arguments: [
         (",\"on_disconnect\":\"cancel\"", ""), (",\"on_disconnect\":0", "finish"), ("", "cancel"), ("", "0"),
     ])
-    func aClientMaySayThatNobodyWillComeBack(member: String, field: String) async throws {
+    func clientCanRequestCancellationOnDisconnect(member: String, field: String) async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms"]) { stage in
             let client = try RawClient(port: stage.port)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func aClientMaySayThatItsReplyIsToBeMadeToTheEnd() async throws {
+    @Test func clientCanRequestThatTheReplyFinishes() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url, environment: [.disconnectGrace: "0", .keepAlive: "100ms"]) { stage in
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: ["soon", "-1", "1.5", "86401", ""])
-    func aPolicyThatIsNoneIsRefused(field: String) async throws {
+    func invalidDisconnectPolicyIsRefused(field: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let answer = try stage.ask("app", "x", fields: [("On-Disconnect", field)])
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func theKeepAliveOfAReaderIsThatOfAnyStream() async throws {
+    @Test func resumedStreamHasKeepAliveComments() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url, environment: [.keepAlive: "100ms"]) { stage in
             let (_, location) = try stage.begin("app", "x")

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdRelay
@@ -12,33 +13,33 @@ import Testing
 @testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
-/// The model servers as a shard has them.
+/// The model servers of a shard.
 @Suite(.timeLimit(.minutes(30))) struct ShardUpstreamsTests {
-    @Test func aListThatHasNotChangedLeavesTheSurveyUnderWayAlone() async throws {
+    @Test func unchangedListDoesNotInterruptTheRequestForModels() async throws {
         let gate = Gate()
         let server = try ScriptedUpstream(
             probing: { _ in [.wait(for: gate)] + .plain(200, "{\"models\":[]}") }, { _ in [] })
-        let prepared = try PreparedUpstream(
+        let resolved = try ResolvedUpstream(
             UpstreamDescription(name: "a", kind: .ollama, url: server.url),
             keys: UpstreamKeys())
         let shard = try Shard(index: 0)
-        let upstreams = ShardUpstreams(
-            UpstreamFactory(shard: shard, idleConnections: 0), estimates: TokenEstimates())
-        await Task(executorPreference: shard) { upstreams.take([prepared]) }.value
+        let upstreams = Confined(
+            ShardUpstreams(UpstreamFactory(shard: shard, idleConnections: 0), estimates: TokenEstimates()), to: shard)
+        await Task(executorPreference: shard) { upstreams.value.replace([resolved]) }.value
         let listings = Task(executorPreference: shard) {
-            await upstreams.survey.listings(of: upstreams.directory).count
+            await upstreams.value.modelLists.listings(of: upstreams.value.directory).count
         }
         try await onThread { try eventually("it is asked") { server.probes.count == 1 } }
-        // The registry looks as often as a survey may take: who waits would wait for ever.
-        await Task(executorPreference: shard) { upstreams.take([prepared]) }.value
+        // The registry replaces the list as often as a model server may take to answer.
+        await Task(executorPreference: shard) { upstreams.value.replace([resolved]) }.value
         gate.open()
         #expect(await listings.value == 1)
         #expect(server.probes.count { $0.path == "/api/tags" } == 1)
 
-        // Another list is asked anew.
-        await Task(executorPreference: shard) { upstreams.take([]) }.value
+        // A changed list is asked again.
+        await Task(executorPreference: shard) { upstreams.value.replace([]) }.value
         let none = await Task(executorPreference: shard) {
-            await upstreams.survey.listings(of: upstreams.directory).count
+            await upstreams.value.modelLists.listings(of: upstreams.value.directory).count
         }.value
         #expect(none == 0)
     }

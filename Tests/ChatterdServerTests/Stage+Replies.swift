@@ -26,7 +26,7 @@ extension Stage {
         try send("GET", location, fields: [("Accept", "application/json")])
     }
 
-    /// Stops a reply, and asks again until it has ended: whoever asks is kept waiting for two seconds at most.
+    /// Stops a reply, and asks again until it has ended. One request waits two seconds at most.
     func stop(_ location: String) throws -> HTTPExchange {
         try eventually("the reply has ended") {
             let answer = try send("DELETE", location)
@@ -43,7 +43,7 @@ extension Stage {
         return client
     }
 
-    /// Sends a prompt and reads the head of the answer, which says where the reply is.
+    /// Sends a prompt and reads the head of the answer, which has the location of the reply.
     func begin(_ appID: String, _ prompt: String, adding members: String = "") throws -> (RawClient, location: String) {
         let client = try RawClient(port: port)
         client.post("/llmchat", json: String(chatBody(appID, prompt).dropLast() + members + "}"))
@@ -54,17 +54,17 @@ extension Stage {
 }
 
 extension ServerEvent {
-    /// The place in the reply that one has read up to with this event.
+    /// The position in the reply behind this event.
     var position: ReplyPosition? { id.flatMap { ReplyPosition(parsing: $0) } }
 
     /// The text of a line.
     var text: String {
-        // What a reset says is for those who do not know it.
+        // The text of a reset is for clients that do not know resets.
         guard name != "reset" else { return "" }
         return (object(data ?? "")["message"] as? [String: Any])?["content"] as? String ?? ""
     }
 
-    /// Whether nothing comes after it.
+    /// Whether it is the last event.
     var isLast: Bool { name == "error" || object(data ?? "")["done"] as? Bool == true }
 }
 
@@ -77,7 +77,7 @@ extension ScriptedUpstream {
         ])
     }
 
-    /// Answers with a piece, and then with nothing any more; further requests with `next`.
+    /// Answers with a piece and stays silent then; answers further requests with `next`.
     static func stalling(after first: String, next: String = "next") throws -> ScriptedUpstream {
         try ScriptedUpstream { request in
             request.number == 0 ? [.streamHead, .chunk(ModelLine.token(first)), .stall] : .answer([next])

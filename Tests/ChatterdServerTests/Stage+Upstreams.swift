@@ -28,19 +28,19 @@ struct UpstreamOfList {
     }
 }
 
-/// The settings with which several servers have the model, the first one preferred, and what fails is tried again.
+/// Settings in which several servers have the model, in order of preference, with failover and retries.
 func severalServers(_ list: UpstreamOfList..., adding more: [Setting: String] = [:]) -> [Setting: String] {
     let entries = list.map(\.entry).joined(separator: ",")
     return [.upstreams: "[\(entries)]", .failoverAttempts: "4", .rescueAttempts: "2"].merging(more) { $1 }
 }
 
 extension [UpstreamStep] {
-    /// A refusal that says when to come back.
+    /// A refusal with `Retry-After`.
     static func busy(retryAfter seconds: Int) -> [UpstreamStep] {
         plain(429, "{\"error\":\"too many requests\"}", fields: [("Retry-After", "\(seconds)")])
     }
 
-    /// The first pieces of an answer, in one write so that no limit passes between them, and what comes instead of the rest.
+    /// The first pieces of an answer, in one write so that no timeout passes between them, and then other steps.
     static func beginning(_ tokens: [String], then steps: UpstreamStep...) -> [UpstreamStep] {
         [.streamHead, .chunk(tokens.map { ModelLine.token($0) }.joined())] + steps
     }

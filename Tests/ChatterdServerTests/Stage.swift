@@ -146,21 +146,21 @@ func onStage(
     }
 }
 
-/// Runs a test's blocking body on a thread of its own; only so many at once, so that two cores are enough for all.
+/// Runs a test's blocking body on a thread of its own; eight bodies at once at most, because the machine may have two cores.
 func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
-    await Places.shared.take()
+    await Permits.shared.acquire()
     do {
         try await blocking(body)
     } catch {
-        await Places.shared.giveBack()
+        await Permits.shared.release()
         throw error
     }
-    await Places.shared.giveBack()
+    await Permits.shared.release()
 }
 
-/// Places for tests that run a whole program.
-private actor Places {
-    static let shared = Places(8)
+/// Permits for tests that run a whole program.
+private actor Permits {
+    static let shared = Permits(8)
 
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -169,7 +169,7 @@ private actor Places {
         free = count
     }
 
-    func take() async {
+    func acquire() async {
         guard free == 0 else {
             free -= 1
             return
@@ -177,7 +177,7 @@ private actor Places {
         await withCheckedContinuation { waiting.append($0) }
     }
 
-    func giveBack() {
+    func release() {
         if waiting.isEmpty {
             free += 1
         } else {

@@ -9,7 +9,7 @@ import Testing
 
 /// `DELETE /replies/:id`.
 @Suite(.timeLimit(.minutes(30))) struct StopReplyTests {
-    @Test func aStoppedReplyFreesTheModelServerAndEndsForAllReaders() async throws {
+    @Test func stoppedReplyReleasesTheModelServerAndEndsForAllReaders() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
             let (client, location) = try stage.begin("app", "x")
@@ -32,7 +32,7 @@ import Testing
             }
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "cancelled"])
 
-            // It is over: once more changes nothing, and it can be read like any other.
+            // The reply has ended: another stop changes nothing, and it can be read as usual.
             #expect(try stage.stop(location).json["state"] as? String == "cancelled")
             let again = Transcript(try stage.read(location))
             again.check()
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func aStoppedReplyWithoutAStreamIsWhatThereWas() async throws {
+    @Test func stoppedReplyWithoutAStreamHasTheTextSoFar() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
             let key = [("Idempotency-Key", "k")]
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsStoppedFromAnotherProcess() async throws {
+    @Test func replyIsStoppedFromAnotherProcess() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
             let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsStoppedBeforeItsTurnCame() async throws {
+    @Test func waitingReplyIsStopped() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
             let (first, firstLocation) = try stage.begin("app", "one")
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatIsOverStaysAsItIs() async throws {
+    @Test func stopDoesNotChangeAnEndedReply() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             let location = try #require(try stage.chat("app", "x")["Location"])

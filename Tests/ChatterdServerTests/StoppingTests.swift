@@ -11,7 +11,7 @@ import Testing
 
 /// Stops at moments when there is more to it than clients that read.
 @Suite(.timeLimit(.minutes(30))) struct StoppingTests {
-    @Test func whoWaitsForTheDatabaseStopsAtOnce() async throws {
+    @Test func startThatWaitsForTheDatabaseStopsAtOnce() async throws {
         try await onThread {
             let port = try BoundPort.refusing()
             let program = try TestProgram(
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(30))) func promptsAreTakenDuringShutdownDelay() async throws {
+    @Test(.timeLimit(.minutes(30))) func promptsAreAcceptedDuringShutdownDelay() async throws {
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks,
         ])
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func aReplyWhoseClientHasLeftIsFinishedFirst() async throws {
+    @Test func replyWithoutAClientIsFinishedBeforeTheStop() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([
             .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()), .endChunks,
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func promptsThatWaitAreMadeByAnotherProcess() async throws {
+    @Test func waitingPromptsAreHandedOverToAnotherProcess() async throws {
         let gate = Gate()
         let upstream = try silentFirst(gate)
         try await onThread {
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func databaseThatHangsDoesNotHoldUpTheStop() async throws {
+    @Test func hangingDatabaseDoesNotDelayTheStop() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onThread {

@@ -1,10 +1,10 @@
 import ChatterdTestSupport
 
-/// A row of `chatts` that holds what somebody said to the end: no reply in the making, and no choice of one.
+/// A row of `chatts` with a complete message: no running reply, and no choice of a reply.
 struct StoredRow: Equatable, Sendable {
     let seq: Int
     let role: String
-    /// The bytes, so that nothing between the database and the test can change them.
+    /// The bytes, so that no conversion between the database and the test can change them.
     let message: [UInt8]
     let turn: Int?
     /// Of a reply: how it ended.

@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// A process announces only the stored end of a reply that another process has closed or taken over. SQL stands in for the other.
+/// A process announces only the stored end of a reply that another process has closed or adopted. SQL acts as the other one.
 @Suite(.timeLimit(.minutes(30))) struct TakeoverTests {
     private static let closedElsewhere = """
         UPDATE chatts SET state = 'interrupted', message = 'Hel', holder = NULL, finished = now()
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatIsMadeAgainElsewhereIsReadToItsEnd() async throws {
+    @Test func replyAdoptedByAnotherProcessIsReadToItsEnd() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream { request in
             request.number == 0

@@ -3,11 +3,11 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
-/// What a client can tell from the bytes of one answer.
+/// The bytes of one answer, as a client parses them.
 struct Transcript {
     /// How it ended.
     enum Outcome: Equatable {
-        /// With a line that says done.
+        /// With a line that has `"done":true`.
         case done
         /// With an error event of this code.
         case error(String)
@@ -44,7 +44,7 @@ struct Transcript {
     /// The words of the error event.
     var words: String { error["error"] as? String ?? "" }
 
-    /// Holds the answer against what every stream promises, whatever happened.
+    /// Checks the promises that hold for every stream.
     func check(sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(exchange.status == 200, sourceLocation: sourceLocation)
         #expect(exchange["Content-Type"]?.hasPrefix("text/event-stream") == true, sourceLocation: sourceLocation)
@@ -68,7 +68,7 @@ struct Transcript {
         checkPositions(sourceLocation)
     }
 
-    /// The id of an event is the place in the reply that one has read up to with it.
+    /// The id of an event is the position in the reply behind it.
     private func checkPositions(_ sourceLocation: SourceLocation) {
         var position = start
         for event in exchange.events where event.data != nil {

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// The same without streaming: a status in place of the error event.
+    /// The same without streaming: a status instead of the error event.
     private func checkUnstreamed(_ row: Misbehaviour, _ stage: Stage) throws {
         let answer = try stage.chat("whole", "prompt", stream: false)
         #expect(answer.end == .complete)

@@ -35,7 +35,7 @@ extension Stage {
         return list.first { $0["name"] as? String == name }?["health"] as? String ?? "none"
     }
 
-    /// What a model says to a prompt; the code of the error if it says nothing.
+    /// The answer of a model to a prompt; the code of the error if there is no answer.
     fileprivate func answer(_ model: String) throws -> String {
         let transcript = Transcript(try chat(UUID().uuidString, "prompt", model: model))
         return transcript.outcome == .done ? transcript.text : "\(transcript.outcome)"
@@ -52,7 +52,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         ("GET", "/upstreams"), ("POST", "/upstreams"), ("GET", "/upstreams/ollama"), ("PUT", "/upstreams/ollama"),
         ("DELETE", "/upstreams/ollama"), ("POST", "/upstreams/ollama/test"),
     ])
-    func withoutAnAdminTokenThereIsNoList(_ method: String, _ path: String) async throws {
+    func listNeedsAnAdminToken(_ method: String, _ path: String) async throws {
         try await onStage { stage in
             let answer = try stage.manage(method, path, "{}")
             #expect(answer.status == 404)
@@ -60,7 +60,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     }
 
     @Test(arguments: [nil, "", "an-admin-token-of-the-test", "an-admin-token-of-the-testt"])
-    func aWrongTokenIsRefused(_ wrong: String?) async throws {
+    func wrongTokenIsRefused(_ wrong: String?) async throws {
         try await onStage(environment: admin) { stage in
             for (method, path) in [
                 ("GET", "/upstreams"), ("POST", "/upstreams"), ("GET", "/upstreams/ollama"),
@@ -75,7 +75,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aModelServerIsAddedShownReplacedAndRemoved() async throws {
+    @Test func modelServerIsAddedShownReplacedAndRemoved() async throws {
         let (one, two) = (try ScriptedUpstream.answering(["one"]), try ScriptedUpstream.answering(["two"]))
         try await onStage(environment: admin) { stage in
             let added = try stage.manage("POST", "/upstreams", definition("gpu", one, more: #","key_env":"NOT_SET""#))
@@ -112,7 +112,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aNameMayBeLeftOutWhereThePathHasIt() async throws {
+    @Test func nameIsOptionalWhereThePathHasIt() async throws {
         let upstream = try ScriptedUpstream.answering(["here"])
         try await onStage(environment: admin) { stage in
             let body = #"{"kind":"ollama","url":"\#(upstream.url)"}"#
@@ -129,7 +129,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     }
 
     @Test(arguments: ["[]", "{", #"{"name":"gpu","kind":"ollama"}"#, #"{"name":"echo","kind":"echo"}"#])
-    func whatIsWrongIsToldAndNothingIsStored(_ body: String) async throws {
+    func problemsAreReportedAndNothingIsStored(_ body: String) async throws {
         try await onStage(environment: admin) { stage in
             let refusal = try stage.manage("POST", "/upstreams", body)
             #expect(refusal.status == 422)
@@ -139,7 +139,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aChangeReachesTheOtherProcessesWithoutARestart() async throws {
+    @Test func changeReachesOtherProcessesWithoutARestart() async throws {
         let (one, two) = (try ScriptedUpstream.answering(["one"]), try ScriptedUpstream.answering(["two"]))
         try await onStage(environment: admin) { stage in
             let other = try Stage(environment: admin, cluster: stage.cluster, database: stage.database)
@@ -158,7 +158,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aModelServerThatWasPutAnewIsNotLeftAloneAnyMore() async throws {
+    @Test func replacedModelServerIsNotCoolingDown() async throws {
         let upstream = try ScriptedUpstream.answering(["here"])
         let wrong = #"{"name":"gpu","kind":"ollama","url":"http://127.0.0.1:9","models":["gpu-model"]}"#
         try await onStage(environment: admin) { stage in
@@ -170,7 +170,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
                 #expect(try process.answer("gpu-model").contains("upstream_unavailable"))
                 #expect(try process.health(of: "gpu") == "cooling_down")
             }
-            // What changes nothing else is a word of the operator, too.
+            // A replacement by the same description counts, too.
             for body in [wrong, definition("gpu", upstream)] {
                 #expect(try stage.manage("PUT", "/upstreams/gpu", body).status == 200)
                 #expect(try stage.health(of: "gpu") == "unknown")
@@ -182,7 +182,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aRestartWithAnotherEnvironmentReplacesItsEntriesAndNoOthers() async throws {
+    @Test func restartWithAnotherEnvironmentReplacesOnlyItsEntries() async throws {
         let (one, two) = (try ScriptedUpstream.answering(["one"]), try ScriptedUpstream.answering(["two"]))
         try await onThread {
             let list = "[\(definition("gpu", one)),\(definition("cpu", one))]"
@@ -204,7 +204,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aKeyIsFoundByReferenceAndNeverStoredOrShown() async throws {
+    @Test func keyIsFoundByReferenceAndNeverStoredOrShown() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         let directory = NSTemporaryDirectory() + "chatterd-keys-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -241,7 +241,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aKeyOfOneProcessIsNotUsedByAnotherThatDoesNotHaveIt() async throws {
+    @Test func processWithoutTheKeyLeavesTheServerOut() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onThread {
             var environment = admin
@@ -259,7 +259,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func rowsThatNobodyShouldHaveWrittenAreLeftOut() async throws {
+    @Test func invalidRowsAreLeftOut() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url, environment: admin) { stage in
             let rows = [
@@ -280,7 +280,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aKeyThatSomebodyHasWrittenIntoARowIsNotShown() async throws {
+    @Test func keyInARowIsNotShown() async throws {
         try await onStage(environment: admin) { stage in
             let row = #"{"name":"gpu","kind":"ollama","url":"http://h","key":"sesame", "slots":2 } "#
             try stage.cluster.psql(
@@ -296,7 +296,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aChangeOfOneModelServerLeavesTheConnectionsOfTheOthersAlone() async throws {
+    @Test func changeOfOneModelServerKeepsTheConnectionsOfTheOthers() async throws {
         // The end of the body comes with the last line: until then its connection cannot be used again.
         let answer = ModelLine.token("one") + ModelLine.done()
         let one = try ScriptedUpstream(.plain(200, answer, type: "application/x-ndjson"))
@@ -315,7 +315,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aPromptThatNamesNoModelGetsTheDefault() async throws {
+    @Test func promptWithoutAModelGetsTheDefault() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         let body = #"{"appID":"me","messages":[{"role":"user","content":"hi"}]}"#
         try await onStage(upstream: upstream.url, environment: [.defaultModel: "tiny"]) { stage in
@@ -354,7 +354,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         }
     }
 
-    @Test func aTrialAsksForTheModelsAndForAToken() async throws {
+    @Test func testAsksForTheModelsAndForAToken() async throws {
         let list = #"[{"name":"parrot","kind":"echo","models":["polly"]}]"#
         try await onStage(environment: admin.merging([.upstreams: list]) { $1 }) { stage in
             let trial = try stage.manage("POST", "/upstreams/parrot/test")

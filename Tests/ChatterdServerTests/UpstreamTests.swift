@@ -9,7 +9,7 @@ import Testing
 
 /// Model servers whose answers need a closer look than the matrix gives.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamTests {
-    @Test func whatIsStreamedIsWhatIsStoredEvenIfItIsNotUTF8() async throws {
+    @Test func textThatIsNotUTF8IsStreamedAndStoredAlike() async throws {
         let prefix = Array(
             "{\"model\":\"tiny\",\"created_at\":\"t\",\"message\":{\"role\":\"assistant\",\"content\":\"".utf8)
         let broken: [[UInt8]] = [
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func aNULBecomesAReplacementCharacterInBoth() async throws {
+    @Test func nulIsStreamedAndStoredAsAReplacementCharacter() async throws {
         let upstream = try ScriptedUpstream(
             .lines([ModelLine.token("a\u{0}b"), ModelLine.token("\\u0000"), ModelLine.done()]), .answer(["ok"]))
         try await onStage(upstream: upstream.url) { stage in
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatNeverEndsIsEnded() async throws {
+    @Test func endlessAnswerIsEnded() async throws {
         let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk(ModelLine.token("0123456789"))])])
         try await onStage(upstream: upstream.url, environment: [.answerLimit: "2000"]) { stage in
             let transcript = Transcript(try stage.chat("app", "prompt"))
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatTakesTooLongAsAWholeIsEnded() async throws {
+    @Test func totalTimeoutEndsTheAnswer() async throws {
         let pace = Gate()
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.token("a")), .wait(for: pace)])
         try await onStage(upstream: upstream.url, environment: [.upstreamTotalTimeout: "20s"]) { stage in
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func aResetInTheMiddleEndsInAnError() async throws {
+    @Test func connectionResetEndsInAnError() async throws {
         let sent = Gate()
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.token("Hello")), .wait(for: sent), .reset])
         try await onStage(upstream: upstream.url) { stage in
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func eventsComeAsTheTokensCome() async throws {
+    @Test func eventsArriveWithTheTokens() async throws {
         let gates = [Gate(), Gate()]
         let upstream = try ScriptedUpstream([
             .streamHead, .wait(for: gates[0]), .chunk(ModelLine.token("one")), .wait(for: gates[1]),
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func silenceIsBrokenByCommentsThatEveryClientIgnores() async throws {
+    @Test func commentsAreSentDuringSilence() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([
             .streamHead, .wait(for: gate), .chunk(ModelLine.token("late")), .chunk(ModelLine.done()), .endChunks,
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func theFieldsOfTheRequestPassThrough() async throws {
+    @Test func fieldsOfTheRequestPassThrough() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             let body =

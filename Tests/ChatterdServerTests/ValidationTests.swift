@@ -41,7 +41,7 @@ import Testing
         "{\"appID\":\"app\",\(good),\"stream\":\"yes\"}", "{\"appID\":\"app\",\(good),\"stream\":1}",
     ]
 
-    @Test func whatCannotBeDecodedIsRefusedAndNothingIsStored() async throws {
+    @Test func invalidBodyIsRefusedAndNothingIsStored() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             for body in ValidationTests.undecodable {
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func theLongestAppIDIsTaken() async throws {
+    @Test func longestAppIDIsAccepted() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             // Characters as PostgreSQL and the course's column count them, not bytes.
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aBodyOverItsLimitIsRefused() async throws {
+    @Test func bodyOverTheLimitIsRefused() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url, environment: [.bodyLimit: "1024"]) { stage in
             let long = String(repeating: "x", count: 1000)
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func bodyThatCurlCallsAFormIsTakenForTheJSONThatItIs() async throws {
+    @Test func jsonThatCurlLabelsAsAFormIsAccepted() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             let client = try RawClient(port: stage.port)
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func theClientsHeadersMakeNoDifference() async throws {
+    @Test func headersOfClientsMakeNoDifference() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             for fields in [

@@ -11,7 +11,7 @@ import Testing
 
 /// A model server of another kind than its description says: `doctor` and `POST /upstreams/:name/test` name the right one.
 @Suite(.timeLimit(.minutes(30))) struct WrongKindTests {
-    /// A server that lists models and takes chats at some paths; all others are not found, in its own words.
+    /// A server that lists models and accepts chats at some paths; it answers 404 at other paths, in its own words.
     private static func server(
         lists: [String: String], chats: Set<String>, notFound: String
     ) throws -> ScriptedUpstream {
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func serverThatIsOfNoKindGetsTheUsualAdvice() async throws {
+    @Test func serverOfNoKindGetsTheUsualAdvice() async throws {
         let server = try Self.server(lists: [:], chats: [], notFound: "404 page not found")
         for (kind, advice) in [
             ("ollama", "check host, port and path"), ("openai", "check host, port, path and key"),
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: [400, 500])
-    func missingKeyOfLiteLLMIsCalledByItsName(_ status: Int) async throws {
+    func missingKeyOfLiteLLMIsReported(_ status: Int) async throws {
         let server = try ScriptedUpstream(
             probing: { _ in .plain(status, #"{"error":{"message":"No connected db.","type":"no_db_connection"}}"#) },
             { _ in [] })
@@ -118,7 +118,7 @@ import Testing
         #expect(lines.first?.contains("missing or wrong key") == true)
     }
 
-    @Test func trialNamesTheRightKindAndClientsGetThePathOnly() async throws {
+    @Test func testNamesTheRightKindAndClientsGetOnlyThePath() async throws {
         let token = "an-admin-token-of-the-tests"
         let server = try Self.llamaStack7()
         let list = #"[{"name":"stack","kind":"llamastack","url":"\#(server.url)","models":["tiny"]}]"#

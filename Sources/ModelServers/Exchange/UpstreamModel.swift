@@ -10,14 +10,16 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     public let origin: Origin
     /// The fields of every request to it.
     public let fields: Fields
-    let client: HTTPClient
+    /// The connections to it.
+    public let client: HTTPClient
     private let shard: Shard
     private let kind: UpstreamDescription.Kind
     private let listing: Duration
     let dialect: any Dialect
-    let limits: GenerationLimits
-    /// The server's key, which no error repeats.
-    let key: String?
+    /// The limits of its answers.
+    public let limits: GenerationLimits
+    /// The server's key. No error repeats it.
+    public let key: String?
     let now: @Sendable () -> Int64
     /// The limits on waiting in nanoseconds: they are needed for every read.
     let firstByte: UInt64

@@ -49,6 +49,16 @@ public final class TurnBoard: Sendable {
         var conversations: [String: Conversation] = [:]
         var reserved: [String: Reservations] = [:]
         var count = 0
+        /// The callers of `waitUntilEmpty`.
+        var emptyWaiters: [CheckedContinuation<Void, Never>] = []
+
+        /// Counts a turn down. Returns the callers of `waitUntilEmpty` if it was the last one.
+        mutating func countDown() -> [CheckedContinuation<Void, Never>] {
+            count -= 1
+            guard count == 0 else { return [] }
+            defer { emptyWaiters = [] }
+            return emptyWaiters
+        }
 
         mutating func removeReservation(_ appID: String, key: String?) {
             guard var left = reserved[appID] else { return }
@@ -72,6 +82,26 @@ public final class TurnBoard: Sendable {
 
     /// The number of open turns, reservations and passed-on requests.
     public var count: Int { state.withLock { $0.count } }
+
+    /// Returns when `count` is 0.
+    public func waitUntilEmpty() async {
+        await withCheckedContinuation { continuation in
+            let isEmpty = state.withLock { state in
+                guard state.count > 0 else { return true }
+                state.emptyWaiters.append(continuation)
+                return false
+            }
+            if isEmpty {
+                continuation.resume()
+            }
+        }
+    }
+
+    private static func resume(_ continuations: [CheckedContinuation<Void, Never>]) {
+        for continuation in continuations {
+            continuation.resume()
+        }
+    }
 
     /// The replies with open turns.
     var replies: [ReplyID] {
@@ -133,15 +163,16 @@ public final class TurnBoard: Sendable {
 
     /// Ends the count of a request without a turn.
     func release() {
-        state.withLock { $0.count -= 1 }
+        Self.resume(state.withLock { $0.countDown() })
     }
 
     /// Cancels a reservation.
     func giveUp(appID: String, key: String? = nil) {
-        state.withLock { state in
-            state.count -= 1
+        let empty = state.withLock { state in
             state.removeReservation(appID, key: key)
+            return state.countDown()
         }
+        Self.resume(empty)
     }
 
     /// Replaces a reservation by the open turn.
@@ -164,18 +195,18 @@ public final class TurnBoard: Sendable {
 
     /// Removes the turn of a reply, and calls the handlers of the replies that wait for its end.
     func close(_ turn: Turn, for id: ReplyID) {
-        let waiters = state.withLock { state in
+        let (waiters, empty) = state.withLock { state in
             guard var conversation = state.conversations[turn.appID], conversation.remove(turn.number, id) else {
-                return [ReplyID: @Sendable () -> Void]()
+                return ([ReplyID: @Sendable () -> Void](), [CheckedContinuation<Void, Never>]())
             }
-            state.count -= 1
             let waiters = conversation.waiters.removeValue(forKey: turn.number) ?? [:]
             state.conversations[turn.appID] = conversation.open.isEmpty ? nil : conversation
-            return waiters
+            return (waiters, state.countDown())
         }
         for wake in waiters.values {
             wake()
         }
+        Self.resume(empty)
     }
 
     /// Whether this process does not run the turn, and so will not close it.

@@ -1,160 +1,151 @@
-import CChatterdSystem
 import ChatterdBasics
 import ChatterdConfiguration
-import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdJSONLog
-import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
-/// The whole server: what `chatterd serve` runs, and what the tests start on port 0.
+/// The whole server: `chatterd serve` runs it, and the tests start it on port 0.
 public final class Application: Sendable {
-    private let configuration: Configuration
     private let log: Log
-    private let services: [ShardServices]
-    private let state: ServerState
-    private let server: Server
-    private let keeper: Housekeeper
+    private let configuration: Configuration
+    private let state = ServerState()
     private let identity: TLSIdentity?
-    private let turns: TurnBoard
+    private let process: ProcessServices
+    private let pools: [ShardPools]
+    private let services: ShardedServices
     private let registry: UpstreamRegistry
+    private let housekeeper: Housekeeper
+    private let server: Server
 
-    /// The addresses that are listened on: plain HTTP first.
+    /// The shard that runs what the process needs once: queues, journal, housekeeping and the stop.
+    private var home: Shard { pools[0].shard }
+
+    /// The addresses that the server listens on; the address of plain HTTP comes first.
     public var addresses: [SocketAddress] { server.boundAddresses }
 
     /// The port of plain HTTP.
     public var port: Int { Int(addresses.first?.port ?? 0) }
 
-    /// Waits for the database, migrates it, listens, and returns.
+    // MARK: - Start
+
+    /// Waits for the database, migrates it, and listens. If a step fails, the server undoes the steps before it.
     ///
-    /// - Parameter isAlone: whether no other process can be using the database: then turns that were left open are nobody's, and
-    ///   the next prompt of their conversations need not wait for a lease to run out.
+    /// - Parameter isAlone: whether no other process can be using the database. The server closes turns that were left open then,
+    ///   and the next prompt of their conversations does not wait for a lease to run out.
+    /// - Throws: the step that failed, and the reason.
     public static func start(
         _ configuration: Configuration, isAlone: Bool = false, log: Log
     ) async throws(StartError) -> Application {
-        let target = try ConnectionTarget(configuration.store.database)
-        let migrator = Migrator(Migration.embedded, target: target) { log.event(.info, "migration", .detail($0)) }
+        let database = try ConnectionTarget(configuration.store.database)
+        let identity = try readCertificate(configuration.server.tls)
+        try await migrate(database, within: configuration.store.startTimeout, log: log)
+        let pools = try makeShards(configuration.server.shards).map { shard in
+            ShardPools(on: shard, configuration.store, target: database, log: log)
+        }
+        let application = Application(configuration, identity: identity, pools: pools, log: log)
+        do throws(StartError) {
+            await application.openStore()
+            if isAlone {
+                try await application.closeOpenTurns()
+            }
+            try await application.listen()
+        } catch {
+            await application.stop(within: .zero)
+            throw error
+        }
+        return application
+    }
+
+    private static func readCertificate(_ tls: Configuration.TLS?) throws(StartError) -> TLSIdentity? {
+        guard let tls else { return nil }
+        do throws(SocketError) {
+            return try TLSIdentity(certificate: tls.certificate, key: tls.key)
+        } catch {
+            throw StartError("The certificate of HTTPS cannot be used: \(error)")
+        }
+    }
+
+    private static func migrate(
+        _ database: ConnectionTarget, within timeout: Duration, log: Log
+    ) async throws(StartError) {
+        let migrator = Migrator(Migration.embedded, target: database) { log.event(.info, "migration", .detail($0)) }
         do {
-            _ = try await migrator.run(patience: configuration.store.startTimeout)
+            _ = try await migrator.run(patience: timeout)
         } catch {
             throw StartError("The database cannot be used: \(error)")
         }
-        return try await Application(configuration, target: target, isAlone: isAlone, log: log)
     }
 
-    private init(
-        _ configuration: Configuration, target: ConnectionTarget, isAlone: Bool, log: Log
-    ) async throws(StartError) {
-        self.configuration = configuration
-        self.log = log
-        do {
-            let shards = try Shard.makeAll(count: configuration.server.shards)
-            var random = SystemRandomNumberGenerator()
-            let memory = MemoryBudget(limit: configuration.server.memory ?? SystemMemory.current.budget) {
-                Int(csystem_resident_bytes())
-            }
-            let lease = ProcessLease(id: ReplyID(using: &random))
-            let turns = TurnBoard(limits: configuration.relay)
-            let directory = ReplyDirectory()
-            let estimates = TokenEstimates { choice, receipt in
-                log.event(
-                    .warning, "model server cut the prompt", .upstream(choice.upstream.description.name),
-                    .model(choice.model), .count(receipt.promptTokens ?? 0))
-            }
-            var services: [ShardServices] = []
-            for shard in shards {
-                services.append(
-                    ShardServices(
-                        shard: shard, configuration: configuration, target: target, turns: turns,
-                        directory: directory, lease: lease, slots: services.first?.slots, estimates: estimates,
-                        memory: memory, log: log))
-            }
-            let journal = Journal(
-                services: services.map(\.chat), tick: configuration.relay.journalTick)
-            for service in services {
-                service.chat.journal = journal
-            }
-            let registry = UpstreamRegistry(configuration.upstreams, pool: services[0].pool, log: log) {
-                [services] list, unusable in
-                let slots = list.compactMap { upstream in
-                    upstream.description.slots.map { (upstream.description.name, $0) }
-                }
-                services[0].slots.update(slots: Dictionary(slots) { first, _ in first })
-                for service in services {
-                    service.shard.run { service.upstreams.take(list, unusable: unusable) }
-                }
-            }
-            let state = ServerState()
-            var environment = Environment()
-            environment.onExchangeEnd = { log.record($0) }
-            let hints = RefusalHints(configuration.http)
-            environment.errorBody = { .error(hints.explained($0)) }
-            var policy = configuration.server.browsers
-            policy.openRoutes = Route.openRoutes
-            server = Server(
-                shards: shards, limits: configuration.http,
-                router: Router(
-                    services, registry: registry, state: state, memory: memory, configuration: configuration),
-                policy: policy, environment: environment, memory: memory)
-            let keeper = Housekeeper(
-                store: PostgresConversationStore(
-                    pool: services[0].pool, lease: lease, historyLimit: configuration.store.historyLimit),
-                turns: turns, retention: configuration.store.retention,
-                adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() },
-                resolve: { [chat = services[0].chat] in await chat.resolveUnconfirmed() },
-                look: {
-                    Self.trim(memory)
-                    // The pool logs the failure. The next round retries.
-                    try? await registry.look()
-                })
-            for service in services {
-                service.shard.run { service.pool.start() }
-            }
-            await registry.start()
-            shards[0].run { keeper.start() }
-            self.services = services
-            self.registry = registry
-            self.state = state
-            self.keeper = keeper
-            self.turns = turns
-            if isAlone {
-                try await keeper.takeOver()
-            }
-            identity = try configuration.server.tls.map { try TLSIdentity(certificate: $0.certificate, key: $0.key) }
-            try server.listen(on: try await Self.address(of: configuration.server.listen))
-            if let tls = configuration.server.tls {
-                try server.listen(on: try await Self.address(of: tls.listen), tls: identity)
-            }
-        } catch let error as SocketError {
-            throw StartError("The server cannot listen: \(error)")
-        } catch let error as StartError {
-            throw error
+    private static func makeShards(_ count: Int) throws(StartError) -> [Shard] {
+        do throws(SocketError) {
+            return try Shard.makeAll(count: count)
         } catch {
-            throw StartError("The server cannot start: \(error)")
+            throw StartError("The event loops cannot be made: \(error)")
         }
     }
 
-    /// Returns the allocator's free memory to the system if much of the resident memory has no reservation.
-    private static func trim(_ memory: MemoryBudget) {
-        if memory.update() > memory.limit / 8, memory.isTight {
-            csystem_trim_allocator()
-            memory.update()
+    /// Connects all parts. Nothing runs yet.
+    private init(_ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], log: Log) {
+        let process = ProcessServices(configuration, home: pools[0], log: log)
+        let services = ShardedServices(process, pools: pools)
+        let registry = UpstreamRegistry(configuration.upstreams, pool: pools[0].pool, log: log) { list, unusable in
+            process.slots.update(slots: list.slots)
+            services.onEachShard { $0.upstreams.replace(list, unusable: unusable) }
+        }
+        self.log = log
+        self.configuration = configuration
+        self.identity = identity
+        self.pools = pools
+        self.process = process
+        self.services = services
+        self.registry = registry
+        housekeeper = Housekeeper(process, home: pools[0], services: services, registry: registry)
+        server = Server(
+            process, shards: pools.map(\.shard),
+            router: Router(services, process: process, registry: registry, state: state))
+    }
+
+    /// Opens the connections to the database, reads the list of model servers, and begins the rounds of the housekeeper.
+    private func openStore() async {
+        for pools in pools {
+            pools.start()
+        }
+        await registry.start()
+        await withTaskExecutorPreference(home) { @concurrent [housekeeper] in housekeeper.start() }
+    }
+
+    private func closeOpenTurns() async throws(StartError) {
+        do throws(PostgresError) {
+            try await housekeeper.takeOver()
+        } catch {
+            throw StartError("The turns that an earlier process left open cannot be closed: \(error)")
         }
     }
 
-    private static func address(of target: HostAndPort) async throws -> SocketAddress {
-        guard let address = try await Resolver.resolve(target).first else {
-            throw StartError("\(target) has no address.")
+    private func listen() async throws(StartError) {
+        try await listen(on: configuration.server.listen)
+        if let tls = configuration.server.tls {
+            try await listen(on: tls.listen, tls: identity)
         }
-        return address
     }
 
-    /// Reads again what stands in files: the certificate of HTTPS, and keys and authorities of model servers. What is wrong with
-    /// the certificate is logged, and the one before stays.
+    private func listen(on target: HostAndPort, tls identity: TLSIdentity? = nil) async throws(StartError) {
+        do throws(SocketError) {
+            for address in try await Resolver.resolve(target).prefix(1) {
+                try server.listen(on: address, tls: identity)
+            }
+        } catch {
+            throw StartError("The server cannot listen: \(error)")
+        }
+    }
+
+    // MARK: - Run
+
+    /// Reads files again: the certificate of HTTPS, and the keys and authorities of model servers. If the certificate cannot be
+    /// used, the server logs the reason and keeps the old one.
     public func reload() {
         Task { [registry] in await registry.reload() }
         guard let identity else { return }
@@ -166,15 +157,14 @@ public final class Application: Sendable {
         }
     }
 
+    // MARK: - Stop
+
     /// Answers `/readyz` with 503 from now on, and returns after `delay`. The server accepts requests until `stop`.
     public func drain(for delay: Duration) async {
         state.drain()
         // The sleep ends early only if the task is cancelled. The stop follows at once then.
         try? await Task.sleep(for: delay)
     }
-
-    /// Time after `stop`'s limit to store and send the ends of replies.
-    private var closingTimeout: Duration { max(.seconds(5), configuration.relay.storeRetryTimeout) }
 
     /// Stops accepting prompts and waits up to `limit` for running replies. Then it hands the other replies over to other
     /// processes, or ends them. Returns when all replies are stored and all connections are closed.
@@ -183,73 +173,42 @@ public final class Application: Sendable {
     /// processes close the replies that are not stored then.
     public func stop(within limit: Duration) async {
         state.drain()
-        for service in services {
-            service.shard.run { service.chat.stopAccepting() }
-        }
-        let end = limit + closingTimeout
-        let deadline = ContinuousClock.now + end
-        // In a box, as a timer may be made and ended on its shard only.
-        let timers = Lock<[DeadlineTimer]>([])
-        let shard = services[0].shard
-        shard.run { [services] in
-            let ending = DeadlineTimer(on: shard) {
-                for service in services {
-                    service.shard.run { service.chat.endReplies() }
-                }
-            }
-            ending.set(after: limit)
-            // The pools give up one second before the deadline, so that readers get an error even if the database hangs.
-            let givingUp = DeadlineTimer(on: shard) {
-                for service in services {
-                    service.pool.giveUp()
-                }
-            }
-            givingUp.set(after: end - .seconds(1))
-            timers.withLock { $0 = [ending, givingUp] }
-        }
-        await server.shutDown(within: end)
-        // Replies whose clients have left have no connection, and are not to be lost either.
-        while turns.count > 0, ContinuousClock.now < deadline {
-            try? await Task.sleep(for: .milliseconds(10))
-        }
-        // Each on its shard: the thread sanitizer misreads a continuation that another thread resumes before it is awaited.
-        await withTaskExecutorPreference(shard) { @concurrent [keeper] in await keeper.end() }
-        services[0].slots.end()
-        for service in services {
-            await withTaskExecutorPreference(service.shard) { @concurrent in
-                await service.pool.shutDown()
-                await service.readers.shutDown()
-            }
-        }
-        await withCheckedContinuation { continuation in
-            shard.run {
-                timers.withLock { $0 = [] }
-                continuation.resume()
-            }
-        }
+        services.onEachShard { $0.chat.stopAccepting() }
+        // On the first shard, to which the timers of the stop are confined.
+        await withTaskExecutorPreference(home) { @concurrent [self] in await finish(within: limit) }
         log.flush()
     }
 
-    /// Cuts everything off; what is not stored is lost.
+    /// Waits for the replies, then closes everything. Runs on the first shard.
+    private func finish(within limit: Duration) async {
+        let end = limit + closingTimeout
+        let deadline = ContinuousClock.now + end
+        let replyTimer = DeadlineTimer(on: home) { [services] in services.onEachShard { $0.chat.endReplies() } }
+        replyTimer.set(after: limit)
+        // The pools close one second before the deadline, so that readers get an error even if the database hangs.
+        let poolTimer = DeadlineTimer(on: home) { [pools] in pools.forEach { $0.giveUp() } }
+        poolTimer.set(after: end - .seconds(1))
+        await server.shutDown(within: end)
+        // Replies whose clients have left have no connection. At the deadline, other processes close the rest.
+        try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
+        await housekeeper.end()
+        process.slots.end()
+        await closePools()
+        replyTimer.cancel()
+        poolTimer.cancel()
+    }
+
+    private func closePools() async {
+        for pools in pools {
+            await withTaskExecutorPreference(pools.shard) { @concurrent in await pools.shutDown() }
+        }
+    }
+
+    /// Time after `stop`'s limit to store and send the ends of replies.
+    private var closingTimeout: Duration { max(.seconds(5), configuration.relay.storeRetryTimeout) }
+
+    /// Cuts off all connections. The replies that are not stored are lost.
     public func abort() {
         server.abort()
-    }
-}
-
-extension ConnectionTarget {
-    /// The database that the configuration names.
-    public init(_ database: Configuration.Database) throws(StartError) {
-        let text: String
-        switch database {
-        case .conninfo(let secret): text = secret.value
-        case .libpqEnvironment: text = ""
-        case .privateCluster, .notGiven:
-            throw StartError("No database is given: set DATABASE_URL, or start with --dev for a private PostgreSQL.")
-        }
-        do throws(PostgresError) {
-            try self.init(text)
-        } catch {
-            throw StartError("DATABASE_URL cannot be read: \(error)")
-        }
     }
 }

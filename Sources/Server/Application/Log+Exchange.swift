@@ -1,21 +1,18 @@
 import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdRelay
-import ChatterdSockets
 
 extension Log {
-    /// Logs an exchange, and what a handler had to say to the operator.
+    /// Logs an exchange, and the details of an error that its handler has noted.
     func record(_ exchange: ExchangeRecord) {
-        func note(_ key: String) -> String? {
+        func annotation(_ key: String) -> String? {
             exchange.annotations.last { $0.key == key }?.value
         }
         let code: Word
-        if let noted = note(Annotation.code) {
-            code = Word(code: noted)
+        if let text = annotation(Annotation.code) {
+            code = Word(code: text)
         } else {
             switch exchange.outcome {
             case .completed: code = "ok"
@@ -28,21 +25,21 @@ extension Log {
             Request(
                 id: exchange.id, route: Word(Route(rawValue: exchange.route ?? "") ?? .none),
                 method: exchange.method?.name ?? "-", status: exchange.status?.code ?? 0,
-                appID: note(Annotation.appID), bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
+                appID: annotation(Annotation.appID), bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
                 firstByte: exchange.timeToResponse?.nanoseconds, total: exchange.total.nanoseconds, code: code))
-        if let detail = note(Annotation.detail) {
+        if let detail = annotation(Annotation.detail) {
             event(.warning, "request failed", .id(exchange.id), .code(code), .error(detail))
         }
     }
 }
 
 extension Log.Word {
-    /// The code of a relay error; only those that exist.
+    /// The code of a relay error; `other` for an unknown code.
     fileprivate init(code: String) {
         self.init(known: RelayError.Code.all.contains { $0.rawValue == code } ? code : "other")
     }
 
-    /// The code of a refusal of the HTTP layer, which makes them from its own closed set.
+    /// The code of a refusal of the HTTP layer, which has a closed set of codes.
     fileprivate init(refusal: String) {
         self.init(known: refusal)
     }

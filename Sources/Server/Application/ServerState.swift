@@ -1,18 +1,10 @@
-import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdHTTP
-import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdRelay
-import ChatterdSockets
 import Synchronization
 
-/// Whether the server takes work.
+/// Whether the server accepts prompts, for `/readyz`. Safe on any thread.
 final class ServerState: Sendable {
     private let draining = Atomic<Bool>(false)
 
-    /// Whether the server is being stopped.
+    /// Whether the server is stopping.
     var isDraining: Bool { draining.load(ordering: .relaxed) }
 
     func drain() {

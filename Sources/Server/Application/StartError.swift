@@ -1,16 +1,6 @@
-import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdJSONLog
-import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgres
-import ChatterdPostgresStore
-import ChatterdRelay
-import ChatterdSockets
-
-/// Why the server could not be started, in words for whoever started it.
+/// The step of the start that failed and the reason, as a sentence for the operator.
 public struct StartError: Error, Sendable, CustomStringConvertible {
-    /// The words.
+    /// The sentence.
     public let description: String
 
     init(_ description: String) {

@@ -1,6 +1,3 @@
-import ChatterdConfiguration
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import Glibc
 
 /// The time of day.

@@ -1,15 +1,12 @@
 import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdJSONLog
-import ChatterdModelServers
-import ChatterdPostgresStore
+import ChatterdLanguageModels
 import ChatterdRelay
 
-/// The data of the event that says how a reply ended.
+/// The data of the event with the ending of a reply.
 struct LastEvent {
     /// A JSON object on one line.
     let data: [UInt8]
-    /// What it says went wrong, if it is an `error` event.
+    /// The error; `nil` if the event is no `error` event.
     let error: RelayError?
 
     init(of ending: ReplyEnding) {
@@ -17,7 +14,7 @@ struct LastEvent {
         error = ending.isError ? ending.cause ?? Self.error(in: ending.lastEvent.span) : nil
     }
 
-    /// An `error` event that both generations of the course's clients can read.
+    /// An `error` event that both generations of the course's clients can parse.
     init(_ error: RelayError, model: String) {
         var data = ByteBuffer()
         ReplyEvents(model: model).appendError(error, at: WallClock.nanoseconds(), to: &data)

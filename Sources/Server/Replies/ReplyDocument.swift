@@ -1,80 +1,85 @@
 import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
 /// A reply as one JSON object, for clients that do not stream it.
 struct ReplyDocument {
     /// The object.
-    private(set) var json = ByteBuffer()
+    let json: ByteBuffer
 
     /// Describes a reply without its text.
     init(_ reply: ReplyRecord) {
-        appendName(of: reply.id)
-        append(state: reply.state)
-        json.append("}")
+        var buffer = ByteBuffer()
+        buffer.appendJSON { json in
+            json.object { json in
+                json.member("id", reply.id.description)
+                Self.write(reply.state, to: &json)
+            }
+        }
+        json = buffer
     }
 
-    /// Describes a reply with what there is of it.
+    /// Describes a reply with its text so far.
     init(_ reply: ReplyRecord, _ page: ReplyPage) {
-        // The page was read after the record.
+        // The page is newer than the record.
         let state = page.ending?.state ?? reply.state
-        appendName(of: reply.id)
-        json.append(",\"model\":")
-        json.append(jsonString: reply.model)
-        append(state: state)
-        json.append(",\"attempt\":")
-        json.append(decimal: page.start.attempt)
-        append(",\"created_at\":\"", microseconds: reply.createdAt)
-        if let finishedAt = reply.finishedAt {
-            append(",\"finished_at\":\"", microseconds: finishedAt)
+        var buffer = ByteBuffer()
+        buffer.appendJSON { json in
+            json.object { json in
+                json.member("id", reply.id.description)
+                json.member("model", reply.model)
+                Self.write(state, to: &json)
+                json.member("attempt", page.start.attempt)
+                Self.write("created_at", microseconds: reply.createdAt, to: &json)
+                Self.write("finished_at", microseconds: reply.finishedAt, to: &json)
+                json.name("message")
+                json.raw {
+                    $0.append(
+                        assistantSaying: page.text.span, thinking: page.thinking.span,
+                        toolCalls: page.toolCalls.span)
+                }
+                json.member("done", state != nil)
+                if !reply.account.isEmpty {
+                    // The account is a list of members already.
+                    json.raw { $0.append(reply.account) }
+                }
+                if let ending = page.ending {
+                    Self.write(otherMembersOf: ending.lastEvent.span, to: &json)
+                }
+            }
         }
-        json.append(",\"message\":")
-        json.append(
-            assistantSaying: page.text.span, thinking: page.thinking.span, toolCalls: page.toolCalls.span)
-        json.append(state == nil ? ",\"done\":false" : ",\"done\":true")
-        if !reply.account.isEmpty {
-            json.append(",")
-            json.append(reply.account)
+        json = buffer
+    }
+
+    private static func write(_ state: ReplyState?, to json: inout JSONWriter) {
+        json.member("state", state?.rawValue ?? "streaming")
+    }
+
+    /// Writes the time of day, given in microseconds since 1970; `nil` writes no member.
+    private static func write(_ name: String, microseconds: Int64?, to json: inout JSONWriter) {
+        guard let microseconds else { return }
+        json.name(name)
+        json.raw { buffer in
+            buffer.append("\"")
+            buffer.append(rfc3339: microseconds.multipliedReportingOverflow(by: 1000).partialValue)
+            buffer.append("\"")
         }
-        if let ending = page.ending {
-            append(membersOf: ending.lastEvent.span)
-        }
-        json.append("}")
     }
 
-    private mutating func appendName(of id: ReplyID) {
-        json.append("{\"id\":\"")
-        json.append(utf8: id.description)
-        json.append("\"")
-    }
-
-    private mutating func append(state: ReplyState?) {
-        json.append(",\"state\":")
-        json.append(jsonString: state?.rawValue ?? "streaming")
-    }
-
-    private mutating func append(_ key: StaticString, microseconds: Int64) {
-        json.append(key)
-        json.append(rfc3339: microseconds.multipliedReportingOverflow(by: 1000).partialValue)
-        json.append("\"")
-    }
-
-    /// Appends what the last event says beyond what stands here already: why it ended, counts, times; or what went wrong.
-    private mutating func append(membersOf lastEvent: Span<UInt8>) {
+    /// Writes the other members of the last event: the reason of the end, counts and times; or the error.
+    private static func write(otherMembersOf lastEvent: Span<UInt8>, to json: inout JSONWriter) {
         JSONMembers.forEach(of: lastEvent) { reader, key, value in
             let isKnown =
                 reader.matches(key, "id") || reader.matches(key, "model") || reader.matches(key, "state")
                 || reader.matches(key, "attempt") || reader.matches(key, "created_at")
                 || reader.matches(key, "finished_at") || reader.matches(key, "message") || reader.matches(key, "done")
             guard !isKnown else { return }
-            json.append(",\"")
-            json.append(lastEvent.extracting(key.range))
-            json.append("\":")
-            json.append(lastEvent.extracting(value))
+            json.raw { buffer in
+                buffer.append("\"")
+                buffer.append(lastEvent.extracting(key.range))
+                buffer.append("\":")
+                buffer.append(lastEvent.extracting(value))
+            }
         }
     }
 }

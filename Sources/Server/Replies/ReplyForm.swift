@@ -1,19 +1,11 @@
-import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdHTTP
-import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdRelay
-
-/// What a client is sent of a reply.
+/// The form in which a client gets a reply.
 enum ReplyForm: Sendable {
-    /// One object, when it is complete.
-    case whole
-    /// Events, with its places in the queue of a model server among them if the client wants that.
-    case events(tellsQueue: Bool)
+    /// One JSON object when the reply has ended.
+    case object
+    /// Events. If `showsQueue`, queue positions are events too.
+    case events(showsQueue: Bool)
 
-    init(stream: Bool, tellsQueue: Bool) {
-        self = stream ? .events(tellsQueue: tellsQueue) : .whole
+    init(stream: Bool, showsQueue: Bool) {
+        self = stream ? .events(showsQueue: showsQueue) : .object
     }
 }

@@ -2,11 +2,9 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// How replies go out: as a stream of events, or whole.
+/// Answers requests with replies: as a stream of events, or as one object.
 struct ReplySender: Sendable {
     private let keepAlive: Duration
     private let unsentLimit: Int
@@ -18,61 +16,71 @@ struct ReplySender: Sendable {
         self.memory = memory
     }
 
-    /// Begins a reply, and answers with it; a stream goes on when this has returned.
-    func run(_ reply: Reply, as form: ReplyForm, to responder: Responder) async {
-        let whole = begin(reply.id, model: reply.model, as: form, to: responder) { reply.subscribe($0) }
-        await reply.begin()
-        await whole?.ended()
+    /// Answers with a new reply and starts it. An event stream may continue after the return.
+    func start(_ reply: Reply, as form: ReplyForm, to responder: Responder) async {
+        switch form {
+        case .events(let showsQueue):
+            let writer = eventStream(of: reply.id, model: reply.model, showsQueue: showsQueue, to: responder)
+            writer.follow(reply.subscribe(writer), keepAlive: keepAlive)
+            await reply.begin()
+        case .object:
+            let writer = object(of: reply.id, model: reply.model, to: responder)
+            writer.follow(reply.subscribe(writer))
+            await reply.begin()
+            await writer.waitUntilFinished()
+        }
     }
 
-    /// Answers with a reply that is made elsewhere, or is over.
+    /// Answers with a reply that has been started before, from its beginning.
     func send(_ reply: ReplyRecord, as form: ReplyForm, by service: ChatService, to responder: Responder) async {
-        let whole = begin(reply.id, model: reply.model, as: form, to: responder) {
-            service.subscribe($0, to: reply, from: ReplyPosition(attempt: reply.attempt))
+        let start = ReplyPosition(attempt: reply.attempt)
+        switch form {
+        case .events(let showsQueue):
+            let writer = eventStream(of: reply.id, model: reply.model, showsQueue: showsQueue, to: responder)
+            writer.follow(service.subscribe(writer, to: reply, from: start), keepAlive: keepAlive)
+        case .object:
+            let writer = object(of: reply.id, model: reply.model, to: responder)
+            writer.follow(service.subscribe(writer, to: reply, from: start))
+            await writer.waitUntilFinished()
         }
-        await whole?.ended()
     }
 
-    private func begin(
-        _ id: ReplyID, model: String, as form: ReplyForm, to responder: Responder,
-        subscribe: (any ReplyReader) -> ReplySubscription
-    ) -> WholeAnswerReader? {
-        if case .events(let tellsQueue) = form {
-            let stream = responder.stream(.ok, fields: Self.streamFields(for: id))
-            follow(stream, model: model, tellsQueue: tellsQueue, responder: responder, subscribe: subscribe)
-            return nil
-        }
-        let reader = WholeAnswerReader(responder, model: model, location: Self.location(of: id), memory: memory)
-        reader.follow(subscribe(reader))
-        return reader
-    }
-
-    /// Answers with the events of a reply to a reader that may come back for more.
+    /// Answers with the events of a reply from a position on. The client may come back for more.
     func resume(
-        _ reply: ReplyRecord, tellsQueue: Bool, to responder: Responder,
-        subscribe: (any ReplyReader) -> ReplySubscription
+        _ reply: ReplyRecord, from position: ReplyPosition, showsQueue: Bool, by service: ChatService,
+        to responder: Responder
     ) {
-        let stream = responder.stream(.ok, fields: Self.streamFields(for: reply.id))
-        stream.write { EventEncoder.append(retry: 1000, to: &$0) }
-        follow(stream, model: reply.model, tellsQueue: tellsQueue, responder: responder, subscribe: subscribe)
+        let writer = eventStream(
+            of: reply.id, model: reply.model, showsQueue: showsQueue, retry: Self.reconnection, to: responder)
+        writer.follow(service.subscribe(writer, to: reply, from: position), keepAlive: keepAlive)
     }
 
-    private func follow(
-        _ stream: ResponseStream, model: String, tellsQueue: Bool, responder: Responder,
-        subscribe: (any ReplyReader) -> ReplySubscription
-    ) {
-        let reader = EventStreamReader(
-            stream, responder: responder, model: model, tellsQueue: tellsQueue, unsentLimit: unsentLimit,
+    /// The reconnection time of a client that has come back, in milliseconds.
+    private static let reconnection: UInt = 1000
+
+    /// Writes the head of an event stream, and the reconnection time if there is one.
+    private func eventStream(
+        of id: ReplyID, model: String, showsQueue: Bool, retry: UInt? = nil, to responder: Responder
+    ) -> EventStreamWriter {
+        let stream = responder.stream(.ok, fields: Self.streamFields(for: id))
+        if let retry {
+            stream.write { EventEncoder.append(retry: retry, to: &$0) }
+        }
+        return EventStreamWriter(
+            stream, responder: responder, model: model, showsQueue: showsQueue, unsentLimit: unsentLimit,
             memory: memory)
-        reader.follow(subscribe(reader), keepAlive: keepAlive)
     }
 
-    /// Where a reply can be read again.
+    private func object(of id: ReplyID, model: String, to responder: Responder) -> JSONReplyWriter {
+        JSONReplyWriter(responder, model: model, location: Self.location(of: id), memory: memory)
+    }
+
+    /// The `Location` of a reply.
     static func location(of id: ReplyID) -> Fields {
         FieldValue(validating: "/replies/\(id)").map { [.location: $0] } ?? [:]
     }
 
-    /// Nothing on the way may hold the stream back, change or keep it.
+    /// The fields of an event stream. No proxy or cache may delay, change or keep it.
     static func streamFields(for id: ReplyID) -> Fields {
         var fields = location(of: id)
         fields.add(.contentType, "text/event-stream")

@@ -1,11 +1,9 @@
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// The token that changes the list of model servers.
+/// The token of the administrator, for requests that change the list of model servers.
 struct AdminToken: Sendable {
     private let token: [UInt8]
 
@@ -13,7 +11,7 @@ struct AdminToken: Sendable {
         self.token = Array(token.value.utf8)
     }
 
-    /// Throws `unauthorized` if the request lacks the token.
+    /// The refusal of a request without the token; `nil` if the token is right.
     @Sendable func check(_ head: RequestHead) -> Refusal? {
         guard !admits(head.fields[.authorization]) else { return nil }
         return Refusal(
@@ -21,7 +19,7 @@ struct AdminToken: Sendable {
             fields: [.wwwAuthenticate: "Bearer"])
     }
 
-    /// Whether an `Authorization` field brings it (RFC 6750 2.1).
+    /// Whether an `Authorization` field has the token (RFC 6750 2.1).
     func admits(_ authorization: String?) -> Bool {
         guard let authorization, let space = authorization.firstIndex(of: " "),
             authorization[..<space].lowercased() == "bearer"
@@ -29,7 +27,7 @@ struct AdminToken: Sendable {
         return isSame(authorization[authorization.index(after: space)...].drop { $0 == " " }.utf8)
     }
 
-    /// Compares in a time that depends on what was sent only, not on how much of it is right.
+    /// Compares in a time that depends on the length of `other` only, not on the number of right bytes.
     private func isSame(_ other: Substring.UTF8View) -> Bool {
         var difference = token.count ^ other.count
         for (index, byte) in other.enumerated() {

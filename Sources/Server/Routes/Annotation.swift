@@ -1,17 +1,7 @@
-import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdHTTP
-import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
-import ChatterdRelay
-
-/// What handlers note for the log.
+/// The keys of annotations, which handlers add to the log record of a request.
 enum Annotation {
     static let appID = "app"
     static let code = "code"
-    /// The operator's part of an error: logged as an event of its own.
+    /// The details of an error for the operator, logged as a separate event.
     static let detail = "detail"
 }

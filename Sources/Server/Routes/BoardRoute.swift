@@ -1,14 +1,11 @@
-import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdPostgresStore
 import ChatterdRelay
 
 /// `POST /postchatt` and `GET /getchatts`: docs/api.md.
 struct BoardRoute: Sendable {
-    let services: [ShardServices]
+    let services: ShardedServices
 
     /// Stores a posting.
     @Sendable func post(_ request: Request, _ responder: Responder) async {
@@ -16,7 +13,7 @@ struct BoardRoute: Sendable {
             try request.requireJSON(like: #"{"name":"ada","message":"Hello, board"}"#)
             let body = request.body.bytes
             let posting = try Posting(decoding: body.span)
-            try await services[request].board.post(name: posting.name, message: posting.message)
+            try await services[request].chatBoard.post(name: posting.name, message: posting.message)
             responder.respondEmptyObject()
         } catch {
             responder.refuse(error)
@@ -31,7 +28,7 @@ struct BoardRoute: Sendable {
             return
         }
         do throws(RelayError) {
-            let list = try await services[request].board.list()
+            let list = try await services[request].chatBoard.list()
             responder.respond(json: list.json, memory: list.memory)
         } catch {
             responder.refuse(error)

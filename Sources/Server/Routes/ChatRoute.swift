@@ -1,34 +1,30 @@
 import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
 /// `POST /llmchat` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
-    let services: [ShardServices]
     /// The maximum number of copies of a body while its prompt is stored, itself included.
     private static let copies = 5
 
+    let services: ShardedServices
     let sender: ReplySender
     let memory: MemoryBudget
-    /// The model of a prompt that names none; without it, a prompt must.
+    /// The model of a prompt that names no model; `nil` if a prompt must name one.
     let defaultModel: String?
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
     @Sendable func answer(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
-            // From the return of accept on the prompt is committed.
+            // The prompt is committed when `accept` returns.
             let (prompt, form) = try await accept(request, responder)
             // A response may take long. The body is released before it.
             request.body.release()
             switch prompt {
             case .started(let reply):
-                await sender.run(reply, as: form, to: responder)
+                await sender.start(reply, as: form, to: responder)
             case .known(let reply):
                 await sender.send(reply, as: form, by: services[request].chat, to: responder)
             }
@@ -45,7 +41,7 @@ struct ChatRoute: Sendable {
             chat.model = defaultModel
         }
         chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
-        let form = ReplyForm(stream: chat.stream, tellsQueue: try request.queueEvents(unless: chat.queueEvents))
+        let form = ReplyForm(stream: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents))
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()

@@ -1,17 +1,12 @@
-import ChatterdConfiguration
-import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
 /// `DELETE /conversations/:appID`: docs/api.md.
 struct ConversationRoute: Sendable {
-    let services: [ShardServices]
+    let services: ShardedServices
 
-    /// Removes a conversation with all that belongs to it; one that is not there is removed already.
+    /// Removes a conversation with all its data. An unknown conversation counts as removed.
     @Sendable func delete(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             let appID = request.parameter ?? ""

@@ -1,15 +1,11 @@
 import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
 extension RelayError.Code {
-    /// The status of a response that is nothing but this error.
+    /// The status of an error response.
     var status: Status {
         switch self {
         case .invalidRequest, .historyTooLarge: .unprocessableContent
@@ -31,7 +27,7 @@ extension RelayError.Code {
 }
 
 extension Responder {
-    /// Answers with an error as JSON; 503 says when to come back.
+    /// Answers with an error as JSON. A 503 has `Retry-After`.
     func refuse(_ error: RelayError, fields: Fields = [:]) {
         annotate(error)
         var fields = fields
@@ -42,7 +38,7 @@ extension Responder {
         respond(error.code.status, fields: fields, body: .error(Refusal(error)))
     }
 
-    /// Notes an error for the log.
+    /// Adds an error to the log record of the request.
     func annotate(_ error: RelayError) {
         annotate(Annotation.code, error.code.rawValue)
         if !error.detail.isEmpty {

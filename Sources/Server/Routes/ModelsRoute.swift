@@ -1,47 +1,47 @@
 import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
 /// `GET /models`: docs/api.md.
 struct ModelsRoute: Sendable {
-    let services: [ShardServices]
+    let services: ShardedServices
     let registry: UpstreamRegistry
 
-    /// Lists the models that can be asked for now, and how their servers are. No addresses are shown.
+    /// Lists the models that can be asked for now, and the state of their servers. No addresses are shown.
     @Sendable func list(_ request: Request, _ responder: Responder) async {
         let upstreams = services[request].upstreams
-        let listings = await upstreams.survey.listings(of: upstreams.directory)
+        let listings = await upstreams.modelLists.listings(of: upstreams.directory)
         var body = ByteBuffer()
-        body.append("{\"models\":[")
-        append(Self.models(listings, in: upstreams.directory), to: &body)
-        body.append("],\"upstreams\":[")
-        for (index, entry) in registry.entries.enumerated() {
-            if index > 0 {
-                body.append(",")
+        body.appendJSON { json in
+            json.object { json in
+                json.array("models") { json in
+                    for model in Self.models(listings, in: upstreams.directory) {
+                        Self.write(model, to: &json)
+                    }
+                }
+                json.array("upstreams") { json in
+                    for entry in registry.entries {
+                        let listing = listings.first { $0.upstream.description.name == entry.name }
+                        Self.write(entry, listing, on: request.shard, to: &json)
+                    }
+                }
             }
-            append(entry, listings.first { $0.upstream.description.name == entry.name }, request, to: &body)
         }
-        body.append("]}")
         responder.respond(json: body)
     }
 
-    /// A name that can be asked for.
+    /// A model that clients can ask for.
     struct Model: Equatable {
         let name: String
-        /// The model servers that are asked, the first one first.
+        /// The model servers with the model, in the order in which they are asked.
         let upstreams: [String]
         let context: Int?
     }
 
-    /// The names that lead to a model that its server has, each once.
-    static func models(_ listings: [ModelSurvey.Listing], in directory: UpstreamDirectory) -> [Model] {
+    /// The names under which a server has a model, each once.
+    static func models(_ listings: [ModelListCache.Listing], in directory: UpstreamDirectory) -> [Model] {
         let reachable = listings.compactMap { Reachable($0) }
         var names: [String] = []
         var known: Set<String> = []
@@ -55,7 +55,7 @@ struct ModelsRoute: Sendable {
             let serving = directory.choices(for: name).compactMap { choice -> (name: String, context: Int?)? in
                 let description = choice.upstream.description
                 guard let found = reachable.first(where: { $0.upstream === choice.upstream }) else { return nil }
-                // One that does not say what it has is taken at its operator's word.
+                // A server that lists no models is assumed to have the configured ones.
                 guard !found.models.isEmpty else { return (description.name, description.contextLength) }
                 guard let model = found.model(choice.model) else { return nil }
                 return (description.name, description.contextLength ?? model.contextLength)
@@ -65,21 +65,21 @@ struct ModelsRoute: Sendable {
         }
     }
 
-    /// A server that has said what it has.
+    /// A server that has listed its models.
     private struct Reachable {
         let upstream: Upstream
         let models: [ModelDescription]
-        /// A server may list very many.
+        /// The models by name, because a server may list thousands.
         private let byName: [String: ModelDescription]
 
-        init?(_ listing: ModelSurvey.Listing) {
+        init?(_ listing: ModelListCache.Listing) {
             guard let models = try? listing.models.get() else { return nil }
             upstream = listing.upstream
             self.models = models
             byName = Dictionary(models.map { ($0.name, $0) }) { first, _ in first }
         }
 
-        /// Ollama takes a name without a tag as the one tagged latest; the built-in model takes any.
+        /// The model with that name. Ollama adds the tag `latest` to a name without a tag; the built-in model accepts any name.
         func model(_ name: String) -> ModelDescription? {
             switch upstream.description.kind {
             case .echo: models.first
@@ -89,52 +89,37 @@ struct ModelsRoute: Sendable {
         }
     }
 
-    private func append(_ models: [Model], to body: inout ByteBuffer) {
-        for (index, model) in models.enumerated() {
-            body.append(index == 0 ? "{\"name\":" : ",{\"name\":")
-            body.append(jsonString: model.name)
-            body.append(",\"upstream\":")
-            body.append(jsonString: model.upstreams.first ?? "")
-            for (index, name) in model.upstreams.enumerated() {
-                body.append(index == 0 ? ",\"upstreams\":[" : ",")
-                body.append(jsonString: name)
+    private static func write(_ model: Model, to json: inout JSONWriter) {
+        json.object { json in
+            json.member("name", model.name)
+            json.member("upstream", model.upstreams.first ?? "")
+            json.array("upstreams") { json in
+                for name in model.upstreams {
+                    json.string(name)
+                }
             }
-            body.append("]")
-            if let context = model.context {
-                body.append(",\"context\":")
-                body.append(decimal: context)
-            }
-            body.append("}")
+            json.member("context", model.context)
         }
     }
 
-    private func append(
-        _ entry: UpstreamEntry, _ listing: ModelSurvey.Listing?, _ request: Request, to body: inout ByteBuffer
+    private static func write(
+        _ entry: UpstreamEntry, _ listing: ModelListCache.Listing?, on shard: Shard, to json: inout JSONWriter
     ) {
-        body.append("{\"name\":")
-        body.append(jsonString: entry.name)
-        if let kind = entry.kind {
-            body.append(",\"kind\":")
-            body.append(jsonString: kind.rawValue)
+        let models = try? listing?.models.get()
+        json.object { json in
+            json.member("name", entry.name)
+            json.member("kind", entry.description?.kind.rawValue)
+            // A new server has no listing yet: its reachability is unknown.
+            if listing != nil || entry.problem != nil {
+                json.member("reachable", models != nil)
+            }
+            json.member("health", listing?.upstream.health.state(at: shard.now).rawValue)
+            if case .failure(let error)? = listing?.models {
+                json.member("problem", error.message)
+            } else {
+                json.member("problem", entry.publicProblem)
+            }
+            json.member("models", models?.count ?? 0)
         }
-        let models = listing.flatMap { try? $0.models.get() }
-        // A new server has no listing yet: its reachability is unknown.
-        if listing != nil || entry.problem != nil {
-            body.append(models == nil ? ",\"reachable\":false" : ",\"reachable\":true")
-        }
-        if let listing {
-            body.append(",\"health\":")
-            body.append(jsonString: listing.upstream.health.state(at: request.shard.now).rawValue)
-        }
-        if case .failure(let error)? = listing?.models {
-            body.append(",\"problem\":")
-            body.append(jsonString: error.message)
-        } else if let problem = entry.publicProblem {
-            body.append(",\"problem\":")
-            body.append(jsonString: problem)
-        }
-        body.append(",\"models\":")
-        body.append(decimal: models?.count ?? 0)
-        body.append("}")
     }
 }

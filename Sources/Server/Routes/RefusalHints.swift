@@ -1,10 +1,8 @@
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
 
-/// Hints that name the settings behind the refusals of the HTTP layer, which knows no settings.
+/// Hints for refusals of the HTTP layer: the settings behind its limits. The HTTP layer knows no settings.
 struct RefusalHints: Sendable {
     private let hints: [String: String]
 

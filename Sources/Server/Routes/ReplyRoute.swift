@@ -1,30 +1,26 @@
 import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// `/replies/:id` and what can be done with a reply: docs/api.md.
+/// `/replies/:id` and the paths below it: docs/api.md.
 struct ReplyRoute: Sendable {
-    let services: [ShardServices]
+    let services: ShardedServices
     let sender: ReplySender
     let memory: MemoryBudget
 
-    /// Streams the reply from its start or from where the client left off, or describes it as JSON.
+    /// Streams the reply from its start or from the position of the client, or describes it as JSON.
     @Sendable func read(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             let service = services[request].chat
             let position = try request.lastPosition()
-            let tellsQueue = try request.queueEvents(unless: nil)
+            let showsQueue = try request.queueEvents(unless: nil)
             let reply = try await find(request, responder)
             guard !request.wantsJSON else {
-                let held = memory.charge(0)
-                let page = try await service.readWhole(reply, in: held)
-                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary, memory: held)
+                let reservation = memory.charge(0)
+                let page = try await service.readWhole(reply, in: reservation)
+                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary, memory: reservation)
                 return
             }
             if let position, try await hasAll(reply, upTo: position, service) {
@@ -36,13 +32,11 @@ struct ReplyRoute: Sendable {
                 responder.stream(.ok, fields: ReplySender.streamFields(for: reply.id)).finish()
                 return
             }
-            // Who has left meanwhile is no reader: it must not keep the reply going.
+            // A client that has left must not keep the reply running.
             guard responder.isWaiting else { return }
             var start = position ?? ReplyPosition(attempt: reply.attempt)
             start.isEnd = false
-            sender.resume(reply, tellsQueue: tellsQueue, to: responder) {
-                service.subscribe($0, to: reply, from: start)
-            }
+            sender.resume(reply, from: start, showsQueue: showsQueue, by: service, to: responder)
         } catch {
             responder.refuse(error)
         }
@@ -58,23 +52,23 @@ struct ReplyRoute: Sendable {
         }
     }
 
-    /// Asks for another answer to the same prompt.
+    /// Starts another reply to the same prompt.
     @Sendable func regenerate(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
-            let wish = try decode(request)
-            let policy = try request.disconnectPolicy(unless: wish.onDisconnect)
+            let body = try decode(request)
+            let policy = try request.disconnectPolicy(unless: body.onDisconnect)
             let form = ReplyForm(
-                stream: wish.stream, tellsQueue: try request.queueEvents(unless: wish.queueEvents))
+                stream: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
             let old = try await find(request, responder)
             let reply = try await services[request].chat.regenerate(
-                old, model: wish.model, onDisconnect: policy, onInterrupt: wish.onInterrupt)
-            await sender.run(reply, as: form, to: responder)
+                old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt)
+            await sender.start(reply, as: form, to: responder)
         } catch {
             responder.refuse(error)
         }
     }
 
-    /// Makes the reply the one that the conversation goes on from.
+    /// Continues the conversation from this reply.
     @Sendable func choose(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
             try await services[request].chat.choose(try await find(request, responder))
@@ -94,7 +88,7 @@ struct ReplyRoute: Sendable {
         return try await service.page(of: reply, from: position).end == position
     }
 
-    /// RFC 9111 4.2.2: without this a cache might keep what is true for now only.
+    /// A cache must not keep a state that changes (RFC 9111 4.2.2).
     private static let momentary: Fields = [.cacheControl: "no-store"]
 
     private func find(_ request: Request, _ responder: Responder) async throws(RelayError) -> ReplyRecord {
@@ -120,7 +114,7 @@ struct ReplyRoute: Sendable {
 }
 
 extension Request {
-    /// Up to where the client has read: `Last-Event-ID`, or the query item of a client that cannot set fields.
+    /// The position up to which the client has the reply: `Last-Event-ID`, or the query item of a client that cannot set fields.
     fileprivate func lastPosition() throws(RelayError) -> ReplyPosition? {
         var text = fields[.lastEventID] ?? ""
         if text.isEmpty {

@@ -1,9 +1,5 @@
-import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdRelay
 
 extension Request {

@@ -1,16 +1,14 @@
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
 extension Request {
-    /// What the body says is to become of the reply when nobody reads it, or else the `On-Disconnect` field.
-    func disconnectPolicy(unless said: DisconnectPolicy?) throws(RelayError) -> DisconnectPolicy? {
-        if let said { return said }
+    /// The policy for a reply without readers: that of the body, or else of the `On-Disconnect` field; `nil` for neither.
+    ///
+    /// - Throws: `invalidRequest`.
+    func disconnectPolicy(unless policy: DisconnectPolicy?) throws(RelayError) -> DisconnectPolicy? {
+        if let policy { return policy }
         guard let text = fields[.onDisconnect] else { return nil }
         guard let policy = DisconnectPolicy(parsing: text) else {
             throw RelayError(
@@ -20,9 +18,11 @@ extension Request {
         return policy
     }
 
-    /// Whether the body says that places in a queue are to be told as events, or else the `Queue-Events` field.
-    func queueEvents(unless said: Bool?) throws(RelayError) -> Bool {
-        if let said { return said }
+    /// Whether queue positions are events, too: as the body says, or else the `Queue-Events` field.
+    ///
+    /// - Throws: `invalidRequest`.
+    func queueEvents(unless flag: Bool?) throws(RelayError) -> Bool {
+        if let flag { return flag }
         switch fields[.queueEvents] {
         case nil, "0": return false
         case "1": return true
@@ -30,7 +30,9 @@ extension Request {
         }
     }
 
-    /// The client's name for this request, with the digest of its body.
+    /// The client's name for this request, with the digest of its body; `nil` if the client gave no name.
+    ///
+    /// - Throws: `invalidRequest`.
     func idempotencyKey() throws(RelayError) -> IdempotencyKey? {
         let values = fields.values(of: .idempotencyKey)
         guard let value = values.first else { return nil }
@@ -43,8 +45,8 @@ extension Request {
         return IdempotencyKey(text: text, digest: RequestDigest.sha256(bytes.span))
     }
 
-    /// A key may be written bare, or as the draft has it (draft-ietf-httpapi-idempotency-key-header-06, 2.1): as a string of
-    /// RFC 8941 3.3.3, between quotes. Nil for a string without end.
+    /// The text of a key: bare, or between quotes as a string of RFC 8941 3.3.3, as
+    /// draft-ietf-httpapi-idempotency-key-header-06, 2.1, has it. `nil` for a string without end.
     private static func unquoted(_ value: String) -> String? {
         guard value.utf8.first == UInt8(ascii: "\"") else { return value }
         var text: [UInt8] = []

@@ -1,9 +1,6 @@
 import CChatterdOpenSSL
-import ChatterdConfiguration
-import ChatterdJSONLog
-import ChatterdPostgresStore
 
-/// A digest by which the body of a request is known again.
+/// The digest of a request body, to recognize a repeated request.
 enum RequestDigest {
     /// SHA-256 (FIPS 180-4): 32 bytes.
     static func sha256(_ bytes: Span<UInt8>) -> [UInt8] {

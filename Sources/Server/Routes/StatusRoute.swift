@@ -1,89 +1,62 @@
 import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
-import Synchronization
 
 /// `GET /`, `GET /healthz` and `GET /readyz`: docs/api.md.
 struct StatusRoute: Sendable {
-    let services: [ShardServices]
+    let services: ShardedServices
     let state: ServerState
-    /// How long a probe is kept waiting.
-    let patience: Duration
+    /// Timeout of the check of the store.
+    let timeout: Duration
 
-    /// Says what this server is, as a JSON string.
+    /// Answers with the name and the version of the program, as a JSON string.
     @Sendable func identity(_ request: Request, _ responder: Responder) async {
         var body = ByteBuffer()
         body.append(jsonString: "chatterd \(Version.current)")
         responder.respond(json: body)
     }
 
-    /// Says that the process lives; asks nobody.
+    /// Answers that the process runs, without a look at the database.
     @Sendable func health(_ request: Request, _ responder: Responder) async {
         responder.respond(json: Self.status("ok"))
     }
 
-    /// Says whether prompts can be taken: the store takes writes, and the server is not being stopped.
+    /// Answers whether the server accepts prompts: the store accepts writes, and the server is not stopping.
     @Sendable func readiness(_ request: Request, _ responder: Responder) async {
         guard !state.isDraining else {
             responder.refuse(RelayError(.shuttingDown, "The server is being stopped."))
             return
         }
-        let board = services[request].board
-        let error = await Verdict.of(on: request.shard, within: patience) {
-            do throws(RelayError) {
-                try await board.checkStore()
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let error {
-            responder.refuse(error)
-        } else {
+        do throws(RelayError) {
+            try await check(services[request].chatBoard, on: request.shard)
             responder.respond(json: Self.status("ready"))
+        } catch {
+            responder.refuse(error)
         }
+    }
+
+    private func check(_ chatBoard: ChatBoard, on shard: Shard) async throws(RelayError) {
+        let chatBoard = Confined(chatBoard, to: shard)
+        let result: Result<Void, RelayError>
+        do throws(TimeoutError) {
+            result = try await shard.withTimeout(timeout) { () async -> Result<Void, RelayError> in
+                do throws(RelayError) {
+                    return .success(try await chatBoard.value.checkStore())
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw RelayError(.storeUnavailable, "The database does not answer.", detail: "no answer in time")
+        }
+        try result.get()
     }
 
     private static func status(_ word: String) -> ByteBuffer {
         var body = ByteBuffer()
-        body.append("{\"status\":")
-        body.append(jsonString: word)
-        body.append("}")
+        body.appendJSON { json in json.object { $0.member("status", word) } }
         return body
-    }
-}
-
-/// What comes first: the outcome of a check, or the end of the patience with it. Confined to its shard.
-private final class Verdict: @unchecked Sendable {
-    private var answer: CheckedContinuation<RelayError?, Never>?
-    private var timer: DeadlineTimer?
-
-    private init(_ answer: CheckedContinuation<RelayError?, Never>) {
-        self.answer = answer
-    }
-
-    static func of(
-        on shard: Shard, within patience: Duration, _ check: @escaping @Sendable () async -> RelayError?
-    ) async -> RelayError? {
-        await withCheckedContinuation { answer in
-            let verdict = Verdict(answer)
-            let timer = DeadlineTimer(on: shard) {
-                verdict.give(
-                    RelayError(.storeUnavailable, "The database does not answer.", detail: "no answer in time"))
-            }
-            timer.set(after: patience)
-            verdict.timer = timer
-            Task(executorPreference: shard) { verdict.give(await check()) }
-        }
-    }
-
-    private func give(_ error: RelayError?) {
-        timer = nil
-        answer.take()?.resume(returning: error)
     }
 }

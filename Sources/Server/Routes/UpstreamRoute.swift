@@ -2,64 +2,62 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// `/upstreams` and what is below it: docs/api.md. Not routed without an admin token.
+/// `/upstreams` and the paths below it: docs/api.md. The router has them only if there is an admin token.
 struct UpstreamRoute: Sendable {
-    let services: [ShardServices]
+    let services: ShardedServices
     let registry: UpstreamRegistry
     let configuration: Configuration.Upstreams
 
-    /// Lists all.
+    /// Lists all model servers.
     @Sendable func list(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () throws(RelayError) in
             var body = ByteBuffer()
-            body.append("{\"upstreams\":[")
-            for (index, entry) in registry.entries.enumerated() {
-                if index > 0 {
-                    body.append(",")
+            body.appendJSON { json in
+                json.object { json in
+                    json.array("upstreams") { json in
+                        for entry in registry.entries {
+                            entry.write(to: &json, defaults: configuration.defaults)
+                        }
+                    }
                 }
-                entry.append(to: &body)
             }
-            body.append("]}")
             responder.respond(json: body)
         }
     }
 
-    /// Shows one.
+    /// Shows a model server.
     @Sendable func show(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () throws(RelayError) in
-            responder.respond(json: Self.document(try entry(request)))
+            responder.respond(json: document(try entry(request)))
         }
     }
 
-    /// Adds one.
+    /// Adds a model server.
     @Sendable func add(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
             guard let description = try read(request, named: nil, responder) else { return }
             try await registry.add(description.name, description.document(defaults: configuration.defaults))
             let location = FieldValue(validating: "\(Route.upstreams.rawValue)/\(description.name)")
             responder.respond(
-                .created, json: Self.document(try entry(description.name)),
+                .created, json: document(try entry(description.name)),
                 fields: location.map { [.location: $0] } ?? [:])
         }
     }
 
-    /// Replaces one.
+    /// Replaces a model server.
     @Sendable func replace(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
             let name = try changeable(request)
             guard let description = try read(request, named: name, responder) else { return }
             try await registry.replace(name, description.document(defaults: configuration.defaults))
-            responder.respond(json: Self.document(try entry(name)))
+            responder.respond(json: document(try entry(name)))
         }
     }
 
-    /// Removes one.
+    /// Removes a model server.
     @Sendable func remove(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
             try await registry.remove(try changeable(request))
@@ -67,15 +65,15 @@ struct UpstreamRoute: Sendable {
         }
     }
 
-    /// Asks one for its models and a token.
+    /// Asks a model server for its models and for a token.
     @Sendable func test(_ request: Request, _ responder: Responder) async {
         await serve(request, responder) { () async throws(RelayError) in
             let entry = try entry(request)
             let model = try Self.model(in: request.body.bytes)
             let upstreams = services[request].upstreams.directory.upstreams
-            var outcome = UpstreamTrial.Outcome()
+            var outcome = UpstreamProbe.Outcome()
             if let upstream = upstreams.first(where: { $0.description.name == entry.name }) {
-                outcome = await UpstreamTrial.run(upstream, model: model, on: request.shard)
+                outcome = await UpstreamProbe.run(upstream, model: model, on: request.shard)
             } else {
                 outcome.problem = entry.problem ?? "It was only just added. Try again."
             }
@@ -102,19 +100,21 @@ struct UpstreamRoute: Sendable {
         return entry
     }
 
-    /// The name of one that stands in the table.
+    /// The name of a model server in the table.
+    ///
+    /// - Throws: `upstreamNotFound`; `invalidRequest` for the built-in model.
     private func changeable(_ request: Request) throws(RelayError) -> String {
         let entry = try entry(request)
-        guard entry.origin != .builtIn else {
+        guard entry.row.origin != .builtIn else {
             throw RelayError(.invalidRequest, "The built-in model is offered by CHATTERD_ECHO, and by nothing else.")
         }
         return entry.name
     }
 
-    /// Reads a description; if it is none, says all that is wrong with it.
+    /// Reads a description. If it has problems, answers with all of them and returns `nil`.
     ///
-    /// - Parameter name: the name that it must have, and may leave out.
-    /// - Throws: `invalidRequest` for a body that is empty or a form.
+    /// - Parameter name: the name that it must have or omit; `nil` for any name.
+    /// - Throws: `invalidRequest` for an empty body and for a form.
     private func read(
         _ request: Request, named name: String?, _ responder: Responder
     ) throws(RelayError) -> UpstreamDescription? {
@@ -143,7 +143,7 @@ struct UpstreamRoute: Sendable {
         return nil
     }
 
-    /// The model that the body of a trial names, if there is a body.
+    /// The model that the body of a test names; `nil` for an empty body.
     private static func model(in body: [UInt8]) throws(RelayError) -> String? {
         guard !body.isEmpty else { return nil }
         do throws(JSONError) {
@@ -163,55 +163,51 @@ struct UpstreamRoute: Sendable {
         }
     }
 
-    private static func document(_ entry: UpstreamEntry) -> ByteBuffer {
+    private func document(_ entry: UpstreamEntry) -> ByteBuffer {
         var body = ByteBuffer()
-        entry.append(to: &body)
+        body.appendJSON { entry.write(to: &$0, defaults: configuration.defaults) }
         return body
     }
 }
 
-extension UpstreamTrial.Outcome {
-    /// The answer to a trial.
+extension UpstreamProbe.Outcome {
+    /// The answer to a test.
     fileprivate var document: ByteBuffer {
         var body = ByteBuffer()
-        body.append(problem == nil ? "{\"ok\":true,\"models\":[" : "{\"ok\":false,\"models\":[")
-        for (index, model) in models.enumerated() {
-            if index > 0 {
-                body.append(",")
+        body.appendJSON { json in
+            json.object { json in
+                json.member("ok", problem == nil)
+                json.array("models") { json in
+                    for model in models {
+                        json.string(model.name)
+                    }
+                }
+                json.member("model", model)
+                json.member("reply", reply)
+                json.member("problem", problem)
             }
-            body.append(jsonString: model.name)
         }
-        body.append("]")
-        for (name, text) in [("model", model), ("reply", reply), ("problem", problem)] {
-            guard let text else { continue }
-            body.append(",")
-            body.append(jsonString: name)
-            body.append(":")
-            body.append(jsonString: text)
-        }
-        body.append("}")
         return body
     }
 }
 
 extension Responder {
-    /// Answers 422 with all that is wrong with a description.
+    /// Answers 422 with all problems of a description.
     fileprivate func refuse(problems: [String]) {
         let code = RelayError.Code.invalidRequest
         annotate(Annotation.code, code.rawValue)
         var body = ByteBuffer()
-        body.append("{\"error\":")
-        body.append(jsonString: "The description has problems: \(problems.joined(separator: "; ")).")
-        body.append(",\"code\":")
-        body.append(jsonString: code.rawValue)
-        body.append(",\"problems\":[")
-        for (index, problem) in problems.enumerated() {
-            if index > 0 {
-                body.append(",")
+        body.appendJSON { json in
+            json.object { json in
+                json.member("error", "The description has problems: \(problems.joined(separator: "; ")).")
+                json.member("code", code.rawValue)
+                json.array("problems") { json in
+                    for problem in problems {
+                        json.string(problem)
+                    }
+                }
             }
-            body.append(jsonString: problem)
         }
-        body.append("]}")
         respond(code.status, json: body)
     }
 }

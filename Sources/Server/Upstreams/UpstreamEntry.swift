@@ -1,40 +1,22 @@
 import ChatterdBasics
 import ChatterdConfiguration
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgres
-import ChatterdPostgresStore
 import ChatterdRelay
 
 /// A model server of the list, and whether this process can ask it.
 struct UpstreamEntry: Sendable {
-    /// Where it came from.
-    enum Origin: String, Sendable {
-        /// The environment of a process.
-        case environment
-        /// A request.
-        case api
-        /// This process alone: the built-in model.
-        case builtIn = "built-in"
-    }
-
-    let name: String
-    /// The JSON form, as it stands in the row.
-    let document: [UInt8]
-    let origin: Origin
-    let revision: Int
-    /// What it speaks; nothing when its description cannot be read.
-    let kind: UpstreamDescription.Kind?
-    /// The models of the server, as far as its description can be read.
+    let row: UpstreamRow
+    /// The description; `nil` if it has mistakes.
+    let description: UpstreamDescription?
+    /// The models of the server, as far as its description is readable.
     let names: UpstreamNames
-    /// The JSON form as it was read, without secrets that somebody has written into the row; nothing when it cannot be read.
-    let shown: [UInt8]?
-    /// What this process asks it with, or why it cannot.
-    let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
+    /// The server as this process asks it, or the reason why this process cannot.
+    let outcome: Result<ResolvedUpstream, UpstreamKeys.Problem>
 
-    /// What this process asks it with.
-    var prepared: PreparedUpstream? { try? outcome.get() }
+    var name: String { row.name }
+
+    /// The server as this process asks it; `nil` if it cannot.
+    var resolved: ResolvedUpstream? { try? outcome.get() }
 
     /// The reason why this process cannot ask the server, for the administrator.
     var problem: String? { failure?.message }
@@ -52,21 +34,19 @@ struct UpstreamEntry: Sendable {
         return problem
     }
 
-    /// Appends the JSON form with what there is to know beside it.
-    func append(to buffer: inout ByteBuffer) {
-        if let shown {
-            buffer.append(shown.span.extracting(..<(shown.count - 1)))
-        } else {
-            // Nobody knows what somebody has written there.
-            buffer.append("{\"name\":")
-            buffer.append(jsonString: name)
+    /// Writes the description in its JSON form, with origin and problem.
+    func write(to json: inout JSONWriter, defaults: UpstreamReader.Defaults) {
+        json.object { json in
+            if let description {
+                let document = description.document(defaults: defaults)
+                // The members, without the braces around them.
+                json.raw(document.span.extracting(1..<(document.count - 1)))
+            } else {
+                // An unreadable row may contain anything, also secrets.
+                json.member("name", name)
+            }
+            json.member("origin", row.origin.rawValue)
+            json.member("problem", problem)
         }
-        buffer.append(",\"origin\":")
-        buffer.append(jsonString: origin.rawValue)
-        if let problem {
-            buffer.append(",\"problem\":")
-            buffer.append(jsonString: problem)
-        }
-        buffer.append("}")
     }
 }

@@ -1,20 +1,16 @@
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPClient
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
-/// Makes what a shard asks model servers with.
+/// Makes the model servers of a shard.
 public struct UpstreamFactory: Sendable {
     let shard: Shard
-    /// Idle connections that are kept for each model server.
-    let idleConnections: Int
-    /// How long a model server may take to list its models.
-    let listing: Duration
+    private let idleConnections: Int
+    private let listing: Duration
 
     /// Creates the factory of a shard.
     ///
@@ -27,26 +23,21 @@ public struct UpstreamFactory: Sendable {
         self.listing = listing
     }
 
-    /// Makes the shard's side of a model server, with connections of its own.
-    public func make(_ prepared: PreparedUpstream) -> (upstream: Upstream, generator: Generator?) {
-        let description = prepared.description
-        guard let origin = prepared.origin else {
+    /// Makes the shard's side of a model server, with its own connections.
+    public func make(_ resolved: ResolvedUpstream) -> Upstream {
+        let description = resolved.description
+        guard let origin = resolved.origin else {
             let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
-            return (Upstream(description, model: model, health: prepared.health), nil)
+            return Upstream(description, model: model, health: resolved.health)
         }
         var limits = HTTPClientLimits()
         limits.idleConnections = idleConnections
         limits.connect = description.connectTimeout
         limits.allowsLinkLocal = description.allowsLinkLocal
-        let client = HTTPClient(shard: shard, limits: limits, tls: prepared.authorities)
+        let client = HTTPClient(shard: shard, limits: limits, tls: resolved.authorities)
         let model = UpstreamModel(
-            description, origin: origin, key: prepared.key?.value, client: client, shard: shard,
+            description, origin: origin, key: resolved.key?.value, client: client, shard: shard,
             listing: listing, now: WallClock.nanoseconds)
-        let generator =
-            description.kind == .ollama
-            ? Generator(
-                client: client, origin: origin, fields: model.fields, limits: description.limits,
-                key: prepared.key?.value) : nil
-        return (Upstream(description, model: model, health: prepared.health), generator)
+        return Upstream(description, model: model, health: resolved.health)
     }
 }

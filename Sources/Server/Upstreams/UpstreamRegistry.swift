@@ -2,114 +2,125 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
-import ChatterdSockets
 
-/// The list of model servers, as it stands in the database: for all processes, and all shards of this one.
+/// The list of model servers as the database has it, for all shards of this process.
 ///
-/// What this process's environment lists is written at its start. Then the table counts; the housekeeper has it looked at.
+/// At its start the process writes the list of its environment into the table. From then on the table decides; the housekeeper calls
+/// `refresh` on each round.
 final class UpstreamRegistry: Sendable {
-    /// Model servers that the API adds to, at most.
+    /// The maximum number of model servers that the API adds to.
     static let limit = 1_000
+
+    /// The greatest revision and the number of rows of the table.
+    private struct TableVersion: Equatable {
+        let revision: Int?
+        let count: Int?
+
+        init(_ rows: [UpstreamRow]) {
+            revision = rows.map(\.revision).max() ?? 0
+            count = rows.count
+        }
+
+        /// The version in the result of `UpstreamStatements.look`.
+        init(_ result: QueryResult) {
+            revision = result.int(0, 0)
+            count = result.int(0, 1)
+        }
+    }
 
     private struct State {
         var entries: [UpstreamEntry] = []
-        /// The greatest revision and the number of rows that `entries` were made of.
-        var seen: (revision: Int, count: Int)?
+        /// The version of the table that `entries` show; `nil` before the table was read.
+        var version: TableVersion?
         /// The number of this process's last own change that `entries` show.
         var change = 0
         var isSeeded = false
-        /// Whether the files that descriptions refer to are to be read again.
-        var isStale = false
+        /// Whether the next refresh reads again the files that descriptions refer to.
+        var needsFiles = false
     }
 
-    private let configuration: Configuration.Upstreams
+    private let resolver: UpstreamResolver
     private let pool: PostgresPool
-    private let apply: @Sendable ([PreparedUpstream], [UnusableUpstream]) -> Void
+    private let apply: @Sendable ([ResolvedUpstream], [UnusableUpstream]) -> Void
     private let log: Log
     private let state = Lock(State())
 
-    /// Makes one that knows nothing yet.
+    /// Makes an empty registry.
     ///
     /// - Parameters:
-    ///   - pool: of any shard.
-    ///   - apply: gives all shards the servers that can be asked, and those that cannot, in the order of the calls; returns at
+    ///   - pool: a pool of any shard.
+    ///   - apply: sends the servers that can be asked, and those that cannot, to all shards, in the order of the calls; returns at
     ///     once.
     init(
         _ configuration: Configuration.Upstreams, pool: PostgresPool, log: Log,
-        apply: @escaping @Sendable ([PreparedUpstream], [UnusableUpstream]) -> Void
+        apply: @escaping @Sendable ([ResolvedUpstream], [UnusableUpstream]) -> Void
     ) {
-        self.configuration = configuration
+        resolver = UpstreamResolver(configuration: configuration)
         self.pool = pool
         self.log = log
         self.apply = apply
     }
 
-    /// The model servers, in their order.
+    /// The model servers, in the order of the list.
     var entries: [UpstreamEntry] { state.withLock(\.entries) }
 
-    /// The model server of that name.
+    /// The model server with that name.
     func entry(_ name: String) -> UpstreamEntry? { entries.first { $0.name == name } }
 
     // MARK: - Reading
 
-    /// Writes what the environment lists, and reads what there is. If the database is away, the environment counts until the
-    /// next look.
+    /// Writes the list of the environment into the table, and reads the table. If the database is unavailable, the list of the
+    /// environment holds until the next refresh.
     func start() async {
         do throws(PostgresError) {
             try await seed()
         } catch {
             log.event(.warning, "model servers not stored", .error("\(error)"))
-            await take(configuration.list.filter { !Self.isBuiltIn($0) }.map(row), seen: nil)
+            await update(to: resolver.environmentRows, version: nil)
         }
     }
 
-    /// Looks whether the list has changed, and takes it if it has; on the housekeeper's round.
-    func look() async throws(PostgresError) {
+    /// Reads the table if it has changed. An entry with a problem is resolved again each time, because its file may exist now.
+    func refresh() async throws(PostgresError) {
         let known = state.withLock { $0 }
         guard known.isSeeded else { return try await seed() }
-        let found = try await pool.run(Query(UpstreamStatements.look))
-        // What could not be used may have become usable: a file is there by now.
-        guard
-            known.isStale || known.entries.contains(where: { $0.problem != nil })
-                || (found.int(0, 0), found.int(0, 1)) != (known.seen?.revision, known.seen?.count)
+        let version = TableVersion(try await pool.run(Query(UpstreamStatements.look)))
+        guard known.needsFiles || version != known.version || known.entries.contains(where: { $0.problem != nil })
         else { return }
-        let rows = Self.rows(of: try await pool.run(Query(UpstreamStatements.list)))
-        await take(rows.rows, seen: rows.seen, unlessChangedSince: known.change)
+        let rows = UpstreamRow.all(of: try await pool.run(Query(UpstreamStatements.list)))
+        await update(to: rows, version: TableVersion(rows), unlessChangedSince: known.change)
     }
 
-    /// Has the files read again that descriptions refer to.
+    /// Reads again the files that descriptions refer to.
     func reload() async {
-        state.withLock { $0.isStale = true }
-        // If the database is away, the next look does it.
-        try? await look()
+        state.withLock { $0.needsFiles = true }
+        // If the database is unavailable, the next refresh does it.
+        try? await refresh()
     }
 
     private func seed() async throws(PostgresError) {
-        let own = configuration.list.filter { !Self.isBuiltIn($0) }
+        let own = resolver.environment
         let results = try await pool.run([
             Query(UpstreamStatements.lock),
-            Query(
-                UpstreamStatements.seed, .textArray(own.map(\.name)),
-                .utf8Array(own.map { $0.document(defaults: configuration.defaults) })),
+            Query(UpstreamStatements.seed, .textArray(own.map(\.name)), .utf8Array(own.map(resolver.document))),
             Query(UpstreamStatements.list),
         ])
-        let rows = Self.rows(of: results[2])
-        for row in rows.rows where row.origin == .api && own.contains(where: { $0.name == row.name }) {
+        let rows = UpstreamRow.all(of: results[2])
+        for row in rows where row.origin == .api && own.contains(where: { $0.name == row.name }) {
             log.event(.warning, "model server of the environment gives way to the API's", .upstream(row.name))
         }
-        await take(rows.rows, seen: rows.seen)
+        await update(to: rows, version: TableVersion(rows))
         state.withLock { $0.isSeeded = true }
     }
 
     // MARK: - Changing
 
-    /// Adds a model server; its document must have been read.
+    /// Adds a model server; its document must have been checked.
     ///
-    /// - Throws: `upstreamExists`, `overloaded` when there are too many, what the store says.
+    /// - Throws: `upstreamExists`; `invalidRequest` if the list is full; errors of the store.
     func add(_ name: String, _ document: [UInt8]) async throws(RelayError) {
         let query = Query(UpstreamStatements.insert, .text(name), .utf8(document), .int8(Self.limit))
         guard try await change(query) else {
@@ -119,165 +130,74 @@ final class UpstreamRegistry: Sendable {
         }
     }
 
-    /// Replaces the model server of that name.
+    /// Replaces the model server with that name.
     ///
-    /// - Throws: `upstreamNotFound`, what the store says.
+    /// - Throws: `upstreamNotFound`; errors of the store.
     func replace(_ name: String, _ document: [UInt8]) async throws(RelayError) {
         guard try await change(Query(UpstreamStatements.replace, .text(name), .utf8(document))) else {
             throw Self.notFound(name)
         }
     }
 
-    /// Removes the model server of that name; answers that are being made go on.
+    /// Removes the model server with that name. Its running answers continue.
     ///
-    /// - Throws: `upstreamNotFound`, what the store says.
+    /// - Throws: `upstreamNotFound`; errors of the store.
     func remove(_ name: String) async throws(RelayError) {
         guard try await change(Query(UpstreamStatements.remove, .text(name))) else { throw Self.notFound(name) }
     }
 
-    /// The error of a name that no model server has.
+    /// The error for a name that no model server has.
     static func notFound(_ name: String) -> RelayError {
         RelayError(.upstreamNotFound, "There is no model server of the name \(SettingText.excerpt(name)).")
     }
 
-    /// Makes a change, and takes the list as it is then; says whether something was changed.
+    /// Makes a change and reads the table in the same transaction. Returns whether a row changed.
     private func change(_ query: Query) async throws(RelayError) -> Bool {
         let before = state.withLock(\.change)
         let results = try await pool.runForRelay(
             [Query(UpstreamStatements.lock), query, Query(UpstreamStatements.list)], attempts: 1)
-        let rows = Self.rows(of: results[2])
+        let rows = UpstreamRow.all(of: results[2])
         let number = results[1].int(0, 0)
-        await take(rows.rows, seen: rows.seen, unlessChangedSince: before, change: number)
+        await update(to: rows, version: TableVersion(rows), unlessChangedSince: before, change: number)
         return number != nil
     }
 
-    // MARK: - Taking
+    // MARK: - Updating
 
-    /// A row of the table.
-    private struct Row {
-        let name: String
-        let document: [UInt8]
-        let origin: UpstreamEntry.Origin
-        let revision: Int
-    }
-
-    private static func rows(of result: QueryResult) -> (rows: [Row], seen: (revision: Int, count: Int)) {
-        var rows: [Row] = []
-        for row in 0..<result.rowCount {
-            guard let name = result.string(row, 0),
-                let origin = result.string(row, 2).flatMap(UpstreamEntry.Origin.init)
-            else { continue }
-            rows.append(
-                Row(
-                    name: name, document: result.array(row, 1), origin: origin,
-                    revision: result.int(row, 3) ?? 0))
-        }
-        return (rows, (rows.map(\.revision).max() ?? 0, rows.count))
-    }
-
-    private func row(_ description: UpstreamDescription) -> Row {
-        Row(
-            name: description.name, document: description.document(defaults: configuration.defaults),
-            origin: .environment, revision: 0)
-    }
-
-    /// The model that is built in stays with this process, whatever the table says.
-    private static func isBuiltIn(_ description: UpstreamDescription) -> Bool {
-        description.kind == .echo && description.name == Configuration.Upstreams.echo.name
-    }
-
-    /// Takes a list, unless a change of this process that is newer has been taken meanwhile.
+    /// Replaces the list, unless a newer change of this process came first.
     ///
     /// - Parameters:
-    ///   - change: the number of this process's own change that the list shows.
-    private func take(
-        _ rows: [Row], seen: (revision: Int, count: Int)?, unlessChangedSince before: Int = 0, change: Int? = nil
+    ///   - before: the last own change before the rows were read.
+    ///   - change: the number of the own change that the rows show; `nil` for none.
+    private func update(
+        to rows: [UpstreamRow], version: TableVersion?, unlessChangedSince before: Int = 0, change: Int? = nil
     ) async {
-        let (old, isAnew) = state.withLock { ($0.entries, $0.isStale) }
-        // Files are read: not on a shard.
-        let fresh = await Task.detached { [self] in
-            rows.map { row in
-                let same = old.first { $0.name == row.name }
-                if !isAnew, let same, same.revision == row.revision, same.problem == nil, same.document == row.document
-                {
-                    return same
-                }
-                return entry(of: row, replacing: same)
-            }
+        let (old, rereadsFiles) = state.withLock { ($0.entries, $0.needsFiles) }
+        // A task of its own, because it reads files, which must not block a shard.
+        let fresh = await Task.detached { [resolver] in
+            resolver.entries(of: rows, replacing: old, rereadsFiles: rereadsFiles)
         }.value
-        let taken = state.withLock { state -> [UpstreamEntry]? in
-            guard change.map({ $0 > state.change }) ?? (state.change <= before) else { return nil }
+        let entries = state.withLock { state -> [UpstreamEntry] in
+            guard change.map({ $0 > state.change }) ?? (state.change <= before) else { return [] }
             state.change = change ?? state.change
-            state.seen = seen
-            state.isStale = state.isStale && !isAnew
-            state.entries = fresh + builtIn(replacing: state.entries, names: Set(fresh.map(\.name)))
-            let prepared = state.entries.compactMap(\.prepared)
-            log.conceal(prepared.compactMap { $0.key?.value })
-            apply(prepared, state.entries.compactMap(\.unusable))
+            state.version = version
+            state.needsFiles = state.needsFiles && !rereadsFiles
+            state.entries = fresh + resolver.builtIn(replacing: state.entries, besides: fresh)
+            let resolved = state.entries.compactMap(\.resolved)
+            log.conceal(resolved.compactMap { $0.key?.value })
+            apply(resolved, state.entries.compactMap(\.unusable))
             return state.entries
         }
-        report(taken ?? [], unlikeIn: old)
+        logProblems(of: entries, unlessIn: old)
     }
 
-    /// Says what this process cannot use, once.
-    private func report(_ entries: [UpstreamEntry], unlikeIn old: [UpstreamEntry]) {
+    /// Logs each problem once.
+    private func logProblems(of entries: [UpstreamEntry], unlessIn old: [UpstreamEntry]) {
         for entry in entries {
             guard let problem = entry.problem, old.first(where: { $0.name == entry.name })?.problem != problem else {
                 continue
             }
             log.event(.warning, "model server left out", .upstream(entry.name), .detail(problem))
-        }
-    }
-
-    private func entry(of row: Row, replacing old: UpstreamEntry?) -> UpstreamEntry {
-        var reader: UpstreamReader?
-        let outcome: Result<PreparedUpstream, UpstreamKeys.Problem>
-        do throws(UpstreamKeys.Problem) {
-            // Each process has a say in what may be named through the API.
-            let source =
-                row.origin == .api
-                ? UpstreamReader.Source.request(keyDirectory: configuration.keyDirectory) : .table
-            let read = try UpstreamReader.row(row.document, source, defaults: configuration.defaults)
-            reader = read
-            outcome = .success(try prepare(read, of: row, replacing: old))
-        } catch {
-            outcome = .failure(error)
-        }
-        let description = reader?.description.flatMap { $0.name == row.name ? $0 : nil }
-        return UpstreamEntry(
-            name: row.name, document: row.document, origin: row.origin, revision: row.revision,
-            kind: description?.kind, names: reader?.names ?? UpstreamNames(server: row.name),
-            shown: description?.document(defaults: configuration.defaults), outcome: outcome)
-    }
-
-    private func prepare(
-        _ reader: UpstreamReader, of row: Row, replacing old: UpstreamEntry?
-    ) throws(UpstreamKeys.Problem) -> PreparedUpstream {
-        guard let description = reader.description else {
-            throw UpstreamKeys.Problem(message: reader.problems.joined(separator: "; "), reason: .description)
-        }
-        guard description.name == row.name else {
-            throw UpstreamKeys.Problem(
-                message: "its row and its description have different names", reason: .description)
-        }
-        // A new revision of an entry of the environment may only change its place in the list. A new revision of an entry of the
-        // API is a new description.
-        let isPut = row.origin == .api && row.revision != old?.revision
-        return try PreparedUpstream(description, keys: configuration.keys, replacing: isPut ? nil : old?.prepared)
-    }
-
-    private func builtIn(replacing old: [UpstreamEntry], names: Set<String>) -> [UpstreamEntry] {
-        configuration.list.filter { Self.isBuiltIn($0) && !names.contains($0.name) }.compactMap { description in
-            let same = old.first { $0.name == description.name }
-            // There is nothing that it refers to.
-            guard
-                let prepared = try? PreparedUpstream(
-                    description, keys: configuration.keys, replacing: same?.prepared)
-            else { return nil }
-            let document = description.document(defaults: configuration.defaults)
-            return UpstreamEntry(
-                name: description.name, document: document, origin: .builtIn, revision: 0, kind: description.kind,
-                names: UpstreamNames(description), shown: document, outcome: .success(prepared))
         }
     }
 }

@@ -1,20 +1,16 @@
 import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// Turns a reply into one JSON object of Ollama's shape, for requests with `"stream":false`. Confined to its shard.
-final class WholeAnswerReader: ReplyReader {
+/// Writes a reply as one JSON object in the shape of Ollama's, for requests with `"stream":false`. Confined to its shard.
+final class JSONReplyWriter: ReplyReader {
     private let responder: Responder
     private let model: String
     private let location: Fields
     private var subscription: ReplySubscription?
-    private var waiter: CheckedContinuation<Void, Never>?
+    private var finished: CheckedContinuation<Void, Never>?
     private var text = ByteBuffer()
     private var thinking = ByteBuffer()
     private var toolCalls = ByteBuffer()
@@ -31,7 +27,7 @@ final class WholeAnswerReader: ReplyReader {
         self.memory = memory.charge(0)
     }
 
-    /// Waits for the end of the reply; a client that leaves is reported, even if it has left before.
+    /// Collects the lines of the subscription. If the client leaves, or has left before, the subscription ends.
     func follow(_ subscription: ReplySubscription) {
         guard responder.isWaiting else {
             subscription.readerLeft()
@@ -44,22 +40,22 @@ final class WholeAnswerReader: ReplyReader {
         }
     }
 
-    /// Returns when the answer is given, or nobody is there to take it.
-    func ended() async {
+    /// Returns when the response is written, or the client has left.
+    func waitUntilFinished() async {
         guard subscription != nil else { return }
-        await withCheckedContinuation { waiter = $0 }
+        await withCheckedContinuation { finished = $0 }
     }
 
     private func finish() {
         subscription = nil
-        waiter.take()?.resume()
+        finished.take()?.resume()
     }
 
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         guard !isTooLarge else { return true }
-        // What a reply hands on has been read before.
+        // The reply has parsed the line before, so that this does not fail.
         if let fields = try? AnswerLine(line) {
-            gather(fields, of: line)
+            append(fields, of: line)
             if text.count + thinking.count + toolCalls.count > reserved {
                 reserveMore()
             }
@@ -67,7 +63,7 @@ final class WholeAnswerReader: ReplyReader {
         return true
     }
 
-    func wait(at place: QueuePlace) {}
+    func wait(at position: QueuePlace) {}
 
     func reset(to position: ReplyPosition) {
         isTooLarge = false
@@ -111,7 +107,7 @@ final class WholeAnswerReader: ReplyReader {
     /// The step by which the reservation grows, in bytes.
     private static let step = 64 * 1_024
 
-    private func gather(_ fields: AnswerLine, of line: Span<UInt8>) {
+    private func append(_ fields: AnswerLine, of line: Span<UInt8>) {
         if let content = fields.content, !content.range.isEmpty {
             text.append(decodingJSON: line.extracting(content.range))
         }
@@ -126,10 +122,10 @@ final class WholeAnswerReader: ReplyReader {
         }
     }
 
-    /// The last line of the reply, with the whole text in its message; nothing when the line does not read.
+    /// The last line of the reply, with the whole text in its message; `nil` if the line cannot be parsed.
     private func object(endingWith last: Span<UInt8>) -> ByteBuffer? {
         guard let fields = try? AnswerLine(last), let message = fields.message else { return nil }
-        gather(fields, of: last)
+        append(fields, of: last)
         let (text, thinking, toolCalls) = (text, thinking, toolCalls)
         var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 128)
         body.append(last.extracting(first: message.lowerBound))
@@ -137,23 +133,5 @@ final class WholeAnswerReader: ReplyReader {
         body.append(last.extracting(message.upperBound..<last.count))
         (self.text, self.thinking, self.toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
         return body
-    }
-}
-
-extension ByteBuffer {
-    /// Appends a message of the model with all of its parts; tool calls are JSON objects with commas between them.
-    mutating func append(assistantSaying text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>) {
-        append("{\"role\":\"assistant\",\"content\":")
-        append(jsonString: text)
-        if !thinking.isEmpty {
-            append(",\"thinking\":")
-            append(jsonString: thinking)
-        }
-        if !toolCalls.isEmpty {
-            append(",\"tool_calls\":[")
-            append(toolCalls)
-            append("]")
-        }
-        append("}")
     }
 }

@@ -1,29 +1,27 @@
 import ChatterdConfiguration
 import ChatterdHTTPClient
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
-/// A model server that this process can ask: all that its description refers to has been found.
-public struct PreparedUpstream: Sendable {
+/// A model server that this process can ask: its description with the key, the address and the authorities that it refers to.
+public struct ResolvedUpstream: Sendable {
     public let description: UpstreamDescription
-    /// Where it is; nothing for the built-in model.
+    /// The address; `nil` for the built-in model.
     public let origin: Origin?
     public let key: ConfigurationSecret?
-    /// Whom its certificate may be of; nothing for the authorities of the system.
+    /// The authorities of its certificate; `nil` for those of the system.
     let authorities: TLSContext?
     let health: UpstreamHealth
 
-    /// Finds what a description refers to.
+    /// Resolves the references of a description. Reads files.
     ///
-    /// - Parameter old: what it takes the place of. How that has been doing counts on only if nothing is different: whoever
-    ///   changes something has repaired it.
-    /// - Throws: why this process cannot ask it, in words for the operator.
+    /// - Parameter old: the former state of the same server. If all values are equal, the new one keeps the health of the old one.
+    ///   After a change the health begins as unknown.
+    /// - Throws: the reason why this process cannot ask the server, for the operator.
     public init(
-        _ description: UpstreamDescription, keys: UpstreamKeys, replacing old: PreparedUpstream? = nil
+        _ description: UpstreamDescription, keys: UpstreamKeys, replacing old: ResolvedUpstream? = nil
     ) throws(UpstreamKeys.Problem) {
         self.description = description
         key = try keys.key(of: description)
@@ -46,9 +44,17 @@ public struct PreparedUpstream: Sendable {
         }
     }
 
-    /// Whether connections made for the one do for the other: the authorities are read anew only when something else changes.
-    func isSame(as other: PreparedUpstream) -> Bool {
+    /// Whether connections to `other` can be used for this server too. Authorities that were read again are different.
+    func isSame(as other: ResolvedUpstream) -> Bool {
         description == other.description && key == other.key && authorities === other.authorities
             && health === other.health
+    }
+}
+
+extension [ResolvedUpstream] {
+    /// The numbers of slots, by the names of the servers that have slots.
+    var slots: [String: Int] {
+        let slots = compactMap { upstream in upstream.description.slots.map { (upstream.description.name, $0) } }
+        return Dictionary(slots) { first, _ in first }
     }
 }

@@ -1,54 +1,49 @@
 import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
-/// A trial of a model server: its models, and the first words of one of them. Confined to its shard.
-final class UpstreamTrial: @unchecked Sendable {
-    /// What came of it.
+/// A test of a model server: it lists its models, and one of them writes the first words of an answer. Confined to its shard.
+final class UpstreamProbe {
+    /// The result of the test.
     struct Outcome: Sendable {
         var models: [ModelDescription] = []
-        /// The model that was asked, and what it said.
+        /// The model that was asked.
         var model: String?
+        /// The first words of its answer.
         var reply: String?
-        /// What is wrong, in words.
+        /// The problem that was found, as sentences for the administrator.
         var problem: String?
     }
 
-    /// How long an answer is waited for: the model may have to be loaded.
+    /// Timeout of the answer. The server may have to load the model.
     private static let timeout = Duration.seconds(60)
 
-    /// What the model said first, aloud or in thought.
+    /// The first words of the answer, spoken or thought.
     private var text = ByteBuffer()
     private var generation: (any Generation)?
-    private var ended: CheckedContinuation<ModelError?, Never>?
+    private var continuation: CheckedContinuation<ModelError?, Never>?
 
-    /// Tries a model server.
+    /// Tests a model server. Call it on the shard.
     ///
-    /// - Parameter model: the model to ask; nothing for the first one that it is asked for, or has.
+    /// - Parameter model: the model to ask; `nil` for the first one that the description or else the server lists.
     static func run(_ upstream: Upstream, model: String?, on shard: Shard) async -> Outcome {
         var outcome = Outcome()
-        let listing = await ModelSurvey.ask(upstream)
-        switch listing.models {
+        switch await ModelListCache.listing(of: upstream).models {
         case .success(let models): outcome.models = models
         case .failure(let error):
             outcome.problem = "It does not list its models. \(words(error))\(await hint(for: error, at: upstream))"
             return outcome
         }
-        let name = model ?? upstream.description.models.first ?? outcome.models.first?.name
-        guard let name else {
+        guard let name = model ?? upstream.description.models.first ?? outcome.models.first?.name else {
             outcome.problem = "It has no models."
             return outcome
         }
         outcome.model = name
-        let trial = UpstreamTrial()
-        let error = await trial.ask(upstream, upstream.description.aliases[name] ?? name, on: shard)
-        outcome.reply = String(decoding: trial.text.array, as: UTF8.self)
+        let probe = UpstreamProbe()
+        let error = await probe.ask(upstream, upstream.description.aliases[name] ?? name, on: shard)
+        outcome.reply = String(decoding: probe.text.array, as: UTF8.self)
         if let error {
             outcome.problem =
                 "The model \(name) does not answer. \(words(error))\(await hint(for: error, at: upstream))"
@@ -74,29 +69,34 @@ final class UpstreamTrial: @unchecked Sendable {
         let request = GenerationRequest(
             model: model, messages: messages,
             passThrough: upstream.description.merged(into: [
-                // Models that think refuse to stop at one; the first one is enough here.
+                // Models that think refuse a limit of one token. The probe needs only the first token.
                 RawMember(key: "options", value: Array("{\"num_predict\":16}".utf8))
             ]))
-        let timer = DeadlineTimer(on: shard) { [self] in
+        let probe = Confined(self, to: shard)
+        do throws(TimeoutError) {
+            return try await shard.withTimeout(Self.timeout) { await probe.value.answer(to: request, from: upstream) }
+        } catch {
             generation?.cancel()
-            end(ModelError(.firstByteTimeout, "It took longer than \(Self.timeout)."))
+            finish(nil)
+            return ModelError(.firstByteTimeout, "It took longer than \(Self.timeout).")
         }
-        timer.set(after: Self.timeout)
-        let error = await withCheckedContinuation { ended in
-            self.ended = ended
-            generation = upstream.model.generate(request, to: self)
-        }
-        timer.cancel()
-        return error
     }
 
-    private func end(_ error: ModelError?) {
+    /// Returns after the first words, or with the error.
+    private func answer(to request: GenerationRequest, from upstream: Upstream) async -> ModelError? {
+        await withCheckedContinuation { continuation in
+            self.continuation = continuation
+            generation = upstream.model.generate(request, to: self)
+        }
+    }
+
+    private func finish(_ error: ModelError?) {
         generation = nil
-        ended.take()?.resume(returning: error)
+        continuation.take()?.resume(returning: error)
     }
 }
 
-extension UpstreamTrial: GenerationConsumer {
+extension UpstreamProbe: GenerationConsumer {
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
         for part in [fields.content, fields.thinking] {
             guard let part, text.isEmpty else { continue }
@@ -104,10 +104,10 @@ extension UpstreamTrial: GenerationConsumer {
         }
         guard !text.isEmpty else { return }
         generation.cancel()
-        end(nil)
+        finish(nil)
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {
-        end(error)
+        finish(error)
     }
 }

@@ -1,50 +1,44 @@
 import ChatterdBasics
-import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// Turns a reply into the events of a response: this is where a line of the model becomes bytes for the client.
-///
-/// Confined to its shard.
-final class EventStreamReader: ReplyReader {
+/// Writes a reply as the events of a response: here a line of the model becomes bytes for the client. Confined to its shard.
+final class EventStreamWriter: ReplyReader {
     /// Limit of unsent output for a slow client when memory is short, in bytes.
     private static let leastUnsent = 32 * 1024
 
     private let stream: ResponseStream
     private let responder: Responder
     private let model: String
-    /// Whether places in a queue are told as events, too.
-    private let tellsQueue: Bool
+    /// Whether queue positions are written as events, besides the comments.
+    private let showsQueue: Bool
     private let unsentLimit: Int
     private let memory: MemoryBudget
     private var isFull = false
     private var subscription: ReplySubscription?
 
     init(
-        _ stream: ResponseStream, responder: Responder, model: String, tellsQueue: Bool, unsentLimit: Int,
+        _ stream: ResponseStream, responder: Responder, model: String, showsQueue: Bool, unsentLimit: Int,
         memory: MemoryBudget
     ) {
         self.stream = stream
         self.responder = responder
         self.model = model
-        self.tellsQueue = tellsQueue
+        self.showsQueue = showsQueue
         self.unsentLimit = unsentLimit
         self.memory = memory
     }
 
-    /// Reads on; a client that leaves is reported, even if it has left before.
+    /// Writes the events of the subscription from now on. If the client leaves, or has left before, the subscription ends.
     func follow(_ subscription: ReplySubscription, keepAlive: Duration) {
         guard !stream.isClosed else {
             subscription.readerLeft()
             return
         }
         self.subscription = subscription
-        // The stream lets go of these when it ends. No weak references: they would slow down every token.
+        // The stream releases these closures when it ends. Weak references would slow down every token.
         stream.onClientGone = { [self] in self.subscription.take()?.readerLeft() }
         stream.onDrained = { [self] in
             guard isFull else { return }
@@ -52,13 +46,13 @@ final class EventStreamReader: ReplyReader {
             self.subscription?.readerCanTakeMore()
         }
         stream.onSilence(after: keepAlive) { [stream] in
-            // A comment with a colon: the course's clients take any other line for a fault.
+            // The clients of the course accept a comment only with a colon.
             stream.write { EventEncoder.append(comment: "keep-alive", to: &$0) }
         }
     }
 
     func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
-        // A JSON object that a reply hands on holds no line end.
+        // The line is a JSON object without line ends.
         if position.isPlainNumber {
             stream.write { EventEncoder.append(id: position.text, line: line, to: &$0) }
         } else {
@@ -71,16 +65,16 @@ final class EventStreamReader: ReplyReader {
         return false
     }
 
-    func wait(at place: QueuePlace) {
-        // Somebody who takes nothing need not know.
+    func wait(at position: QueuePlace) {
+        // A reader that accepts nothing needs no queue position.
         guard !isFull else { return }
-        let comment = "queued, position \(place.position) of \(place.length)"
+        let comment = "queued, position \(position.position) of \(position.length)"
         stream.write { EventEncoder.append(comment: comment, to: &$0) }
-        guard tellsQueue else { return }
+        guard showsQueue else { return }
         var data = ByteBuffer()
         ReplyEvents(model: model).appendQueuePosition(
-            place.position, of: place.length, at: WallClock.nanoseconds(), upstream: place.upstream, to: &data)
-        // Without an id: a client that comes back is told anew.
+            position.position, of: position.length, at: WallClock.nanoseconds(), upstream: position.upstream, to: &data)
+        // Without an id, because a client that comes back gets a new position.
         stream.write { EventEncoder.append(name: .queue, data: data.bytes, to: &$0) }
     }
 
@@ -106,7 +100,7 @@ final class EventStreamReader: ReplyReader {
         stream.finish()
     }
 
-    /// Without an id, because the reply itself is not over: the client may come back for the rest.
+    /// Writes an error event without an id: the reply itself has not ended, and the client may come back for the rest.
     func fail(_ error: RelayError) {
         responder.annotate(error)
         let event = LastEvent(error, model: model)
@@ -117,7 +111,7 @@ final class EventStreamReader: ReplyReader {
 }
 
 extension ReplyPosition {
-    /// Whether its text form is nothing but the bytes of text: that of nearly every event.
+    /// Whether the text form is only the number of text bytes, as in nearly every event.
     @inline(__always)
     fileprivate var isPlainNumber: Bool { attempt == 1 && thinking == 0 && toolCalls == 0 && !isEnd }
 }

@@ -1,16 +1,13 @@
 import ChatterdBasics
-import ChatterdConfiguration
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdRelay
 
-/// The body of an `/llmprompt`. The server passes it on and replaces only the name of its model.
+/// The body of an `/llmprompt`. The server replaces the name of its model and passes the rest on.
 struct PassedPrompt {
     /// The model that the body names.
     let model: String
     private let body: [UInt8]
-    /// The place of the name in the body, with its quotes.
-    private let place: Range<Int>
+    /// The range of the name in the body, with its quotes.
+    private let nameRange: Range<Int>
 
     /// Finds the model in a body.
     ///
@@ -18,7 +15,7 @@ struct PassedPrompt {
     /// twice, or in another case, could select another model than the router does.
     /// - Throws: `invalidRequest`.
     init(_ body: [UInt8]) throws(RelayError) {
-        var found: (model: String, place: Range<Int>)?
+        var found: (model: String, range: Range<Int>)?
         var count = 0
         do throws(JSONError) {
             try JSONReader.validate(body.span)
@@ -51,7 +48,7 @@ struct PassedPrompt {
                     ? "model must occur once, in any case of its letters."
                     : "model must be the name of a model, as in \(Self.example).")
         }
-        (model, place) = found
+        (model, nameRange) = found
         self.body = body
     }
 
@@ -61,9 +58,9 @@ struct PassedPrompt {
     func body(asking name: String) -> [UInt8] {
         guard name != model else { return body }
         var changed = ByteBuffer(capacity: body.count + name.utf8.count)
-        changed.append(body.span.extracting(..<place.lowerBound))
+        changed.append(body.span.extracting(..<nameRange.lowerBound))
         changed.append(jsonString: name)
-        changed.append(body.span.extracting(place.upperBound...))
+        changed.append(body.span.extracting(nameRange.upperBound...))
         return changed.array
     }
 }

@@ -1,0 +1,24 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdPostgresStore
+import ChatterdRelay
+
+extension Housekeeper {
+    /// The housekeeper of the process, on the first shard.
+    convenience init(
+        _ process: ProcessServices, home: ShardPools, services: ShardedServices, registry: UpstreamRegistry
+    ) {
+        let services = services.home
+        let store = PostgresConversationStore(
+            pool: home.pool, lease: process.lease, historyLimit: process.configuration.store.historyLimit)
+        self.init(
+            store: store, turns: process.turns, retention: process.configuration.store.retention,
+            // The pool logs failures. The next round retries.
+            adopt: { try? await services.value.chat.adoptAbandoned() },
+            resolve: { await services.value.chat.resolveUnconfirmed() },
+            look: {
+                process.memory.trimAllocator()
+                try? await registry.refresh()
+            })
+    }
+}

@@ -1,0 +1,15 @@
+import ChatterdConfiguration
+import ChatterdJSONLog
+import ChatterdPostgres
+
+extension PostgresConfiguration {
+    /// The limits of a shard's connections, as the configuration gives them; failures go to `log`.
+    init(_ store: Configuration.Store, target: ConnectionTarget, log: Log) {
+        self.init(target: target)
+        connections = store.connections
+        maximumWaiting = store.waiting
+        timeLimit = store.timeout
+        connectionTimeout = store.timeout
+        self.log = { log.event(.warning, "database", .error($0)) }
+    }
+}

@@ -1,0 +1,51 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdJSONLog
+import ChatterdLanguageModels
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// The services that all shards of the process share. Safe on any thread.
+final class ProcessServices: Sendable {
+    let configuration: Configuration
+    let log: Log
+    let limits: RelayLimits
+    let memory: MemoryBudget
+    let lease: ProcessLease
+    /// The open turns of the process.
+    let turns: TurnBoard
+    /// The shard that makes each reply.
+    let directory: ReplyDirectory
+    let estimates: TokenEstimates
+    /// The queues of the model servers.
+    let slots: SlotQueue
+
+    /// Makes the services.
+    ///
+    /// - Parameter home: the pools of the first shard, which runs the queues.
+    init(_ configuration: Configuration, home: ShardPools, log: Log) {
+        self.configuration = configuration
+        self.log = log
+        limits = configuration.relay
+        memory = MemoryBudget(ofProcess: configuration.server.memory)
+        lease = ProcessLease(id: .random())
+        turns = TurnBoard(limits: limits)
+        directory = ReplyDirectory()
+        estimates = TokenEstimates { choice, receipt in
+            log.event(
+                .warning, "model server cut the prompt", .upstream(choice.upstream.description.name),
+                .model(choice.model), .count(receipt.promptTokens ?? 0))
+        }
+        slots = SlotQueue(
+            store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
+            scheduler: Scheduler(on: home.shard))
+    }
+}
+
+extension ReplyID {
+    /// A new id.
+    static func random() -> ReplyID {
+        var generator = SystemRandomNumberGenerator()
+        return ReplyID(using: &generator)
+    }
+}

@@ -1,0 +1,19 @@
+import ChatterdConfiguration
+import ChatterdHTTPServer
+import ChatterdSockets
+
+extension Server {
+    /// The HTTP server of the process: limits, accepted hosts and origins, and hints in refusals as the configuration gives them.
+    convenience init(_ process: ProcessServices, shards: [Shard], router: Router) {
+        let configuration = process.configuration
+        let hints = RefusalHints(configuration.http)
+        var environment = Environment()
+        environment.onExchangeEnd = { [log = process.log] in log.record($0) }
+        environment.errorBody = { .error(hints.explained($0)) }
+        var policy = configuration.server.browsers
+        policy.openRoutes = Route.openRoutes
+        self.init(
+            shards: shards, limits: configuration.http, router: router, policy: policy, environment: environment,
+            memory: process.memory)
+    }
+}

@@ -1,0 +1,40 @@
+import ChatterdConfiguration
+import ChatterdJSONLog
+import ChatterdPostgres
+import ChatterdSockets
+
+/// A shard's connections to the database.
+struct ShardPools: Sendable {
+    let shard: Shard
+    /// The connections for short statements.
+    let pool: PostgresPool
+    /// The connection for large results: pages of replies, histories, the chat board. No prompt waits behind them.
+    let readers: PostgresPool
+
+    /// Makes the pools without opening a connection. `readers` has one of the configured connections.
+    init(on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, log: Log) {
+        self.shard = shard
+        var configuration = PostgresConfiguration(store, target: target, log: log)
+        configuration.connections = max(1, store.connections - 1)
+        pool = PostgresPool(configuration, on: shard)
+        configuration.connections = 1
+        readers = PostgresPool(configuration, on: shard)
+    }
+
+    /// Opens the first connection. `readers` connects when it is used.
+    func start() {
+        pool.start()
+    }
+
+    /// Closes all connections after the statements that are under way.
+    func shutDown() async {
+        await pool.shutDown()
+        await readers.shutDown()
+    }
+
+    /// Closes all connections at once. The statements that are under way fail.
+    func giveUp() {
+        pool.giveUp()
+        readers.giveUp()
+    }
+}

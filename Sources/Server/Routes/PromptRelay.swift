@@ -1,0 +1,183 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdHTTPServer
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdRelay
+import ChatterdSockets
+
+/// Relays one `/llmprompt`: the request to a model server, and its answer to the client. Confined to its shard.
+final class PromptRelay: ExchangeDelegate {
+    /// The maximum size of a passed-on error body, in bytes. The relay drops the rest.
+    private static let errorBodyLimit = 16 << 10
+
+    private let responder: Responder
+    private let model: UpstreamModel
+    private let limits: GenerationLimits
+    private let unsentLimit: Int
+    private var stream: ResponseStream?
+    /// The error answer of the model server, as far as it has arrived.
+    private var errorAnswer: (head: ResponseHead, body: ByteBuffer)?
+    /// The bytes of the answer so far.
+    private var received = 0
+    private var timer: DeadlineTimer?
+    private var exchange: Exchange?
+    private var finished: CheckedContinuation<Void, Never>?
+    private var isPaused = false
+    private var totalDeadline = Instant.distantFuture
+    /// The sent request. Its memory stays reserved until the answer starts.
+    private var sent: RequestBody?
+
+    init(_ responder: Responder, _ model: UpstreamModel, unsentLimit: Int) {
+        self.responder = responder
+        self.model = model
+        limits = model.limits
+        self.unsentLimit = unsentLimit
+    }
+
+    /// Sends the request, and returns when the response is written or the client has left.
+    func run(_ outgoing: [UInt8], of request: Request) async {
+        // The client may have left while the request waited for a slot.
+        guard responder.isWaiting else { return }
+        let passed = OutgoingRequest(.post, "/api/generate", fields: model.fields, body: outgoing)
+        request.body.releaseBytes()
+        sent = request.body
+        let exchange = model.client.start(passed, to: model.origin, delegate: self)
+        self.exchange = exchange
+        totalDeadline = request.shard.now + limits.total
+        timer = DeadlineTimer(on: request.shard) { [unowned self] in timeOut() }
+        expect(within: limits.firstByte)
+        responder.onClientGone = { self.end() }
+        await withCheckedContinuation { finished = $0 }
+    }
+
+    func exchange(_ exchange: Exchange, received head: ResponseHead) {
+        sent.take()?.release()
+        expect(within: limits.silence)
+        guard head.status.isSuccess else {
+            errorAnswer = (head, ByteBuffer())
+            return
+        }
+        let stream = responder.stream(head.status, fields: Self.fields(of: head))
+        stream.onClientGone = { self.end() }
+        stream.onDrained = { [self] in
+            guard isPaused else { return }
+            isPaused = false
+            expect(within: limits.silence)
+            self.exchange?.resume()
+        }
+        self.stream = stream
+    }
+
+    /// The fields of the response. The model server chooses its content, so a browser must not treat it as a page.
+    private static func fields(of head: ResponseHead) -> Fields {
+        var fields: Fields = [
+            .cacheControl: "no-cache, no-transform", .xAccelBuffering: "no", .xContentTypeOptions: "nosniff",
+        ]
+        if let type = head.fields[.contentType].flatMap(FieldValue.init(validating:)) {
+            let isHarmless = head.fields.mediaType.map { $0.isJSON || $0 == .ndjson || $0.text == "text/plain" }
+            fields.set(.contentType, isHarmless == true ? type : "application/octet-stream")
+        }
+        return fields
+    }
+
+    func exchange(_ exchange: Exchange, received body: Span<UInt8>) {
+        expect(within: limits.silence)
+        if let errorAnswer {
+            let room = Self.errorBodyLimit - errorAnswer.body.count
+            self.errorAnswer?.body.append(body.extracting(first: min(room, body.count)))
+            if body.count >= room {
+                sendError()
+            }
+            return
+        }
+        guard let stream else { return }
+        received += body.count
+        guard received <= limits.answer else {
+            fail(ModelError(.answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended."))
+            return
+        }
+        // A read gives much less than a write accepts.
+        stream.write { $0.append(body) }
+        if stream.unsentCount > unsentLimit, !isPaused {
+            isPaused = true
+            timer?.set(at: totalDeadline)
+            exchange.pause()
+            stream.awaitDrain()
+        }
+    }
+
+    func exchangeEnded(_ exchange: Exchange) {
+        if errorAnswer != nil {
+            sendError()
+            return
+        }
+        stream?.finish()
+        end()
+    }
+
+    func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
+        if errorAnswer != nil {
+            // The client gets the status of the error in any case.
+            sendError()
+            return
+        }
+        fail(ModelError(error))
+    }
+
+    /// Passes on the model server's error, without its key, and without paths and tracebacks of its machine.
+    private func sendError() {
+        guard let (head, body) = errorAnswer.take() else { return }
+        responder.respond(
+            head.status, fields: Self.fields(of: head),
+            body: ModelError.passable(body.array, concealing: model.key))
+        end()
+    }
+
+    /// Sets the timer for the next bytes of the model server.
+    private func expect(within limit: Duration) {
+        // During a pause only bytes from before the pause arrive. The silence is not the model server's then.
+        guard !isPaused else { return }
+        timer?.set(at: min(responder.shard.now + limit, totalDeadline))
+    }
+
+    private func timeOut() {
+        if errorAnswer != nil {
+            sendError()
+        } else if responder.shard.now >= totalDeadline {
+            fail(ModelError(.totalTimeout, "The answer took longer than \(limits.total), and was ended."))
+        } else if stream == nil {
+            fail(
+                ModelError(
+                    .firstByteTimeout, "The model server did not begin to answer within \(limits.firstByte)."))
+        } else {
+            fail(ModelError(.silenceTimeout, "The model server fell silent in the middle of its answer."))
+        }
+    }
+
+    /// Ends the response: with a status before the head, with a line as Ollama writes it after the head.
+    private func fail(_ failure: ModelError) {
+        let error = RelayError(failure)
+        if let stream {
+            responder.annotate(Annotation.code, error.code.rawValue)
+            stream.write {
+                $0.append("\n")
+                $0.appendJSON { json in json.object { $0.member("error", error.message) } }
+                $0.append("\n")
+            }
+            stream.finish()
+        } else {
+            responder.refuse(error)
+        }
+        end()
+    }
+
+    private func end() {
+        exchange?.cancel()
+        exchange = nil
+        timer?.cancel()
+        timer = nil
+        finished.take()?.resume()
+    }
+}

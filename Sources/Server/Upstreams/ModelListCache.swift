@@ -1,0 +1,102 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
+import ChatterdSockets
+
+/// The models that the model servers of a shard list. A shard asks them once in five seconds at most. Confined to its shard.
+public final class ModelListCache {
+    /// The answer of one model server.
+    public struct Listing: Sendable {
+        let upstream: Upstream
+        /// The models that the server lists, or the error.
+        public let models: Result<[ModelDescription], ModelError>
+    }
+
+    private static let lifetime = Duration.seconds(5)
+
+    private let shard: Shard
+    private let estimates: TokenEstimates
+    private var listings: [Listing]?
+    /// The time at which `listings` expire.
+    private var expires = Instant.distantPast
+    /// The number of changes of the list of model servers.
+    private var generation = 0
+    private var isAsking = false
+    private var waiting: [CheckedContinuation<[Listing], Never>] = []
+
+    /// Makes an empty cache.
+    ///
+    /// - Parameter estimates: learns the context windows of the models.
+    init(on shard: Shard, estimates: TokenEstimates) {
+        self.shard = shard
+        self.estimates = estimates
+    }
+
+    /// Discards all answers, because the list of model servers has changed.
+    func invalidate() {
+        listings = nil
+        generation += 1
+    }
+
+    /// The answers of the model servers, in the order of the directory. Concurrent callers get the same answers.
+    func listings(of directory: UpstreamDirectory) async -> [Listing] {
+        if let listings, shard.now < expires {
+            return listings
+        }
+        return await withCheckedContinuation { continuation in
+            waiting.append(continuation)
+            if !isAsking {
+                isAsking = true
+                ask(directory)
+            }
+        }
+    }
+
+    private func ask(_ directory: UpstreamDirectory) {
+        let cache = Confined((self, directory), to: shard)
+        Task(executorPreference: shard) {
+            let (cache, directory) = cache.value
+            await cache.refresh(from: directory)
+        }
+    }
+
+    /// Asks the model servers until the list did not change meanwhile, and answers the callers.
+    private func refresh(from directory: UpstreamDirectory) async {
+        var asked: Int
+        var found: [Listing]
+        repeat {
+            asked = generation
+            found = await Self.listings(of: directory.upstreams)
+        } while asked != generation
+        isAsking = false
+        for listing in found {
+            guard case .success(let models) = listing.models else { continue }
+            estimates.learn(models, of: listing.upstream.description)
+        }
+        listings = found
+        expires = shard.now + Self.lifetime
+        for continuation in waiting {
+            continuation.resume(returning: found)
+        }
+        waiting = []
+    }
+
+    /// Asks all model servers at once.
+    private static func listings(of upstreams: [Upstream]) async -> [Listing] {
+        await withTaskGroup(of: (Int, Listing).self) { group in
+            for (index, upstream) in upstreams.enumerated() {
+                group.addTask { (index, await listing(of: upstream)) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    /// Asks one model server, within the timeout of its factory.
+    public static func listing(of upstream: Upstream) async -> Listing {
+        do throws(ModelError) {
+            return Listing(upstream: upstream, models: .success(try await upstream.model.listModels()))
+        } catch {
+            return Listing(upstream: upstream, models: .failure(error))
+        }
+    }
+}

@@ -7,7 +7,7 @@ extension PostgresConfiguration {
     init(_ store: Configuration.Store, target: ConnectionTarget, log: Log) {
         self.init(target: target)
         connections = store.connections
-        maximumWaiting = store.waiting
+        maximumWaiting = store.maximumWaiting
         timeLimit = store.timeout
         connectionTimeout = store.timeout
         self.log = { log.event(.warning, "database", .error($0)) }

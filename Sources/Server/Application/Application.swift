@@ -39,7 +39,7 @@ public final class Application: Sendable {
         let target = try ConnectionTarget(configuration.store.database)
         let migrator = Migrator(Migration.embedded, target: target) { log.event(.info, "migration", .detail($0)) }
         do {
-            _ = try await migrator.run(patience: configuration.store.startTimeout)
+            _ = try await migrator.run(timeout: configuration.store.startTimeout)
         } catch {
             throw StartError("The database cannot be used: \(error)")
         }
@@ -106,7 +106,7 @@ public final class Application: Sendable {
                 turns: turns, retention: configuration.relay.retention,
                 adopt: { [chat = services[0].chat] in try? await chat.adoptAbandoned() },
                 resolve: { [chat = services[0].chat] in await chat.resolveUnconfirmed() },
-                look: {
+                refreshUpstreams: {
                     Self.trim(memory)
                     // The pool logs the failure. The next round retries.
                     try? await registry.look()

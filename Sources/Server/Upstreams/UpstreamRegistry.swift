@@ -71,13 +71,13 @@ final class UpstreamRegistry: Sendable {
     func look() async throws(PostgresError) {
         let known = state.withLock { $0 }
         guard known.isSeeded else { return try await seed() }
-        let found = try await pool.run(Query(UpstreamStatements.look))
+        let found = try await pool.run(UpstreamStatements.revision).first
         // What could not be used may have become usable: a file is there by now.
         guard
             known.isStale || known.entries.contains(where: { $0.problem != nil })
-                || (found.int(0, 0), found.int(0, 1)) != (known.seen?.revision, known.seen?.count)
+                || (found?.revision, found?.count) != (known.seen?.revision, known.seen?.count)
         else { return }
-        let rows = Self.rows(of: try await pool.run(Query(UpstreamStatements.list)))
+        let rows = Self.rows(of: try await pool.run(UpstreamStatements.list))
         await take(rows.rows, seen: rows.seen, unlessChangedSince: known.change)
     }
 
@@ -90,14 +90,14 @@ final class UpstreamRegistry: Sendable {
 
     private func seed() async throws(PostgresError) {
         let own = configuration.list.filter { !Self.isBuiltIn($0) }
-        let results = try await pool.run([
-            Query(UpstreamStatements.lock),
-            Query(
-                UpstreamStatements.seed, .textArray(own.map(\.name)),
-                .utf8Array(own.map { $0.document(defaults: configuration.defaults) })),
-            Query(UpstreamStatements.list),
-        ])
-        let rows = Self.rows(of: results[2])
+        var transaction = Transaction()
+        transaction.add(UpstreamStatements.lock)
+        transaction.add(
+            UpstreamStatements.seed(
+                names: own.map(\.name),
+                definitions: own.map { $0.document(defaults: configuration.defaults) }))
+        let list = transaction.add(UpstreamStatements.list)
+        let rows = Self.rows(of: try await pool.run(transaction)[list])
         for row in rows.rows where row.origin == .api && own.contains(where: { $0.name == row.name }) {
             log.event(.warning, "model server of the environment gives way to the API's", .upstream(row.name))
         }
@@ -111,7 +111,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Throws: `upstreamExists`, `overloaded` when there are too many, what the store says.
     func add(_ name: String, _ document: [UInt8]) async throws(RelayError) {
-        let query = Query(UpstreamStatements.insert, .text(name), .utf8(document), .int8(Self.limit))
+        let query = UpstreamStatements.insert(name: name, definition: document, limit: Self.limit)
         guard try await change(query) else {
             throw entry(name) == nil
                 ? RelayError(.invalidRequest, "There are \(Self.limit) model servers already.")
@@ -123,7 +123,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Throws: `upstreamNotFound`, what the store says.
     func replace(_ name: String, _ document: [UInt8]) async throws(RelayError) {
-        guard try await change(Query(UpstreamStatements.replace, .text(name), .utf8(document))) else {
+        guard try await change(UpstreamStatements.replace(name: name, definition: document)) else {
             throw Self.notFound(name)
         }
     }
@@ -132,7 +132,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Throws: `upstreamNotFound`, what the store says.
     func remove(_ name: String) async throws(RelayError) {
-        guard try await change(Query(UpstreamStatements.remove, .text(name))) else { throw Self.notFound(name) }
+        guard try await change(UpstreamStatements.remove(name: name)) else { throw Self.notFound(name) }
     }
 
     /// The error of a name that no model server has.
@@ -141,12 +141,15 @@ final class UpstreamRegistry: Sendable {
     }
 
     /// Makes a change, and takes the list as it is then; says whether something was changed.
-    private func change(_ query: Query) async throws(RelayError) -> Bool {
+    private func change(_ query: Query<Int>) async throws(RelayError) -> Bool {
         let before = state.withLock(\.change)
-        let results = try await pool.runForRelay(
-            [Query(UpstreamStatements.lock), query, Query(UpstreamStatements.list)], attempts: 1)
-        let rows = Self.rows(of: results[2])
-        let number = results[1].int(0, 0)
+        var transaction = Transaction()
+        transaction.add(UpstreamStatements.lock)
+        let change = transaction.add(query)
+        let list = transaction.add(UpstreamStatements.list)
+        let results = try await pool.runForRelay(transaction)
+        let rows = Self.rows(of: results[list])
+        let number = results[change].first
         await take(rows.rows, seen: rows.seen, unlessChangedSince: before, change: number)
         return number != nil
     }
@@ -161,16 +164,13 @@ final class UpstreamRegistry: Sendable {
         let revision: Int
     }
 
-    private static func rows(of result: QueryResult) -> (rows: [Row], seen: (revision: Int, count: Int)) {
-        var rows: [Row] = []
-        for row in 0..<result.rowCount {
-            guard let name = result.string(row, 0),
-                let origin = result.string(row, 2).flatMap(UpstreamEntry.Origin.init)
-            else { continue }
-            rows.append(
-                Row(
-                    name: name, document: result.array(row, 1), origin: origin,
-                    revision: result.int(row, 3) ?? 0))
+    private static func rows(
+        of list: Rows<UpstreamStatements.Listed>
+    ) -> (rows: [Row], seen: (revision: Int, count: Int)) {
+        let rows = list.compactMap { listed in
+            UpstreamEntry.Origin(rawValue: listed.origin).map {
+                Row(name: listed.name, document: listed.definition, origin: $0, revision: listed.revision)
+            }
         }
         return (rows, (rows.map(\.revision).max() ?? 0, rows.count))
     }

@@ -96,6 +96,7 @@ let package = Package(
         tests(of: "Postgres", ["Sockets", "Basics"]),
         tests(of: "LanguageModels", ["ModelServers", "HTTPClient", "HTTP", "Sockets", "Basics"]),
         tests(of: "Relay", ["LanguageModels", "Basics"]),
+        tests(of: "PostgresStore", ["Server", "Postgres", "Relay", "LanguageModels", "Sockets", "Basics"]),
         .testTarget(
             name: "ChatterdServerTests",
             dependencies: [

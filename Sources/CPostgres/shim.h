@@ -3,11 +3,11 @@
 
 #include <libpq-fe.h>
 
-// Declared here, so that OpenSSL's headers need not belong to this module.
+// Declared here, so that this module needs no headers of OpenSSL.
 struct ssl_st;
 int SSL_pending(const struct ssl_st *ssl);
 
-/// Bytes that TLS has decrypted and libpq has not taken: poll(2) does not see them.
+/// The number of bytes that TLS has decrypted and libpq has not read. poll(2) does not report them.
 static inline int cpostgres_pending_bytes(PGconn *connection) {
   const struct ssl_st *ssl = (const struct ssl_st *)PQsslStruct(connection, "OpenSSL");
   return ssl ? SSL_pending(ssl) : 0;

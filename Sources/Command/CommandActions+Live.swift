@@ -17,7 +17,7 @@ extension CommandActions {
                 do {
                     let target = try ConnectionTarget(configuration.store.database)
                     let applied = try await Migrator(Migration.embedded, target: target)
-                        .run(patience: configuration.store.startTimeout)
+                        .run(timeout: configuration.store.startTimeout)
                     CommandRunner.write(
                         applied.isEmpty ? "nothing to migrate" : "applied \(applied.joined(separator: ", "))", to: 1)
                     return 0

@@ -14,8 +14,25 @@ struct DatabaseCheck: Sendable {
             SELECT current_setting('server_version'), current_setting('server_version_num')::int8,
                 pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
                 to_regclass('chatterd_migrations') IS NOT NULL
-            """)
-    private static let applied = Statement("doctor_migrations", sql: "SELECT name FROM chatterd_migrations")
+            """
+    ) { row in
+        State(
+            version: row.nextText(), versionNumber: row.nextInt(), isReadOnly: row.nextBool(),
+            hasMigrations: row.nextBool())
+    }
+    private static let applied = Statement("doctor_migrations", sql: "SELECT name FROM chatterd_migrations") { row in
+        row.nextText()
+    }
+
+    private struct State {
+        let version: String
+        /// As `140005` for version 14.5.
+        let versionNumber: Int
+        let isReadOnly: Bool
+        /// Whether the table of applied migrations exists.
+        let hasMigrations: Bool
+    }
+
     private static let oldestVersion = 140_000
 
     private let configuration: Configuration
@@ -41,15 +58,15 @@ struct DatabaseCheck: Sendable {
 
     private static func look(_ pool: PostgresPool) async -> [Doctor.Check] {
         do throws(PostgresError) {
-            let row = try await pool.run(Query(state))
+            let state = try await pool.run(Query(state)).first
             var checks: [Doctor.Check] = []
-            let version = row.string(0, 0) ?? "unknown"
-            if row.int(0, 1) ?? 0 >= oldestVersion {
+            let version = state?.version ?? "unknown"
+            if state?.versionNumber ?? 0 >= oldestVersion {
                 checks.append(.fine("PostgreSQL", "version \(version) answers"))
             } else {
                 checks.append(.wrong("PostgreSQL", "version \(version)", advice: "version 14 or newer is needed"))
             }
-            if row.bool(0, 2) == true {
+            if state?.isReadOnly == true {
                 checks.append(
                     .wrong("writing", "the database takes no writes", advice: "connect to the primary"))
             } else {
@@ -57,9 +74,8 @@ struct DatabaseCheck: Sendable {
             }
             let known = Migration.embedded.map(\.name)
             var present: [String] = []
-            if row.bool(0, 3) == true {
-                let names = try await pool.run(Query(applied))
-                present = (0..<names.rowCount).compactMap { names.string($0, 0) }
+            if state?.hasMigrations == true {
+                present = Array(try await pool.run(Query(applied)))
             }
             let missing = known.filter { !present.contains($0) }
             checks.append(

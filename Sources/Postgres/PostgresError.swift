@@ -1,8 +1,8 @@
 import CChatterdPostgres
 
-/// What went wrong between here and PostgreSQL.
+/// A failure of PostgreSQL, or of the connection to it.
 ///
-/// The message is for the log, never for clients. It holds the server's sentence without its DETAIL, which quotes stored data.
+/// The message is for the log, never for clients. It is the server's message without its DETAIL, which quotes stored data.
 public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The closed set of failures that a caller can tell apart.
     public enum Code: String, Sendable, CaseIterable {
@@ -10,11 +10,11 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         case invalidConfiguration
         /// No connection to the server could be made.
         case connectionFailed
-        /// The connection broke while the batch was on its way: whether it was done is unknown, unless `isSafeToRetry`.
+        /// The connection broke before the batch was answered. Its outcome is unknown, unless `isSafeToRetry`.
         case connectionLost
         /// The time limit passed.
         case timedOut
-        /// Too many batches are waiting, or none got its turn in time.
+        /// Too many batches are waiting, or the batch got no connection within the timeout.
         case overloaded
         /// The pool is shutting down.
         case shuttingDown
@@ -22,11 +22,11 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         case uniqueViolation
         /// Another constraint does not hold.
         case constraintViolation
-        /// The server takes no writes: it is a standby, or was set read-only.
+        /// The server accepts no writes: it is a standby, or was set read-only.
         case readOnly
-        /// Another transaction came in between; the same batch may succeed the next time.
+        /// Another transaction interfered. The same batch may succeed the next time.
         case serializationFailure
-        /// Text that PostgreSQL cannot hold: NUL, or not UTF-8.
+        /// Text that PostgreSQL cannot store: NUL, or not UTF-8.
         case invalidEncoding
         /// A table, column, function or type is missing.
         case undefinedObject
@@ -46,14 +46,14 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     public let code: Code
     /// The failure, for the log.
     public let message: String
-    /// The server's five-letter code, where the server spoke.
+    /// The server's five-letter code; `nil` if the server sent no error.
     public let sqlState: String?
     /// The name of the constraint that does not hold.
     public let constraint: String?
-    /// Whether the batch has certainly not been done, and may succeed when it is run again.
+    /// Whether the server has certainly not committed the batch, and a retry may succeed.
     public let isSafeToRetry: Bool
 
-    /// Makes an error.
+    /// Creates an error.
     init(
         _ code: Code, _ message: String, sqlState: String? = nil, constraint: String? = nil,
         isSafeToRetry: Bool = false
@@ -85,22 +85,22 @@ extension PostgresError {
         let code = Code(sqlState: sqlState)
         var message = field(cpostgres_message) ?? ""
         if message.isEmpty {
-            // Made by libpq, not by the server: the connection broke.
+            // libpq made this error itself: the connection broke.
             message = PQresultErrorMessage(result).map { Self.firstLine($0) } ?? "no message"
         }
         self.init(
             code, message, sqlState: sqlState, constraint: field(cpostgres_constraint),
-            // A server that reports an error has rolled back; only these may go otherwise the next time.
+            // A server that reports an error has rolled back. Only these errors may disappear at the next attempt.
             isSafeToRetry: [.serializationFailure, .timedOut, .insufficientResources, .readOnly].contains(code))
     }
 
-    /// The first line of a message of libpq: the others repeat the statement, or give advice.
+    /// The first line of a message of libpq. The other lines repeat the statement, or give advice.
     static func firstLine(_ text: UnsafePointer<CChar>) -> String {
         let text = String(cString: text)
         return String(text.prefix { $0 != "\n" })
     }
 
-    /// The same failure, known to have left nothing behind.
+    /// The same failure, after which the server has certainly rolled back.
     func safeToRetry() -> PostgresError {
         PostgresError(code, message, sqlState: sqlState, constraint: constraint, isSafeToRetry: true)
     }

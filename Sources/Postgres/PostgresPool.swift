@@ -2,48 +2,65 @@ import ChatterdBasics
 import ChatterdSockets
 import Dispatch
 
-/// The connections of one shard to PostgreSQL. Confined to its shard, apart from `run`, `start` and `shutDown`.
+/// The connections of one shard to PostgreSQL.
 ///
-/// Batches share connections: a batch goes to the connection with the least on its way, and others are opened while all are busy.
-/// A pool lives until `shutDown`.
+/// Batches share connections: a batch goes to the connection with the fewest unanswered batches, and the pool opens more
+/// connections while all are busy. A pool lives until `shutDown`.
+///
+/// Unchecked, because `run`, `start`, `shutDown` and `giveUp` may be called from any thread: they move to the shard first. All
+/// other members are confined to the shard.
 public final class PostgresPool: @unchecked Sendable {
     /// The shard whose tasks use the pool.
     public let shard: Shard
     let configuration: PostgresConfiguration
 
-    private var connections: [PostgresConnection] = []
-    /// Connections being made, on threads of their own: libpq looks up names in between, and that blocks.
+    private(set) var connections: [PostgresConnection] = []
+    /// The number of connections being opened. Each has its own thread, because libpq blocks while it looks up names.
     private var connecting = 0
-    /// Batches that wait for a connection; those before `firstWaiting` are gone. Their deadline is the end of the timeout.
-    private var waiting: [Batch] = []
-    private var firstWaiting = 0
-    private var inFlightCount = 0
-    private var backoff = Backoff()
-    /// When the last connection went, or the first could not be made; nothing while one stands.
+    /// Batches that wait for a connection. Their deadline is the end of the timeout.
+    private var waiting = Queue<Batch>()
+    /// The number of batches that were sent and not answered.
+    private(set) var inFlightCount = 0
+    private var backoff = Backoff.connecting
+    /// The instant at which the last connection broke or the first could not be opened; `nil` while there is a connection.
     private var outageBegan: Instant?
-    private var lastError: PostgresError?
+    /// The error by which the last connection broke or could not be opened; `nil` while there is a connection.
+    private(set) var lastError: PostgresError?
     private var isShuttingDown = false
     private var shutdownContinuations: [UnsafeContinuation<Void, Never>] = []
     private lazy var retryTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in connectAsNeeded() }
     private lazy var timeoutTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in endTimedOutBatches() }
 
-    /// Makes a pool without connections.
+    /// Creates a pool without connections.
     public init(_ configuration: PostgresConfiguration, on shard: Shard) {
         self.configuration = configuration
         self.shard = shard
     }
 
-    /// Opens the first connection before anybody needs it, and keeps one open from then on. From any thread.
+    /// Opens the first connection before it is needed, and keeps one open from then on. Safe on any thread.
     public func start() {
         onShard { $0.connectAsNeeded() }
     }
 
-    /// Runs the queries in one transaction: all are done, or none. From any thread, cheapest from the shard.
+    /// Runs a transaction. Safe on any thread, and cheapest on the shard.
     ///
-    /// The wait cannot be cancelled; it ends with the pool's limits at the latest.
+    /// The wait cannot be cancelled. The pool's timeouts bound it.
     ///
-    /// - Throws: the first query's failure; `overloaded`, `connectionFailed`, `connectionLost`, `timedOut`, `shuttingDown`.
-    public func run(_ queries: [Query]) async throws(PostgresError) -> [QueryResult] {
+    /// - Throws: the error of the first query that fails; `overloaded`, `connectionFailed`, `connectionLost`, `timedOut`,
+    ///   `shuttingDown`.
+    public func run(_ transaction: Transaction) async throws(PostgresError) -> Transaction.Results {
+        Transaction.Results(try await run(transaction.queries))
+    }
+
+    /// Runs one query in its own transaction.
+    ///
+    /// - Throws: the errors of `run(_ transaction:)`.
+    @inlinable
+    public func run<Record>(_ query: Query<Record>) async throws(PostgresError) -> Rows<Record> {
+        Rows(try await run([query.bound])[0], decode: query.decode)
+    }
+
+    @usableFromInline func run(_ queries: [BoundStatement]) async throws(PostgresError) -> [QueryResult] {
         guard !queries.isEmpty else { return [] }
         guard shard.isCurrent else {
             return try await Task(executorPreference: shard) { await self.outcome(of: queries) }.value.get()
@@ -51,18 +68,11 @@ public final class PostgresPool: @unchecked Sendable {
         return try await outcome(of: queries).get()
     }
 
-    private func outcome(of queries: [Query]) async -> Result<[QueryResult], PostgresError> {
+    private func outcome(of queries: [BoundStatement]) async -> Result<[QueryResult], PostgresError> {
         await withUnsafeContinuation { submit(Batch(queries, $0)) }
     }
 
-    /// Runs one query in a transaction of its own.
-    ///
-    /// - Throws: as `run` of several.
-    public func run(_ query: Query) async throws(PostgresError) -> QueryResult {
-        try await run([query])[0]
-    }
-
-    /// Refuses new batches, waits for those on their way, and closes all connections. From any thread.
+    /// Refuses new batches, waits for the others, and closes all connections. Safe on any thread.
     public func shutDown() async {
         await withUnsafeContinuation { continuation in
             onShard { pool in
@@ -73,13 +83,13 @@ public final class PostgresPool: @unchecked Sendable {
         }
     }
 
-    /// Refuses new batches, fails all others and closes all connections, for a process that ends while the server hangs. From any
-    /// thread.
+    /// Refuses new batches, fails all others and closes all connections, for a process that stops while the server hangs. Safe on
+    /// any thread.
     public func giveUp() {
         onShard { pool in
             pool.isShuttingDown = true
-            while pool.waitingCount > 0 {
-                pool.takeWaiting().fail(PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
+            for batch in pool.waiting.removeAll() {
+                batch.fail(PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
             }
             for connection in pool.connections {
                 connection.giveUp()
@@ -87,6 +97,8 @@ public final class PostgresPool: @unchecked Sendable {
             pool.finishShutdown()
         }
     }
+
+    private var now: Instant { shard.now }
 
     private func onShard(_ body: @escaping @Sendable (PostgresPool) -> Void) {
         if shard.isCurrent {
@@ -96,22 +108,12 @@ public final class PostgresPool: @unchecked Sendable {
         }
     }
 
-    // MARK: - Health
-
-    /// How the pool is, at a moment. Confined to its shard.
-    public var health: PostgresHealth {
-        PostgresHealth(
-            connections: connections.count, inFlight: inFlightCount, waiting: waitingCount, lastError: lastError)
-    }
-
     // MARK: - Batches
-
-    private var waitingCount: Int { waiting.count - firstWaiting }
 
     private func submit(_ batch: Batch) {
         if isShuttingDown {
             batch.fail(PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
-        } else if inFlightCount + waitingCount >= configuration.maximumWaiting {
+        } else if inFlightCount + waiting.count >= configuration.maximumWaiting {
             batch.fail(
                 PostgresError(
                     .overloaded, "\(configuration.maximumWaiting) batches are waiting already", isSafeToRetry: true))
@@ -121,7 +123,7 @@ public final class PostgresPool: @unchecked Sendable {
     }
 
     private func dispatch(_ batch: Batch) {
-        if waitingCount == 0, let connection = leastLoaded() {
+        if waiting.isEmpty, let connection = leastLoaded() {
             let wasIdle = connection.load == 0
             inFlightCount += 1
             connection.send(batch)
@@ -130,22 +132,21 @@ public final class PostgresPool: @unchecked Sendable {
             }
             return
         }
-        let timeout = configuration.connectionTimeout
-        batch.deadline = max(
-            shard.now, connections.isEmpty ? (outageBegan ?? shard.now) + timeout : shard.now + timeout)
-        if batch.deadline <= shard.now {
+        let start = connections.isEmpty ? outageBegan ?? now : now
+        batch.deadline = max(now, start + configuration.connectionTimeout)
+        if batch.deadline <= now {
             batch.fail(outageError)
             connectAsNeeded()
             return
         }
         waiting.append(batch)
-        if waitingCount == 1 {
+        if waiting.count == 1 {
             timeoutTimer?.set(at: batch.deadline)
         }
         connectAsNeeded()
     }
 
-    /// The connection with the least on its way that takes more.
+    /// The connection with the fewest unanswered batches, among those that accept more.
     private func leastLoaded() -> PostgresConnection? {
         var best: PostgresConnection?
         var least = configuration.pipelineDepth
@@ -156,7 +157,7 @@ public final class PostgresPool: @unchecked Sendable {
         return best
     }
 
-    /// Called for every batch that was sent, once its outcome is known.
+    /// Reports the outcome of a batch that was sent. Its connection calls this.
     func finished(_ batch: Batch) {
         inFlightCount -= 1
         if batch.isToBeRepeated {
@@ -171,7 +172,7 @@ public final class PostgresPool: @unchecked Sendable {
         }
     }
 
-    /// Called when a connection has taken what the server sent.
+    /// Reports that a connection has read the server's answers. The connection calls this.
     func connectionProgressed(_ connection: PostgresConnection) {
         if connection.isRetired, connection.load == 0, remove(connection) {
             connection.close()
@@ -182,37 +183,24 @@ public final class PostgresPool: @unchecked Sendable {
     }
 
     private func sendWaiting() {
-        while waitingCount > 0, let connection = leastLoaded() {
+        while !waiting.isEmpty, let connection = leastLoaded(), let batch = waiting.popFirst() {
             inFlightCount += 1
-            connection.send(takeWaiting())
+            connection.send(batch)
         }
-    }
-
-    private func takeWaiting() -> Batch {
-        let batch = waiting[firstWaiting]
-        firstWaiting += 1
-        if firstWaiting == waiting.count {
-            waiting.removeAll(keepingCapacity: true)
-            firstWaiting = 0
-        } else if firstWaiting > 64, firstWaiting > waiting.count / 2 {
-            waiting.removeSubrange(..<firstWaiting)
-            firstWaiting = 0
-        }
-        return batch
     }
 
     private func endTimedOutBatches() {
-        while waitingCount > 0, waiting[firstWaiting].deadline <= shard.now {
+        while let first = waiting.first, first.deadline <= now, let batch = waiting.popFirst() {
             let error =
                 connections.isEmpty
                 ? outageError
                 : PostgresError(
                     .overloaded, "no connection was free within \(configuration.connectionTimeout)", isSafeToRetry: true
                 )
-            takeWaiting().fail(error)
+            batch.fail(error)
         }
-        if waitingCount > 0 {
-            timeoutTimer?.set(at: waiting[firstWaiting].deadline)
+        if let first = waiting.first {
+            timeoutTimer?.set(at: first.deadline)
         }
         finishShutdown()
     }
@@ -225,19 +213,19 @@ public final class PostgresPool: @unchecked Sendable {
 
     // MARK: - Connections
 
-    /// Opens a connection when none stands, or all are busy; after a failure only one at a time, and not before its time.
+    /// Opens a connection if there is none or all are busy. After a failure it opens one at a time, and only after the back-off.
     private func connectAsNeeded() {
-        guard !isShuttingDown || waitingCount > 0, connections.count + connecting < configuration.connections else {
+        guard !isShuttingDown || !waiting.isEmpty, connections.count + connecting < configuration.connections else {
             return
         }
-        let isNeeded = connections.isEmpty ? connecting == 0 || waitingCount > connecting : isBusy && connecting == 0
+        let isNeeded = connections.isEmpty ? connecting == 0 || waiting.count > connecting : isBusy && connecting == 0
         guard isNeeded, retryTimer?.isSet != true, backoff.failures == 0 || connecting == 0 else { return }
         connecting += 1
         if connections.isEmpty, outageBegan == nil {
-            outageBegan = shard.now
+            outageBegan = now
         }
         let configuration = configuration
-        // A queue of its own: a thread that blocks must not be one of the few that all share.
+        // A queue of its own, because a blocked thread must not come from the shared pool of threads.
         DispatchQueue(label: "chatterd.postgres.connect").async {
             let outcome = Result { () throws(PostgresError) in try Self.connect(configuration) }
             self.shard.run { self.connected(outcome) }
@@ -245,24 +233,22 @@ public final class PostgresPool: @unchecked Sendable {
     }
 
     private var isBusy: Bool {
-        waitingCount > 0 || connections.allSatisfy { $0.load > 0 }
+        !waiting.isEmpty || connections.allSatisfy { $0.load > 0 }
     }
 
-    /// Makes a connection and, unless a pooler lends it, its session; blocks.
+    /// Opens a connection and sets up its session, unless a pooler lends the session. Blocks.
     private static func connect(_ configuration: PostgresConfiguration) throws(PostgresError) -> EstablishedConnection {
         let connection = try BlockingConnection(configuration.target)
         let ownsSession = try connection.ownsSession()
         if ownsSession {
-            _ = try connection.query(
-                SessionSettings.statement.sql,
-                (.text, .text(SessionSettings.statementTimeout(configuration.timeLimit))), (.boolean, .boolean(false)))
+            try connection.run(SessionSettings.set(timeLimit: configuration.timeLimit, forTransaction: false))
         }
         return EstablishedConnection(connection: connection, ownsSession: ownsSession)
     }
 
     private func connected(_ outcome: Result<EstablishedConnection, PostgresError>) {
         connecting -= 1
-        guard !isShuttingDown || waitingCount > 0 else { return }
+        guard !isShuttingDown || !waiting.isEmpty else { return }
         do {
             let connection = try PostgresConnection(outcome.get(), pool: self)
             connections.append(connection)
@@ -281,16 +267,16 @@ public final class PostgresPool: @unchecked Sendable {
             configuration.log("postgres: \(configuration.target): \(error)")
         }
         lastError = error
-        retryTimer?.set(after: backoff.next())
+        retryTimer?.set(after: backoff.nextShortened())
     }
 
-    /// Called when a connection broke; its batches are failed next.
+    /// Removes a broken connection. The connection calls this, and then fails its batches.
     func ended(_ connection: PostgresConnection, _ error: PostgresError) {
         guard remove(connection) else { return }
         configuration.log("postgres: \(configuration.target): \(error)")
         if connections.isEmpty {
             lastError = error
-            outageBegan = shard.now
+            outageBegan = now
         }
         connectAsNeeded()
     }
@@ -302,12 +288,12 @@ public final class PostgresPool: @unchecked Sendable {
     }
 
     private func finishShutdown() {
-        guard isShuttingDown, inFlightCount == 0, waitingCount == 0 else { return }
+        guard isShuttingDown, inFlightCount == 0, waiting.isEmpty else { return }
         for connection in connections {
             connection.close()
         }
         connections = []
-        // Timers end on their shard, whoever lets go of the pool.
+        // A timer must end on its shard, and the pool may be released on any thread.
         retryTimer = nil
         timeoutTimer = nil
         for continuation in shutdownContinuations {

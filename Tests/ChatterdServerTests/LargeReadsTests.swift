@@ -1,4 +1,3 @@
-import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
@@ -33,34 +32,6 @@ import Testing
             for reader in readers {
                 #expect(reader.readEvents().compactMap(\.data).joined().contains("kept"))
             }
-        }
-    }
-
-    /// 8 MB at 256 KiB a page; each page alone would unpack the whole text.
-    @Test func readersOfALongReplyShareItsPages() async throws {
-        try await StoreProcesses.run { processes in
-            let store = processes.first
-            let text = String(repeating: "0123456789é京👋", count: 120_000)
-            let opened = try await store.open("p")
-            try await store.closeTurn(opened.turn, with: opened.closing(text))
-            let record = try await store.record(opened)
-            #expect(try await store.readAll(record).map(\.words).joined() == text)
-            // The shared page is kept: the store is not asked again.
-            try await processes.sql("UPDATE chatts SET message = 'x' WHERE state = 'complete'")
-            #expect(try await store.readAll(record).map(\.words).joined() == text)
-        }
-    }
-
-    /// A reader that begins in the middle gets to the pages of the other readers.
-    @Test func pageBoundariesDoNotDependOnTheStartOfAReader() async throws {
-        try await StoreProcesses.run { processes in
-            let store = processes.first
-            let opened = try await store.open("p")
-            try await store.closeTurn(opened.turn, with: opened.closing(String(repeating: "word ", count: 300_000)))
-            let record = try await store.record(opened)
-            let ends = Set(try await store.readAll(record).map(\.end))
-            let others = try await store.readAll(record, from: ReplyPosition(text: 777_777)).map(\.end)
-            #expect(others.count > 2 && ends.isSuperset(of: others))
         }
     }
 }

@@ -72,7 +72,7 @@ import Testing
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
         let first = Migration.embedded.filter { $0.name < "0002" }
-        _ = try await Migrator(first, target: target).run(patience: .seconds(600))
+        _ = try await Migrator(first, target: target).run(timeout: .seconds(600))
         _ = try await blocking {
             try PrivateCluster.shared().psql(
                 """
@@ -84,7 +84,7 @@ import Testing
                 ('app', 5, 6, 'user', 'open', NULL, NULL, gen_random_uuid())
                 """, database: conninfo)
         }
-        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        _ = try await Migrator(Migration.embedded, target: target).run(timeout: .seconds(600))
         let rows = try await blocking {
             try PrivateCluster.shared().psql("SELECT seq, state, holder FROM chatts ORDER BY seq", database: conninfo)
         }
@@ -99,7 +99,7 @@ import Testing
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
         let earlier = Migration.embedded.filter { $0.name < "0005" }
-        _ = try await Migrator(earlier, target: target).run(patience: .seconds(600))
+        _ = try await Migrator(earlier, target: target).run(timeout: .seconds(600))
         _ = try await blocking {
             try PrivateCluster.shared().psql(
                 """
@@ -110,7 +110,7 @@ import Testing
                 ('app', 3, 3, 'assistant', '', 'complete', '22222222-2222-2222-2222-222222222222')
                 """, database: conninfo)
         }
-        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        _ = try await Migrator(Migration.embedded, target: target).run(timeout: .seconds(600))
         let holders = try await blocking {
             try PrivateCluster.shared().psql(
                 "SELECT left(holder::text, 1) FROM chatts ORDER BY seq", database: conninfo)

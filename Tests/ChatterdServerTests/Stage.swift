@@ -105,18 +105,6 @@ extension Configuration {
     }
 }
 
-/// Lets leases hold for an hour longer: however slow a process is on a busy machine, the others do not think it dead.
-func prolongLeases(in database: String, of cluster: PrivateCluster) throws {
-    try cluster.psql(
-        """
-        CREATE OR REPLACE FUNCTION prolong() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN NEW.expires_at := NEW.expires_at + interval '1 hour'; RETURN NEW; END $$;
-        CREATE OR REPLACE TRIGGER prolong BEFORE INSERT OR UPDATE ON chatterd_processes
-        FOR EACH ROW EXECUTE FUNCTION prolong();
-        UPDATE chatterd_processes SET expires_at = expires_at
-        """, database: database)
-}
-
 /// Where the log of the programs within the tests' process goes.
 private let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 

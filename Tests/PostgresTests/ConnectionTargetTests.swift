@@ -8,14 +8,14 @@ import Testing
         ("host=a,b target_session_attrs=read-write", "host=a,b"),
         ("", "PG* of the environment"),
     ])
-    func aTargetIsShownWithoutItsPassword(_ string: String, _ description: String) throws {
+    func targetIsDescribedWithoutItsPassword(_ string: String, _ description: String) throws {
         #expect(try ConnectionTarget(string).description == description)
     }
 
     @Test(arguments: [
         "no connection string of secret", "hots=secret", "postgresql://a:secret@[b", "gssencmode=require",
     ])
-    func whatCannotBeReadIsRefusedWithoutQuotingIt(_ string: String) {
+    func invalidTargetIsRefusedWithoutQuotingIt(_ string: String) {
         let error = #expect(throws: PostgresError.self) { try ConnectionTarget(string) }
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.description.contains("secret") == false)

@@ -7,7 +7,7 @@ import Testing
     private static let length = Statement("length", .text, sql: "SELECT length($1), pg_backend_pid()")
     private static let long = Statement("long", .int8, sql: "SELECT repeat('x', $1::integer), pg_backend_pid()")
 
-    @Test func aConnectionThatCarriedALargeParameterIsReplaced() async throws {
+    @Test func connectionWithALargeParameterIsReplaced() async throws {
         try await withPool(try anyDatabase(), { $0.connections = 1 }) { pool in
             let first = try await pool.run(Query(Self.backend)).int(0, 0)
             let small = try await pool.run(Query(Self.length, .text(String(repeating: "x", count: 1 << 20))))
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatCarriedALargeRowIsReplaced() async throws {
+    @Test func connectionWithALargeRowIsReplaced() async throws {
         try await withPool(try anyDatabase(), { $0.connections = 1 }) { pool in
             let first = try await pool.run(Query(Self.backend)).int(0, 0)
             let large = try await pool.run(Query(Self.long, .int8(3 << 20)))

@@ -9,17 +9,17 @@ import Testing
     private static let more = Migration(name: "0002_more", sql: "ALTER TABLE notes ADD COLUMN text text DEFAULT 'é'")
 
     private func migrate(
-        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(600)
+        _ database: String, _ migrations: [Migration], timeout: Duration = .seconds(600)
     ) async throws -> [String] {
-        try await Migrator(migrations, target: ConnectionTarget(database)).run(patience: patience)
+        try await Migrator(migrations, target: ConnectionTarget(database)).run(timeout: timeout)
     }
 
     /// The failure of a run.
     private func failure(
-        _ database: String, _ migrations: [Migration], patience: Duration = .seconds(600)
+        _ database: String, _ migrations: [Migration], timeout: Duration = .seconds(600)
     ) async throws -> PostgresError {
         let error = await #expect(throws: PostgresError.self) {
-            _ = try await migrate(database, migrations, patience: patience)
+            _ = try await migrate(database, migrations, timeout: timeout)
         }
         return try #require(error)
     }
@@ -36,7 +36,7 @@ import Testing
         #expect(rows == [["0001_notes", "64", "t"], ["0002_more", "64", "t"]])
     }
 
-    @Test func aLaterMigrationIsAddedToAnOlderDatabase() async throws {
+    @Test func laterMigrationIsAppliedToAnOlderDatabase() async throws {
         let database = try freshDatabase()
         #expect(try await migrate(database, [Self.notes]) == ["0001_notes"])
         #expect(try await migrate(database, [Self.notes, Self.more]) == ["0002_more"])
@@ -53,7 +53,7 @@ import Testing
         #expect(applied.sorted() == ["0001_notes", "0002_more"])
     }
 
-    @Test func aMigrationThatFailsLeavesNothingBehindAndIsNamed() async throws {
+    @Test func failedMigrationIsRolledBackAndNamed() async throws {
         let database = try freshDatabase()
         let broken = Migration(name: "0003_broken", sql: "CREATE TABLE half (id int8); SELECT nonsense FROM half;")
         let error = try await failure(database, [Self.notes, broken])
@@ -64,13 +64,13 @@ import Testing
         #expect(rows == [["1", "<null>"]])
     }
 
-    @Test func aMigrationMayNotEndItsOwnTransaction() async throws {
+    @Test func migrationMayNotEndItsTransaction() async throws {
         let database = try freshDatabase()
         let error = try await failure(database, [Migration(name: "0001_commit", sql: "CREATE TABLE a (); COMMIT;")])
         #expect(error.message.contains("COMMIT"))
     }
 
-    @Test func aChangedMigrationIsRefused() async throws {
+    @Test func changedMigrationIsRefused() async throws {
         let database = try freshDatabase()
         _ = try await migrate(database, [Self.notes])
         let changed = Migration(name: Self.notes.name, sql: Self.notes.sql + " ")
@@ -79,7 +79,7 @@ import Testing
         #expect(error.message.contains("0001_notes"))
     }
 
-    @Test func aDatabaseOfANewerProgramIsRefused() async throws {
+    @Test func databaseOfANewerProgramIsRefused() async throws {
         let database = try freshDatabase()
         _ = try await migrate(database, [Self.notes, Self.more])
         let error = try await failure(database, [Self.notes])
@@ -87,7 +87,7 @@ import Testing
         #expect(error.message.contains("0002_more"))
     }
 
-    @Test func aReadOnlyDatabaseIsToldApart() async throws {
+    @Test func readOnlyDatabaseHasItsOwnError() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
         _ = try await migrate(database, [Self.notes])
@@ -97,7 +97,7 @@ import Testing
         #expect(try await migrate(database, [Self.notes]).count == 0)
     }
 
-    @Test func aMigratorWaitsForTheServerToComeUp() async throws {
+    @Test func migratorWaitsForTheServer() async throws {
         let cluster = try await blocking {
             let cluster = try PrivateCluster.make()
             try cluster.stop()
@@ -107,7 +107,7 @@ import Testing
         let migrator = Migrator(
             [Self.notes], target: try ConnectionTarget(cluster.conninfo(database: "postgres")),
             log: { lines.append($0) })
-        async let applied = migrator.run(patience: .seconds(600))
+        async let applied = migrator.run(timeout: .seconds(600))
         try await blocking {
             try eventually("it waits") { lines.all.contains { $0.contains("waiting for PostgreSQL") } }
             try cluster.start()
@@ -115,16 +115,16 @@ import Testing
         #expect(try await applied == ["0001_notes"])
     }
 
-    @Test func aMigratorGivesUpWhenItsPatienceEnds() async throws {
-        let error = try await failure("host=/nowhere", [Self.notes], patience: .milliseconds(200))
+    @Test func migratorFailsAfterItsTimeout() async throws {
+        let error = try await failure("host=/nowhere", [Self.notes], timeout: .milliseconds(200))
         #expect(error.code == .connectionFailed)
     }
 
-    @Test func aMigratorThatHangsIsNotWaitedForWithoutEnd() async throws {
+    @Test func waitForAHangingMigratorIsBounded() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
         startThread {
-            // The lock of the migrators, held by somebody who does not go on; it fails when its backend is ended.
+            // A session holds the migrators' lock, and fails when its backend is terminated.
             _ = try? cluster.psql(
                 "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(3600)", database: database)
         }
@@ -136,11 +136,11 @@ import Testing
                 ).count == 1
             }
         }
-        // Its patience is for the lock: a connection that took longer than libpq waits would not be tried again.
+        // The timeout is for the lock: a connection that took longer than libpq waits would not be tried again.
         let target = database + " connect_timeout=600"
-        let error = try await failure(target, [Self.notes], patience: .milliseconds(300))
+        let error = try await failure(target, [Self.notes], timeout: .milliseconds(300))
         #expect(error.code == .timedOut)
-        // The message names who is in the way: it need not be a migrator.
+        // The message names the session that holds the lock, which need not be a migrator.
         #expect(error.message.contains("it was held by backend "))
         #expect(error.message.contains("active)"))
         try await blocking { try cluster.terminateBackends(of: database) }
@@ -151,21 +151,23 @@ import Testing
         let migrator = Migrator([Self.notes, Self.more], target: target)
         try await blocking {
             let connection = try BlockingConnection(target)
-            let session = """
-                SELECT current_setting('lock_timeout'), current_setting('statement_timeout'),
-                    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
-                """
+            let session = Statement(
+                "session",
+                sql: """
+                    SELECT current_setting('lock_timeout'), current_setting('statement_timeout'),
+                        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
+                    """)
             func state() throws -> [String?] {
-                let row = try connection.query(session)
+                let row = try connection.run(Query(session))
                 return (0..<3).map { row.string(0, $0) }
             }
             let before = try state()
             #expect(before[2] == "0")
-            #expect(try migrator.migrate(connection, patience: .seconds(600)).count == 2)
+            #expect(try migrator.migrate(connection, timeout: .seconds(600)).count == 2)
             #expect(try state() == before)
             // A run that fails leaves nothing either, and the session can be used.
             #expect(throws: PostgresError.self) {
-                try Migrator([Self.notes], target: target).migrate(connection, patience: .seconds(600))
+                try Migrator([Self.notes], target: target).migrate(connection, timeout: .seconds(600))
             }
             #expect(try state() == before)
         }

@@ -1,7 +1,8 @@
-import ChatterdPostgres
 import ChatterdTestSupport
 import Glibc
 import Testing
+
+@testable import ChatterdPostgres
 
 @Suite(.timeLimit(.minutes(30))) struct OutageTests {
     private static let one = Statement("one", sql: "SELECT 1")
@@ -25,7 +26,7 @@ import Testing
     }
 
     /// Asks until the server answers, and returns the failures before.
-    private func failuresUntilItAnswers(_ pool: PostgresPool, _ query: Query) async throws -> [PostgresError] {
+    private func failuresUntilItAnswers(_ pool: PostgresPool, _ query: Query<Void>) async throws -> [PostgresError] {
         var failures: [PostgresError] = []
         while let error = await failure(of: pool, query) {
             failures.append(error)
@@ -42,12 +43,12 @@ import Testing
             async let answer = pool.run(Query(Self.one))
             try await blocking { try cluster.start() }
             #expect(try await answer.int(0, 0) == 1)
-            #expect(pool.health.isConnected)
-            #expect(pool.health.lastError == nil)
+            #expect(!pool.connections.isEmpty)
+            #expect(pool.lastError == nil)
         }
     }
 
-    @Test func anImmediateShutdownFailsWhatIsOnItsWay() async throws {
+    @Test func immediateShutdownFailsUnansweredBatches() async throws {
         let cluster = try await blocking { try PrivateCluster.make() }
         let database = cluster.conninfo(database: "postgres")
         try await withPool(database) {
@@ -60,8 +61,8 @@ import Testing
             try await waitForSleeper(cluster, database)
             try await blocking { try cluster.stop(.immediate) }
             #expect(await error?.code == .connectionLost)
-            #expect(!pool.health.isConnected)
-            #expect(pool.health.lastError != nil)
+            #expect(pool.connections.isEmpty)
+            #expect(pool.lastError != nil)
             let refused = try #require(await failure(of: pool, Query(Self.one)))
             #expect(refused.code == .connectionFailed)
             #expect(refused.isSafeToRetry)
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aBatchThatATerminatedBackendHadNotCommittedIsDoneOnceElsewhere() async throws {
+    @Test func batchOfATerminatedBackendIsRepeatedOnce() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
         try await withPool(database) {
@@ -112,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func aBatchIsNotRepeatedTwice() async throws {
+    @Test func batchIsNotRepeatedTwice() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
         try await withPool(database) { pool in
@@ -137,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatHangsCostsNoMoreThanTheTimeLimit() async throws {
+    @Test func hangingServerCostsAtMostTheTimeLimit() async throws {
         let cluster = try await blocking { try PrivateCluster.make() }
         try await withPool(cluster.conninfo(database: "postgres") + " connect_timeout=2") {
             $0.timeLimit = .seconds(2)
@@ -160,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func aStatementThatTakesTooLongIsStoppedByTheServer() async throws {
+    @Test func slowStatementIsStoppedByTheServer() async throws {
         try await withPool(anyDatabase()) {
             $0.connections = 1
         } _: { pool in
@@ -174,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func nobodyThereIsToldAfterSomePatience() async throws {
+    @Test func missingServerIsReportedAfterTheTimeout() async throws {
         let lines = LogLines()
         try await withPool("host=/nowhere password=secret") {
             $0.connectionTimeout = .milliseconds(50)
@@ -185,13 +186,13 @@ import Testing
                 #expect(error.code == .connectionFailed)
                 #expect(error.isSafeToRetry)
             }
-            #expect(!pool.health.isConnected)
+            #expect(pool.connections.isEmpty)
             try await blocking { try eventually("the failure is logged") { !lines.all.isEmpty } }
         }
         #expect(!lines.all.contains { $0.contains("secret") })
     }
 
-    @Test func aReadOnlyServerIsToldApart() async throws {
+    @Test func readOnlyServerHasItsOwnError() async throws {
         let database = try freshDatabase()
         try PrivateCluster.shared().psql("CREATE TABLE notes (id int8)", database: database)
         try await withPool(database + " options='-c default_transaction_read_only=on'") { pool in
@@ -207,15 +208,15 @@ import Testing
             async let slow = pool.run(Query(Self.sleep, .double(0.2)))
             _ = try await pool.run(Query(Self.one))
             await pool.shutDown()
-            #expect(pool.health.inFlight == 0)
-            #expect(pool.health.connections == 0)
+            #expect(pool.inFlightCount == 0)
+            #expect(pool.connections.isEmpty)
             #expect(try await slow.rowCount == 1)
             let error = try #require(await failure(of: pool, Query(Self.one)))
             #expect(error.code == .shuttingDown)
         }
     }
 
-    @Test func aPoolMayBeUsedFromOutsideOfItsShard() async throws {
+    @Test func poolMayBeUsedFromAnyThread() async throws {
         try await withPool(anyDatabase()) { pool in
             pool.start()
             let value = try await Task.detached { try await pool.run(Query(Self.one)).int(0, 0) }.value

@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func anArrayThatIsUsedAgainHoldsOnlyWhatIsNew() async throws {
+    @Test func reusedArrayHoldsOnlyNewElements() async throws {
         var texts = ParameterArray()
         for _ in 0..<100 {
             texts.append(String(repeating: "x", count: 10_000))
@@ -113,7 +113,7 @@ import Testing
             let error = try #require(await failure(of: pool, Query(Self.text, .utf8(bytes))))
             #expect(error.code == .invalidEncoding)
             #expect(!error.isSafeToRetry)
-            // The connection goes on.
+            // The connection continues.
             let next = try await pool.run(Query(Self.text, .text("x")))
             #expect(next.string(0, 0) == "x")
         }

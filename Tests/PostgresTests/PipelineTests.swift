@@ -1,7 +1,8 @@
-import ChatterdPostgres
 import ChatterdTestSupport
 import Glibc
 import Testing
+
+@testable import ChatterdPostgres
 
 @Suite(.timeLimit(.minutes(30))) struct PipelineTests {
     private static let createNotes = Statement(
@@ -25,7 +26,7 @@ import Testing
                    current_setting('application_name'), current_setting('client_encoding')
             """)
 
-    @Test func aBatchAnswersEachOfItsQueriesInOrder() async throws {
+    @Test func batchAnswersItsQueriesInOrder() async throws {
         try await withPool(freshDatabase()) { pool in
             _ = try await pool.run(Query(Self.createNotes))
             let results = try await pool.run([
@@ -38,15 +39,15 @@ import Testing
         }
     }
 
-    @Test func anEmptyBatchAsksNothing() async throws {
+    @Test func emptyBatchSendsNoQuery() async throws {
         let nowhere = "host=/nowhere"
         try await withPool(nowhere) { pool in
-            let results = try await pool.run([])
+            let results = try await pool.run([Query<Void>]())
             #expect(results.isEmpty)
         }
     }
 
-    @Test func aFailedQueryUndoesItsBatchAndNoOther() async throws {
+    @Test func failedQueryRollsBackItsBatchOnly() async throws {
         try await withPool(freshDatabase()) {
             $0.connections = 1
         } _: { pool in
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func aFailureAtTheCommitFailsTheBatch() async throws {
+    @Test func failureAtTheCommitFailsTheBatch() async throws {
         try await withPool(freshDatabase()) {
             $0.connections = 1
         } _: { pool in
@@ -82,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func aThousandBatchesShareTheConnections() async throws {
+    @Test func thousandBatchesShareTheConnections() async throws {
         try await withPool(freshDatabase()) { pool in
             _ = try await pool.run(Query(Self.createNotes))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -97,8 +98,8 @@ import Testing
                 try await group.waitForAll()
             }
             #expect(try await pool.run(Query(Self.countNotes)).int(0, 0) == 1_000)
-            #expect(pool.health.connections <= 4)
-            #expect(pool.health.inFlight == 0)
+            #expect(pool.connections.count <= 4)
+            #expect(pool.inFlightCount == 0)
         }
     }
 
@@ -119,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func aBatchWaitsForItsTurn() async throws {
+    @Test func batchWaitsForAConnection() async throws {
         try await withPool(anyDatabase()) {
             $0.connections = 1
             $0.pipelineDepth = 1
@@ -131,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func aBatchWithoutATurnIsToldAfterSomePatience() async throws {
+    @Test func batchWithoutConnectionFailsAfterTheTimeout() async throws {
         let database = try freshDatabase()
         try await withPool(database) {
             $0.connections = 1
@@ -145,7 +146,7 @@ import Testing
                 for _ in 0..<2 {
                     group.addTask { await failure(of: pool, Query(Self.sleep, .double(600))) }
                 }
-                // One has the only turn for as long as the other has patience.
+                // One uses the only connection until the timeout of the other.
                 let error = try #require(await group.next() ?? nil)
                 #expect(error.code == .overloaded)
                 #expect(error.isSafeToRetry)
@@ -155,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func aResultOfFiveThousandRowsIsReadInPlace() async throws {
+    @Test func resultOfFiveThousandRowsIsReadInPlace() async throws {
         try await withPool(anyDatabase()) { pool in
             let result = try await pool.run(Query(Self.series, .int8(5_000)))
             #expect(result.rowCount == 5_000)
@@ -170,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func aStatementIsPreparedOnceAndPlannedOnce() async throws {
+    @Test func statementIsPreparedOnceAndPlannedOnce() async throws {
         try await withPool(freshDatabase()) {
             $0.connections = 1
         } _: { pool in
@@ -184,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func aStatementThatFailedToPrepareIsPreparedAnew() async throws {
+    @Test func statementThatFailedToPrepareIsPreparedAgain() async throws {
         try await withPool(freshDatabase()) {
             $0.connections = 1
         } _: { pool in
@@ -198,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func statementsThatTheServerForgotArePreparedAnew() async throws {
+    @Test func statementsThatTheServerForgotArePreparedAgain() async throws {
         try await withPool(anyDatabase()) {
             $0.connections = 1
         } _: { pool in
@@ -208,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func aChangedTableIsNoticedWithoutAFailure() async throws {
+    @Test func changedTableCausesNoFailure() async throws {
         let database = try freshDatabase()
         try await withPool(database) { pool in
             _ = try await pool.run(Query(Self.createNotes))
@@ -219,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func aSessionHasTheSettingsOfThePool() async throws {
+    @Test func sessionHasTheSettingsOfThePool() async throws {
         try await withPool(anyDatabase()) {
             $0.timeLimit = .seconds(900)
         } _: { pool in
@@ -228,7 +229,7 @@ import Testing
         }
     }
 
-    @Test func theUsersOwnSettingsStay() async throws {
+    @Test func settingsOfTheUserStay() async throws {
         let database = try anyDatabase() + " options='-c statement_timeout=777s' application_name=mine"
         try await withPool(database) { pool in
             let row = try await pool.run(Query(Self.settings))

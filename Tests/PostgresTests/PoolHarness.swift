@@ -1,7 +1,8 @@
 import ChatterdBasics
-import ChatterdPostgres
 import ChatterdSockets
 import ChatterdTestSupport
+
+@testable import ChatterdPostgres
 
 /// Runs `body` on a shard of its own with a pool for the database, and shuts the pool down.
 func withPool<Value: Sendable>(
@@ -27,7 +28,7 @@ func withPool<Value: Sendable>(
     }.value
 }
 
-/// A database that tests only ask, and never change.
+/// A database that tests read and never change.
 func anyDatabase() throws -> String {
     try PrivateCluster.shared().conninfo(database: "postgres")
 }
@@ -37,7 +38,7 @@ func freshDatabase() throws -> String {
     try PrivateCluster.shared().makeDatabase()
 }
 
-/// Lines that somebody logged.
+/// Logged lines.
 final class LogLines: Sendable {
     private let lines = Lock<[String]>([])
 
@@ -48,12 +49,41 @@ final class LogLines: Sendable {
     var all: [String] { lines.withLock { $0 } }
 }
 
-/// Runs the queries, and returns how that failed.
-func failure(of pool: PostgresPool, _ queries: Query...) async -> PostgresError? {
+/// Runs the queries in one transaction, and returns the error.
+func failure(of pool: PostgresPool, _ queries: Query<Void>...) async -> PostgresError? {
     do throws(PostgresError) {
         _ = try await pool.run(queries)
         return nil
     } catch {
         return error
+    }
+}
+
+extension PostgresPool {
+    /// Runs queries in one transaction.
+    func run(_ queries: [Query<Void>]) async throws(PostgresError) -> [Rows<Void>] {
+        var transaction = Transaction()
+        let steps = queries.map { transaction.add($0) }
+        let results = try await run(transaction)
+        return steps.map { results[$0] }
+    }
+}
+
+/// Fields by number, for statements without a decoder.
+extension Rows<Void> {
+    var rowCount: Int { count }
+
+    func isNull(_ row: Int, _ column: Int) -> Bool { result.isNull(row, column) }
+
+    func int(_ row: Int, _ column: Int) -> Int? { result.int(row, column) }
+
+    func bool(_ row: Int, _ column: Int) -> Bool? { result.bool(row, column) }
+
+    func string(_ row: Int, _ column: Int) -> String? { result.string(row, column) }
+
+    @_lifetime(borrow self)
+    func bytes(_ row: Int, _ column: Int) -> Span<UInt8> {
+        let span = result.bytes(row, column)
+        return _overrideLifetime(span, borrowing: self)
     }
 }

@@ -1,11 +1,13 @@
 import CChatterdPostgres
 import Glibc
 
-/// A connection whose calls block: for threads of their own only.
+/// A connection whose calls block, for use on a separate thread.
+///
+/// Unchecked, because it holds a pointer. One thread opens and uses it, and then passes it to the pool's shard.
 final class BlockingConnection: @unchecked Sendable {
     private var handle: OpaquePointer?
 
-    /// Connects; takes at most the target's `connect_timeout` for each address, and what looking up names takes.
+    /// Connects within the target's `connect_timeout` for each address, plus the time to look up names.
     ///
     /// - Throws: `connectionFailed`.
     init(_ target: ConnectionTarget) throws(PostgresError) {
@@ -35,7 +37,7 @@ final class BlockingConnection: @unchecked Sendable {
         PQfinish(handle)
     }
 
-    /// libpq's last message; it never holds a password.
+    /// libpq's last message. It never contains a password.
     var failure: String {
         handle.flatMap { PQerrorMessage($0) }.map { PostgresError.firstLine($0) } ?? "out of memory"
     }
@@ -45,15 +47,14 @@ final class BlockingConnection: @unchecked Sendable {
         handle.map { PQtransactionStatus($0) != PQTRANS_IDLE } ?? false
     }
 
-    /// Whether the server's session is this connection's own; a pooler such as PgBouncer stands in between otherwise.
+    /// Whether the connection owns its session at the server, instead of a pooler such as PgBouncer.
     ///
-    /// A pooler makes up the process number that it sends with the cancellation key: sessions change under its clients.
+    /// A pooler invents the process number that it sends with the cancellation key, because its clients change sessions.
     func ownsSession() throws(PostgresError) -> Bool {
-        let row = try query("SELECT pg_backend_pid()")
-        return row.int(0, 0) == handle.map { Int(PQbackendPID($0)) }
+        try run(Query(SessionSettings.serverProcess)).first == handle.map { Int(PQbackendPID($0)) }
     }
 
-    /// Gives the connection away.
+    /// Passes the ownership of libpq's connection to the caller; `nil` if it was passed already.
     func release() -> OpaquePointer? {
         handle.take()
     }
@@ -63,14 +64,17 @@ final class BlockingConnection: @unchecked Sendable {
         _ = try checked(PQexec(handle, sql))
     }
 
-    /// Runs one statement with parameters.
-    func query(_ sql: String, _ parameters: (ParameterType, Parameter)...) throws(PostgresError) -> QueryResult {
-        let types = parameters.map(\.0.oid)
+    /// Runs a query, without preparing its statement.
+    @discardableResult
+    func run<Record>(_ query: Query<Record>) throws(PostgresError) -> Rows<Record> {
+        let statement = query.bound.statement
         var buffer = ParameterBuffer()
-        let result = buffer.withEncoded(parameters.map(\.1)) { values, lengths, formats in
-            PQexecParams(handle, sql, Int32(types.count), types, values, lengths, formats, 0)
+        let result = buffer.withEncoded(query.bound.parameters) { values, lengths, formats in
+            PQexecParams(
+                handle, statement.sql, Int32(statement.types.count), statement.types, values, lengths, formats,
+                statement.returnsBinary ? 1 : 0)
         }
-        return try checked(result)
+        return Rows(try checked(result), decode: query.decode)
     }
 
     private func checked(_ result: OpaquePointer?) throws(PostgresError) -> QueryResult {

@@ -6,9 +6,9 @@ public struct ConnectionTarget: Sendable, CustomStringConvertible {
     /// Keywords and values, in order.
     private(set) var options: [(keyword: String, value: String)]
 
-    /// Reads `host=… dbname=…`, `postgresql://…`, or nothing: then everything comes from the environment's `PG*`.
+    /// Reads `host=… dbname=…` or `postgresql://…`. An empty string takes all options from the environment's `PG*`.
     ///
-    /// - Throws: `invalidConfiguration`, without a word of the string, as it may hold a password.
+    /// - Throws: `invalidConfiguration`. The message does not quote the string, which may contain a password.
     public init(_ connectionString: String) throws(PostgresError) {
         guard let list = PQconninfoParse(connectionString, nil) else {
             throw PostgresError(
@@ -24,7 +24,7 @@ public struct ConnectionTarget: Sendable, CustomStringConvertible {
             }
             next += 1
         }
-        // GSS encryption hides bytes that it has read from poll(2): a connection could sleep over them.
+        // GSS encryption hides bytes that it has read from poll(2), so a connection could miss them.
         if (self["gssencmode"] ?? getenv("PGGSSENCMODE").map { String(cString: $0) }) == "require" {
             throw PostgresError(.invalidConfiguration, "gssencmode=require is not supported: use sslmode=require")
         }
@@ -33,7 +33,7 @@ public struct ConnectionTarget: Sendable, CustomStringConvertible {
         options.append(("client_encoding", "UTF8"))
         setDefault("fallback_application_name", "chatterd")
         setDefault("connect_timeout", "5", environment: "PGCONNECT_TIMEOUT")
-        // A peer that vanished is noticed within a minute, with or without traffic.
+        // The connection detects a vanished peer within a minute, with or without traffic.
         setDefault("keepalives_idle", "30")
         setDefault("keepalives_interval", "10")
         setDefault("keepalives_count", "3")

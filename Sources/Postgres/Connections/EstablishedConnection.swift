@@ -1,7 +1,7 @@
-/// A connection that stands, on its way to a pool.
+/// An open connection that no pool has yet.
 struct EstablishedConnection: Sendable {
     /// The connection, still blocking.
     let connection: BlockingConnection
-    /// Whether the server's session is its own: `BlockingConnection.ownsSession`.
+    /// Whether the connection owns its session: `BlockingConnection.ownsSession`.
     let ownsSession: Bool
 }

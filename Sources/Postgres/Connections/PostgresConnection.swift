@@ -3,30 +3,30 @@ import ChatterdBasics
 import ChatterdSockets
 import Glibc
 
-/// One connection in pipeline mode. Confined to its shard.
+/// A connection in pipeline mode. Confined to its shard.
 ///
-/// Batches are sent as they come, each closed by a Sync: an error skips the rest of its batch and no other. The server answers in
-/// order, so the batch that is being answered is always the first.
+/// The connection sends each batch at once and ends it with a Sync, so an error skips the rest of its batch and no other. The
+/// server answers in order, so it always answers the first batch.
 final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private let pool: PostgresPool
     private let shard: Shard
-    /// libpq's connection; nothing once it is closed.
+    /// libpq's connection; `nil` once it is closed.
     private var handle: OpaquePointer?
     private let descriptor: Int32
     private let isEncrypted: Bool
-    /// Statements are prepared once; otherwise a pooler may change the session between batches, and each is parsed where it runs.
+    /// Whether the session belongs to this connection, so that it prepares each statement once. A pooler may change the session
+    /// between batches; the server then parses a statement each time.
     private let ownsSession: Bool
-    private let born: Instant
+    private let opened: Instant
     private var registration: Registration?
-    /// Batches that were sent; those before `first` are answered.
-    private var batches: [Batch] = []
-    private var first = 0
-    /// By the statements' numbers: whether this connection has prepared them.
+    /// The batches that were sent and not answered.
+    private var batches = Queue<Batch>()
+    /// Whether this connection has prepared a statement; the index is the statement's id.
     private var prepared: [Bool] = []
     private var buffer = ParameterBuffer()
-    /// Output waits for the socket to take more.
+    /// Whether output waits for space in the socket.
     private var isBlocked = false
-    /// The server has closed, or is about to: all is to be read up to the end.
+    /// Whether the server has closed or is about to close, so that the connection reads up to the end.
     private var isEnding = false
     private var isReading = false
     private var readsAgain = false
@@ -38,11 +38,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     /// shrink.
     private static let largestBuffer = 2 << 20
     private var hasLargeBuffers = false
-    /// No new batches: it is closed as soon as the last one is answered.
+    /// Whether the connection refuses new batches; it closes when the last one is answered.
     private(set) var isRetired = false
     private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in timeLimitPassed() }
 
-    /// Takes over a connection that stands.
+    /// Takes ownership of an open connection.
     ///
     /// - Throws: `connectionFailed`.
     init(_ established: EstablishedConnection, pool: PostgresPool) throws(PostgresError) {
@@ -55,7 +55,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         self.handle = handle
         descriptor = PQsocket(handle)
         isEncrypted = PQsslInUse(handle) == 1
-        born = shard.now
+        opened = shard.now
         guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
             close()
             throw PostgresError(.connectionFailed, "pipeline mode was refused", isSafeToRetry: true)
@@ -74,21 +74,23 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         PQfinish(handle)
     }
 
-    /// How many batches are on their way.
-    var load: Int { batches.count - first }
+    /// The number of unanswered batches.
+    var load: Int { batches.count }
+
+    private var now: Instant { shard.now }
 
     // MARK: - Sending
 
-    /// Sends a batch; its outcome, good or bad, reaches the batch.
+    /// Sends a batch. The batch gets the results or the error.
     func send(_ batch: Batch) {
         guard let handle, write(batch, to: handle) else {
-            // Without its Sync the server rolls back what it got of the batch.
+            // Without the Sync, the server rolls back its part of the batch.
             batch.error = PostgresError(.connectionLost, lastMessage, isSafeToRetry: true)
             lose(PostgresError(.connectionLost, lastMessage))
             pool.finished(batch)
             return
         }
-        batch.deadline = shard.now + pool.configuration.timeLimit
+        batch.deadline = now + pool.configuration.timeLimit
         batches.append(batch)
         if load == 1 {
             timer.set(at: batch.deadline)
@@ -102,10 +104,9 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         return isWritten && PQpipelineSync(handle) == 1
     }
 
-    /// Writes the queries as unnamed statements, behind the settings that the transaction needs.
+    /// Writes the settings that the transaction needs, and the queries as unnamed statements.
     private func writeUnnamed(_ batch: Batch, to handle: OpaquePointer) -> Bool {
-        let timeout = SessionSettings.statementTimeout(pool.configuration.timeLimit)
-        let settings = Query(SessionSettings.statement, .text(timeout), .boolean(true))
+        let settings = SessionSettings.set(timeLimit: pool.configuration.timeLimit, forTransaction: true).bound
         batch.preparing.append(settings.statement)
         return ([settings] + batch.queries).allSatisfy { query in
             let statement = query.statement
@@ -141,11 +142,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         return true
     }
 
-    private func isPrepared(_ statement: Statement) -> Bool {
+    private func isPrepared(_ statement: PreparedStatement) -> Bool {
         statement.id < prepared.count && prepared[statement.id]
     }
 
-    private func setPrepared(_ statement: Statement, _ value: Bool) {
+    private func setPrepared(_ statement: PreparedStatement, _ value: Bool) {
         while prepared.count <= statement.id {
             prepared.append(false)
         }
@@ -163,7 +164,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             lose(PostgresError(.connectionLost, lastMessage))
             return
         }
-        // While the socket took nothing, libpq may have read: no event will tell of that.
+        // libpq may have read while the socket was full. No event reports that.
         if isBlocked || PQisBusy(handle) == 0 {
             read()
         }
@@ -171,7 +172,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
 
     // MARK: - Receiving
 
-    /// Called by the shard.
+    /// Reads and writes as far as the socket allows. The shard calls this.
     func becameReady(_ readiness: Readiness) {
         if isBlocked {
             flush()
@@ -184,7 +185,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Takes all that has come: what is left unread is not reported again.
+    /// Reads all input, because epoll does not report the rest again.
     private func read() {
         guard !isReading else {
             readsAgain = true
@@ -201,7 +202,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
             }
             reads += 1
             let isAlive = PQconsumeInput(handle) == 1
-            takeResults()
+            readResults()
             if !isAlive {
                 lose(PostgresError(.connectionLost, lastMessage))
             }
@@ -220,17 +221,17 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     }
 
     private var hasUnreadInput: Bool {
-        // What comes after the last answer is reported, or is the end.
+        // An event reports input that follows the last answer.
         guard let handle, load > 0 || isEnding else { return false }
         if isEncrypted, cpostgres_pending_bytes(handle) > 0 { return true }
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, 0) > 0
     }
 
-    private func takeResults() {
-        // Between the answers of two queries libpq returns nothing, once.
+    private func readResults() {
+        // Between the answers of two queries libpq returns NULL once.
         var pauses = 0
-        while let handle, PQisBusy(handle) == 0, load > 0 {
+        while let handle, PQisBusy(handle) == 0, let batch = batches.first {
             guard let result = PQgetResult(handle) else {
                 pauses += 1
                 guard pauses < 3 else {
@@ -242,22 +243,22 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
                 continue
             }
             pauses = 0
-            take(result, for: batches[first])
+            accept(result, for: batch)
         }
     }
 
-    private func take(_ result: OpaquePointer, for batch: Batch) {
+    private func accept(_ result: OpaquePointer, for batch: Batch) {
         switch PQresultStatus(result) {
         case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
             if batch.preparedCount < batch.preparing.count {
                 batch.preparedCount += 1
                 PQclear(result)
             } else {
-                let taken = QueryResult(result)
+                let rows = QueryResult(result)
                 // libpq's buffer must hold a whole row. A result of many small rows leaves the buffer small.
                 hasLargeBuffers =
-                    hasLargeBuffers || taken.rowCount < 64 && taken.memorySize > Self.largestBuffer
-                batch.append(taken)
+                    hasLargeBuffers || rows.rowCount < 64 && rows.memorySize > Self.largestBuffer
+                batch.append(rows)
             }
         case PGRES_PIPELINE_SYNC:
             PQclear(result)
@@ -281,7 +282,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         let isSaidByServer = error.sqlState.map { ownsSession || !$0.hasPrefix("08") } ?? false
         let isGone = error.code == .connectionLost && isSaidByServer
         if isGone, !batch.hasAllResults {
-            // The server said farewell before it came to the commit.
+            // The server announced the end of the session before it reached the commit.
             error = error.safeToRetry()
         }
         batch.error = error
@@ -291,18 +292,18 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         let function = PQresultErrorField(result, Int32(cpostgres_function)).map { String(cString: $0) }
         switch error.sqlState {
         case "26000":
-            // The batch before was to prepare the statement, and failed.
+            // The batch before should have prepared the statement, and failed.
             if batch.results.count < batch.queries.count {
                 setPrepared(batch.queries[batch.results.count].statement, false)
             }
             batch.repeatOnce()
         case "0A000" where function == "RevalidateCachedQuery", "42P05":
-            // The tables have changed under a prepared statement, or somebody else's statements are here.
+            // The tables have changed under a prepared statement, or the session has statements of another client.
             isRetired = true
             batch.repeatOnce()
         case "25006":
             // After a failover the next connection may find the new primary; once a second is often enough.
-            isRetired = shard.now - born > .seconds(1)
+            isRetired = now - opened > .seconds(1)
         default:
             if isGone, error.isSafeToRetry {
                 batch.repeatOnce()
@@ -311,19 +312,12 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     }
 
     private func finishFirst() {
-        let batch = batches[first]
+        guard let batch = batches.popFirst() else { return }
         isRetired = isRetired || hasLargeBuffers
-        first += 1
-        if first == batches.count {
-            batches.removeAll(keepingCapacity: true)
-            first = 0
-            timer.cancel()
+        if let next = batches.first {
+            timer.set(at: next.deadline)
         } else {
-            if first > 64, first > batches.count / 2 {
-                batches.removeSubrange(..<first)
-                first = 0
-            }
-            timer.set(at: batches[first].deadline)
+            timer.cancel()
         }
         pool.finished(batch)
     }
@@ -335,11 +329,11 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     }
 
     private func timeLimitPassed() {
-        // The answer may have come while this process was held up.
+        // The answer may have arrived while this process was not running.
         read()
-        guard load > 0 else { return }
-        guard batches[first].deadline <= shard.now else {
-            timer.set(at: batches[first].deadline)
+        guard let first = batches.first else { return }
+        guard first.deadline <= now else {
+            timer.set(at: first.deadline)
             return
         }
         lose(PostgresError(.connectionLost, "the server did not answer in time"))
@@ -350,18 +344,16 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         lose(PostgresError(.shuttingDown, "the server did not answer before the end"))
     }
 
-    /// Closes, and fails what is on its way.
+    /// Closes the connection and fails its unanswered batches.
     private func lose(_ error: PostgresError) {
         guard handle != nil else { return }
-        let lost = batches[first...]
-        batches = []
-        first = 0
+        let lost = batches.removeAll()
         close()
         pool.ended(self, error)
         for batch in lost {
             if batch.error == nil {
                 batch.error =
-                    batch.deadline <= shard.now
+                    batch.deadline <= now
                     ? PostgresError(.timedOut, "no answer within \(pool.configuration.timeLimit)") : error
             }
             pool.finished(batch)
@@ -369,7 +361,7 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
         pool.connectionProgressed(self)
     }
 
-    /// Closes; nothing may be on its way.
+    /// Closes the connection, which must have no unanswered batches.
     func close() {
         timer.cancel()
         if let registration = registration.take() {

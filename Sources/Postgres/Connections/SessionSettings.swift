@@ -1,13 +1,17 @@
 import ChatterdBasics
 import ChatterdSockets
 
-/// What the statements of a pool run with: set once for a session of its own, and in each batch where a pooler lends sessions for
-/// one transaction.
+/// The session settings that the statements of a pool need. A connection sets them once if it owns its session, and in each
+/// transaction if a pooler lends it one.
 enum SessionSettings {
-    /// Sets what the user has not set in another way; $2 says whether for one transaction only.
+    /// Sets what the user has not set in another way.
     ///
-    /// A plan is made without looking at the parameters, so it is the same with and without a pooler.
-    static let statement = Statement(
+    /// The server plans without looking at the parameters, so the plan is the same with and without a pooler.
+    static func set(timeLimit: Duration, forTransaction isLocal: Bool) -> Query<Void> {
+        Query(setStatement, .text(statementTimeout(timeLimit)), .boolean(isLocal))
+    }
+
+    private static let setStatement = Statement(
         "settings", .text, .boolean,
         sql: """
             SELECT set_config('plan_cache_mode', 'force_generic_plan', $2),
@@ -16,8 +20,11 @@ enum SessionSettings {
                    END
             """)
 
-    /// The milliseconds after which the server stops a statement: a little before the client gives up.
-    static func statementTimeout(_ limit: Duration) -> String {
+    /// The number of the server process of the session.
+    static let serverProcess = Statement("server_process", sql: "SELECT pg_backend_pid()") { row in row.nextInt() }
+
+    /// The milliseconds after which the server stops a statement, a little before the timeout of the client.
+    private static func statementTimeout(_ limit: Duration) -> String {
         String(max(limit.nanoseconds / 1_000_000 * 9 / 10, 1))
     }
 }

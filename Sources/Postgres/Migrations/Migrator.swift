@@ -5,9 +5,9 @@ import Glibc
 
 /// Brings a database to the schema that the program knows.
 ///
-/// Each migration runs in a transaction of its own and is recorded in `chatterd_migrations` with its SHA-256. Each of these
-/// transactions begins with an advisory lock of the database: any number of processes may start at once. Nothing belongs to the
-/// session, so a migrator works through a pooler that shares sessions by the transaction.
+/// Each migration runs in its own transaction, and `chatterd_migrations` records it with its SHA-256. Each transaction begins with
+/// an advisory lock of the database, so any number of processes may start at once. The migrator leaves no state on the session, so
+/// it works through a pooler that shares sessions by the transaction.
 public struct Migrator: Sendable {
     /// The key of the advisory lock: "chatterd" in ASCII.
     private static let lockKey: Int64 = 0x6368_6174_7465_7264
@@ -16,7 +16,7 @@ public struct Migrator: Sendable {
     private let migrations: [Migration]
     private let log: @Sendable (String) -> Void
 
-    /// Makes a migrator; the order of the migrations is that of their names.
+    /// Creates a migrator. Migrations are applied in the order of their names.
     public init(
         _ migrations: [Migration], target: ConnectionTarget, log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
@@ -25,38 +25,38 @@ public struct Migrator: Sendable {
         self.log = log
     }
 
-    /// Waits for the database, then applies what it lacks; returns the names of what was applied.
+    /// Waits for the database, then applies the migrations that it lacks, and returns their names.
     ///
-    /// - Parameter patience: How long to wait for the server to come up, and for another migrator to finish.
-    /// - Throws: `connectionFailed` when the patience ends, `migrationChanged`, `databaseTooNew`, `readOnly`, `timedOut` when
-    ///   another migrator takes too long, and what a migration itself is refused for.
-    public func run(patience: Duration) async throws(PostgresError) -> [String] {
-        // A thread of its own: every call blocks.
+    /// - Parameter timeout: How long to wait for the server to come up, and for another migrator to finish.
+    /// - Throws: `connectionFailed` after the timeout, `migrationChanged`, `databaseTooNew`, `readOnly`, `timedOut` if another
+    ///   migrator takes too long, and the error of a migration that the server refuses.
+    public func run(timeout: Duration) async throws(PostgresError) -> [String] {
+        // A queue of its own, because every call blocks.
         let queue = DispatchQueue(label: "chatterd.postgres.migrate")
         let outcome = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(
                     returning: Result { () throws(PostgresError) in
-                        let connection = try connect(patience: patience)
-                        return try migrate(connection, patience: patience)
+                        let connection = try connect(timeout: timeout)
+                        return try migrate(connection, timeout: timeout)
                     })
             }
         }
         return try outcome.get()
     }
 
-    private func connect(patience: Duration) throws(PostgresError) -> BlockingConnection {
-        let end = ContinuousClock.now + patience
-        var backoff = Backoff()
+    private func connect(timeout: Duration) throws(PostgresError) -> BlockingConnection {
+        let end = ContinuousClock.now + timeout
+        var backoff = Backoff.connecting
         var reported: PostgresError?
         while true {
             do {
                 return try BlockingConnection(target)
             } catch {
-                let pause = backoff.next()
+                let pause = backoff.nextShortened()
                 guard ContinuousClock.now + pause < end else {
                     throw PostgresError(
-                        .connectionFailed, "no connection to \(target) within \(patience): \(error.message)",
+                        .connectionFailed, "no connection to \(target) within \(timeout): \(error.message)",
                         isSafeToRetry: true)
                 }
                 if error != reported {
@@ -68,10 +68,10 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// Applies what the database lacks; leaves no lock and no setting on the session, which may be a pooler's.
-    func migrate(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) -> [String] {
+    /// Applies the missing migrations. It leaves no lock and no setting on the session, which may be a pooler's.
+    func migrate(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> [String] {
         var names: [String] = []
-        while let migration = try applyNext(connection, patience: patience) {
+        while let migration = try applyNext(connection, timeout: timeout) {
             log("applied migration \(migration.name)")
             names.append(migration.name)
         }
@@ -80,11 +80,11 @@ public struct Migrator: Sendable {
 
     /// Applies the first migration that the database lacks and returns it, or `nil` if it lacks none.
     ///
-    /// One transaction, which begins with the lock: what another migrator has applied meanwhile is seen.
-    private func applyNext(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) -> Migration? {
+    /// The transaction begins with the lock, so it sees what another migrator has applied meanwhile.
+    private func applyNext(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> Migration? {
         try connection.execute("BEGIN")
         do throws(PostgresError) {
-            try lock(connection, patience: patience)
+            try lock(connection, timeout: timeout)
             let applied = try appliedMigrations(connection)
             try check(applied, connection)
             let next = migrations.first { applied[$0.name] == nil }
@@ -94,66 +94,40 @@ public struct Migrator: Sendable {
             try connection.execute("COMMIT")
             return next
         } catch {
-            // The first failure is the one to report; a session that is lost has no transaction either.
+            // A lost session has no transaction, so a failed rollback is no news.
             try? connection.execute("ROLLBACK")
             throw error
         }
     }
 
-    /// Takes the migrators' lock until the end of the transaction.
-    private func lock(_ connection: BlockingConnection, patience: Duration) throws(PostgresError) {
-        let milliseconds = max(1, patience.nanoseconds / 1_000_000)
-        _ = try connection.query(
-            "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)",
-            (.text, .text(String(milliseconds))))
+    /// Acquires the migrators' lock until the end of the transaction.
+    private func lock(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) {
+        try connection.run(
+            MigrationStatements.setLockTimeout(milliseconds: max(1, timeout.nanoseconds / 1_000_000)))
         do {
-            _ = try connection.query("SELECT pg_advisory_xact_lock($1)", (.int8, .int8(Self.lockKey)))
+            try connection.run(MigrationStatements.lock(Self.lockKey))
         } catch  where error.sqlState == "55P03" {
             try connection.execute("ROLLBACK")
-            let holder = try holderOfLock(connection) ?? "a session that is gone by now"
+            let holder = try connection.run(MigrationStatements.holder(ofLock: Self.lockKey)).first
+            let name = holder ?? "a session that is gone by now"
             throw PostgresError(
                 .timedOut,
-                "the lock for migrations of this database was not free within \(patience): it was held by \(holder)",
+                "the lock for migrations of this database was not free within \(timeout): it was held by \(name)",
                 sqlState: error.sqlState, isSafeToRetry: true)
         }
         try connection.execute("SET LOCAL lock_timeout TO DEFAULT")
     }
 
-    /// The session that holds the migrators' lock, for people; `nil` if none does.
-    private func holderOfLock(_ connection: BlockingConnection) throws(PostgresError) -> String? {
-        let rows = try connection.query(
-            """
-            SELECT format('backend %s (%s)', a.pid, concat_ws(', ', nullif(a.application_name, ''), a.client_addr, a.state))
-            FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                AND (l.classid::int8 << 32) | l.objid::int8 = $1
-            """, (.int8, .int8(Self.lockKey)))
-        return rows.rowCount > 0 ? rows.string(0, 0) : nil
-    }
-
-    /// The checksums of what was applied, by name; makes the table at the first start.
+    /// The checksums of the applied migrations, by name. Creates the table at the first start.
     private func appliedMigrations(_ connection: BlockingConnection) throws(PostgresError) -> [String: String] {
-        let table = try connection.query("SELECT to_regclass('chatterd_migrations') IS NOT NULL")
-        if table.bool(0, 0) != true {
-            try connection.execute(
-                """
-                CREATE TABLE chatterd_migrations (
-                    name text PRIMARY KEY,
-                    checksum text NOT NULL,
-                    applied_at timestamptz NOT NULL DEFAULT now()
-                )
-                """)
+        if try connection.run(Query(MigrationStatements.tableExists)).first != true {
+            try connection.execute(MigrationStatements.createTable)
         }
-        let rows = try connection.query("SELECT name, checksum FROM chatterd_migrations ORDER BY name")
-        var applied: [String: String] = [:]
-        for row in 0..<rows.rowCount {
-            applied[rows.string(row, 0) ?? ""] = rows.string(row, 1) ?? ""
-        }
-        return applied
+        let applied = try connection.run(Query(MigrationStatements.applied))
+        return Dictionary(applied.map { ($0.name, $0.checksum) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Refuses a database that is not on the way to this program's schema.
+    /// Throws if the database has unknown or changed migrations.
     private func check(_ applied: [String: String], _ connection: BlockingConnection) throws(PostgresError) {
         let known = Set(migrations.map(\.name))
         let unknown = applied.keys.filter { !known.contains($0) }.sorted()
@@ -178,11 +152,9 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// SHA-256 in hexadecimal digits; the server computes it.
+    /// The SHA-256 in hexadecimal digits; the server computes it.
     private func checksum(of migration: Migration, _ connection: BlockingConnection) throws(PostgresError) -> String {
-        let result = try connection.query(
-            "SELECT encode(sha256($1), 'hex')", (.bytes, .bytes(Array(migration.sql.utf8))))
-        return result.string(0, 0) ?? ""
+        try connection.run(MigrationStatements.checksum(of: migration.sql)).first ?? ""
     }
 
     private func apply(_ migration: Migration, _ connection: BlockingConnection) throws(PostgresError) {
@@ -192,9 +164,7 @@ public struct Migrator: Sendable {
             guard connection.isInTransaction else {
                 throw PostgresError(.other, "it ends its own transaction: leave out BEGIN, COMMIT and ROLLBACK")
             }
-            _ = try connection.query(
-                "INSERT INTO chatterd_migrations (name, checksum) VALUES ($1, $2)",
-                (.text, .text(migration.name)), (.text, .text(checksum)))
+            try connection.run(MigrationStatements.record(name: migration.name, checksum: checksum))
         } catch {
             throw PostgresError(
                 error.code, "migration \(migration.name): \(error.message)", sqlState: error.sqlState,

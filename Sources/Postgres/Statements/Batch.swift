@@ -1,29 +1,29 @@
 import ChatterdBasics
 
-/// Queries that are done together or not at all, and whoever waits for them. Confined to its pool's shard.
-final class Batch: @unchecked Sendable {
-    let queries: [Query]
+/// Queries that run in one transaction, with the task that waits for them. Confined to its pool's shard.
+final class Batch {
+    let queries: [BoundStatement]
     private var continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>?
-    /// Results so far.
+    /// The results of the queries that were answered.
     private(set) var results: [QueryResult] = []
-    /// The first failure; the server skips what stands behind it.
+    /// The first failure. The server skips the queries behind it.
     var error: PostgresError?
-    /// The statements whose preparation precedes the queries, or that set what a pooler's session needs.
-    var preparing: [Statement] = []
-    /// How many of them have been answered.
+    /// The statements that the connection sends before the queries: preparations, and settings for a pooler's session.
+    var preparing: [PreparedStatement] = []
+    /// The number of answers to `preparing`.
     var preparedCount = 0
-    /// When the batch fails.
-    var deadline = Instant.distantPast
-    /// Whether it failed for a reason of the connection, has left nothing behind, and is to be sent anew.
+    /// The instant at which the batch fails.
+    var deadline = Instant.distantFuture
+    /// Whether the pool sends the batch again: the connection is the cause of the failure, and the server has rolled back.
     private(set) var isToBeRepeated = false
     private var wasRepeated = false
 
-    init(_ queries: [Query], _ continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>) {
+    init(_ queries: [BoundStatement], _ continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>) {
         self.queries = queries
         self.continuation = continuation
     }
 
-    /// Notes the result of the next query.
+    /// Appends the result of the next query.
     func append(_ result: QueryResult) {
         if results.isEmpty {
             results.reserveCapacity(queries.count)
@@ -34,13 +34,13 @@ final class Batch: @unchecked Sendable {
     /// Whether every query has its result.
     var hasAllResults: Bool { results.count == queries.count }
 
-    /// Has the pool send it anew, unless it did so before.
+    /// Has the pool send the batch again, at most once.
     func repeatOnce() {
         isToBeRepeated = !wasRepeated
         wasRepeated = true
     }
 
-    /// Makes it as if it had never been sent.
+    /// Returns the batch to the state before it was sent.
     func reset() {
         isToBeRepeated = false
         results.removeAll()
@@ -49,12 +49,12 @@ final class Batch: @unchecked Sendable {
         error = nil
     }
 
-    /// Hands the results over.
+    /// Resumes the waiting task with the results.
     func succeed() {
         continuation.take()?.resume(returning: .success(results))
     }
 
-    /// Hands the failure over.
+    /// Resumes the waiting task with an error.
     func fail(_ error: PostgresError) {
         continuation.take()?.resume(returning: .failure(error))
     }

@@ -1,4 +1,4 @@
-/// A value for `$1`, `$2` …, sent in binary: no quoting, no terminator, exact.
+/// A value for `$1`, `$2` …, sent in binary, without quoting or terminator.
 public enum Parameter: Sendable {
     /// SQL's NULL, of any type.
     case null
@@ -8,9 +8,9 @@ public enum Parameter: Sendable {
     case int8(Int64)
     /// For `double`.
     case double(Double)
-    /// For `text`; the server refuses NUL with `invalidEncoding`.
+    /// For `text`. The server refuses NUL with `invalidEncoding`.
     case text(String)
-    /// For `text`, as UTF-8 that need not become a string before; the server checks it.
+    /// For `text`, as UTF-8. The server checks it.
     case utf8([UInt8])
     /// For `bytes` (bytea).
     case bytes([UInt8])
@@ -18,7 +18,7 @@ public enum Parameter: Sendable {
     case uuid(high: UInt64, low: UInt64)
     /// For `timestamp` (timestamptz), in microseconds since 1970.
     case timestamp(microseconds: Int64)
-    /// For an array of a type: the elements of all these arrays, one after the other.
+    /// For an array of a type: the elements of all these arrays in order.
     case array(of: ParameterType, [ParameterArray])
 
     /// An integer.
@@ -26,10 +26,10 @@ public enum Parameter: Sendable {
 }
 
 extension Parameter {
-    /// Microseconds from 1970 to 2000, where PostgreSQL's clock begins.
+    /// The microseconds from 1970 to 2000, where PostgreSQL's clock begins.
     static let epochOffset: Int64 = 946_684_800_000_000
 
-    /// About how many bytes `encode` appends, where they may be many.
+    /// The approximate number of bytes that `encode` appends to an array; 0 for other values.
     var sizeHint: Int {
         switch self {
         case .array(_, let parts): parts.reduce(20) { $0 + $1.bytes.count }
@@ -37,7 +37,7 @@ extension Parameter {
         }
     }
 
-    /// Appends the value as the server's receive function of its type reads it; nothing for NULL.
+    /// Appends the value in the format of the server's receive function for its type; no bytes for NULL.
     func encode(into bytes: inout [UInt8]) {
         switch self {
         case .null: break
@@ -52,7 +52,7 @@ extension Parameter {
         case .timestamp(let microseconds): bytes.append(bigEndian: microseconds - Self.epochOffset)
         case .array(let type, let parts):
             let count = parts.reduce(0) { $0 + $1.count }
-            // As `array_recv` reads it: dimensions, whether there are NULLs, type, length, lower bound, elements.
+            // The format of `array_recv`: dimensions, whether there are NULLs, type, length, lower bound, elements.
             bytes.append(bigEndian: Int32(count == 0 ? 0 : 1))
             bytes.append(bigEndian: Int32(0))
             bytes.append(bigEndian: type.oid)

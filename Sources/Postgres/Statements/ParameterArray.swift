@@ -1,16 +1,16 @@
-/// The elements of an array parameter, encoded as they are appended: large arrays need no value for each of their elements.
+/// The elements of an array parameter, encoded when they are appended, so that a large array needs no value for each element.
 ///
-/// All elements are of one type, which `Parameter.array` names. Storage is kept between uses.
+/// All elements have one type, which `Parameter.array` names. The storage is reused.
 public struct ParameterArray: Sendable {
-    /// What is held on to, in bytes, when the elements go.
+    /// The capacity that the array keeps when it is emptied, in bytes.
     private static let keptCapacity = 256 * 1024
 
     /// The number of elements.
     private(set) var count = 0
-    /// Each with its length before it, as `array_recv` reads them.
+    /// Each element with its length before it, in the format of `array_recv`.
     private(set) var bytes: [UInt8] = []
 
-    /// Makes an empty array.
+    /// Creates an empty array.
     public init() {}
 
     /// Whether there are no elements.
@@ -29,7 +29,7 @@ public struct ParameterArray: Sendable {
         }
     }
 
-    /// Appends an element of type `text`; the server checks that it is UTF-8.
+    /// Appends an element of type `text`. The server checks that it is UTF-8.
     public mutating func append(utf8 text: Span<UInt8>) {
         appendElement(of: text.count) { element in
             text.withUnsafeBytes { element.copyMemory(from: $0) }

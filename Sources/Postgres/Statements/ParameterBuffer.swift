@@ -1,6 +1,6 @@
-/// The arrays that libpq wants of a query's parameters, kept from query to query.
+/// The arrays of a query's parameters that libpq expects. Their storage is reused for the next query.
 struct ParameterBuffer {
-    /// What the buffer holds on to, in bytes, after a query with large parameters.
+    /// The capacity that the buffer keeps after a query, in bytes.
     private static let keptCapacity = 64 * 1024
 
     private var bytes: [UInt8] = []
@@ -11,7 +11,7 @@ struct ParameterBuffer {
     private var lengths: [Int32] = []
     private var formats: [Int32] = []
 
-    /// Encodes the parameters and lends them to `body` as pointers, lengths and formats.
+    /// Encodes the parameters, and passes them to `body` as pointers, lengths and formats.
     mutating func withEncoded<Result>(
         _ parameters: [Parameter],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> Result
@@ -27,7 +27,7 @@ struct ParameterBuffer {
             lengths.append(Int32(bytes.count - offsets[offsets.count - 1]))
         }
         size = bytes.count
-        // An empty value needs an address too: only NULL has none.
+        // An empty value needs an address too; only NULL has none.
         bytes.append(0)
         while formats.count < parameters.count {
             formats.append(1)

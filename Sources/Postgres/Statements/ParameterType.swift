@@ -1,4 +1,4 @@
-/// The types that parameters can have.
+/// The type of a parameter.
 public enum ParameterType: Sendable {
     /// `boolean`.
     case boolean
@@ -21,7 +21,7 @@ public enum ParameterType: Sendable {
     /// `uuid[]`.
     case uuidArray
 
-    /// The number of the type at the server; fixed for built-in types.
+    /// The number of the type at the server, which is fixed for built-in types.
     var oid: UInt32 {
         switch self {
         case .boolean: 16

@@ -1,22 +1,16 @@
-import CChatterdPostgres
-import Synchronization
+/// A statement with the values of its parameters.
+public struct Query<Record>: Sendable {
+    @usableFromInline let bound: BoundStatement
+    @usableFromInline let decode: @Sendable (inout Row) -> Record
 
-/// A statement and the values of its parameters.
-public struct Query: Sendable {
-    /// The statement.
-    public let statement: Statement
-    /// The values of `$1`, `$2` …
-    public let parameters: [Parameter]
-
-    /// Makes a query.
-    public init(_ statement: Statement, _ parameters: Parameter...) {
-        self.statement = statement
-        self.parameters = parameters
+    /// Creates a query.
+    @inlinable public init(_ statement: Statement<Record>, _ parameters: Parameter...) {
+        self.init(statement, parameters: parameters)
     }
 
-    /// Makes a query of parameters that were gathered.
-    public init(_ statement: Statement, parameters: [Parameter]) {
-        self.statement = statement
-        self.parameters = parameters
+    /// Creates a query with an array of parameters.
+    @inlinable public init(_ statement: Statement<Record>, parameters: [Parameter]) {
+        bound = BoundStatement(statement: statement.prepared, parameters: parameters)
+        decode = statement.decode
     }
 }

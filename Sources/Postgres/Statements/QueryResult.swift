@@ -1,15 +1,15 @@
 import CChatterdPostgres
 
-/// What the server answered to one query; owns libpq's memory, and reads fields in place.
+/// The server's answer to one query. It owns libpq's memory, and reads fields in place. Rows and columns count from 0.
 ///
-/// Immutable: may be handed to any thread. Rows and columns count from 0.
-public final class QueryResult: @unchecked Sendable {
+/// Unchecked, because it holds a pointer. libpq's result never changes, so any thread may read it.
+@usableFromInline final class QueryResult: @unchecked Sendable {
     private let handle: OpaquePointer
     /// The number of rows returned.
-    public let rowCount: Int
+    @usableFromInline let rowCount: Int
     private let columnCount: Int
 
-    /// Takes over a result of libpq.
+    /// Takes ownership of a result of libpq.
     init(_ handle: OpaquePointer) {
         self.handle = handle
         rowCount = Int(PQntuples(handle))
@@ -20,47 +20,57 @@ public final class QueryResult: @unchecked Sendable {
         PQclear(handle)
     }
 
-    /// The bytes that the rows take in memory, as libpq keeps them.
-    public var memorySize: Int { PQresultMemorySize(handle) }
+    /// The memory that libpq uses for the rows, in bytes.
+    var memorySize: Int { PQresultMemorySize(handle) }
 
     /// The number of rows inserted, updated, deleted or selected.
-    public var affectedRows: Int {
+    var affectedRows: Int {
         guard let text = PQcmdTuples(handle) else { return 0 }
         return Int(String(cString: text)) ?? 0
     }
 
-    /// Whether the field is NULL, or not there.
-    public func isNull(_ row: Int, _ column: Int) -> Bool {
+    /// Whether the field is NULL or does not exist.
+    func isNull(_ row: Int, _ column: Int) -> Bool {
         !has(row, column) || PQgetisnull(handle, Int32(row), Int32(column)) == 1
     }
 
-    /// The bytes of a field as the server sent them, lent by the result; none for NULL, and none where there is no field.
+    /// The bytes of a field as the server sent them; none for NULL or a field that does not exist.
     @_lifetime(borrow self)
-    public func bytes(_ row: Int, _ column: Int) -> Span<UInt8> {
+    func bytes(_ row: Int, _ column: Int) -> Span<UInt8> {
         // libpq gives every field of the result an address, NULL and empty ones included.
         let span = field(row, column).span
         return _overrideLifetime(span, borrowing: self)
     }
 
-    /// A field as text; nothing for NULL. What is not UTF-8 becomes U+FFFD.
-    public func string(_ row: Int, _ column: Int) -> String? {
+    /// A field as text; `nil` for NULL. Bytes that are not UTF-8 become U+FFFD.
+    func string(_ row: Int, _ column: Int) -> String? {
         isNull(row, column) ? nil : String(decoding: field(row, column), as: UTF8.self)
     }
 
-    /// A field of an integer type; nothing for NULL and for what is no integer.
-    public func int(_ row: Int, _ column: Int) -> Int? {
+    /// A field of an integer type; `nil` for NULL and for other types.
+    func int(_ row: Int, _ column: Int) -> Int? {
         let bytes = field(row, column)
         guard !bytes.isEmpty else { return nil }
         return PQfformat(handle, Int32(column)) == 1 ? Self.binaryInteger(bytes) : Self.decimalInteger(bytes)
     }
 
-    /// A field of type boolean; nothing for NULL.
-    public func bool(_ row: Int, _ column: Int) -> Bool? {
+    /// A field of type boolean; `nil` for NULL.
+    func bool(_ row: Int, _ column: Int) -> Bool? {
         guard !isNull(row, column), let first = field(row, column).first else { return nil }
         return first == UInt8(ascii: "t") || first == 1
     }
 
-    /// Whether there is such a field: libpq would log each question for another.
+    /// A field of type uuid that the server sent in binary; `nil` for NULL.
+    func uuid(_ row: Int, _ column: Int) -> (high: UInt64, low: UInt64)? {
+        let bytes = UnsafeRawBufferPointer(field(row, column))
+        guard bytes.count == 16 else { return nil }
+        return (
+            UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        )
+    }
+
+    /// Whether the field exists. libpq logs a message for each access to a field that does not.
     private func has(_ row: Int, _ column: Int) -> Bool {
         row >= 0 && row < rowCount && column >= 0 && column < columnCount
     }
@@ -95,7 +105,7 @@ public final class QueryResult: @unchecked Sendable {
         for digit in digits {
             guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
             let (tenfold, overflow) = value.multipliedReportingOverflow(by: 10)
-            // Gathered below zero, where the smallest integer has room.
+            // The value is negative until the end, because the smallest integer has no positive counterpart.
             let (next, underflow) = tenfold.subtractingReportingOverflow(Int(digit - UInt8(ascii: "0")))
             guard !overflow, !underflow else { return nil }
             value = next

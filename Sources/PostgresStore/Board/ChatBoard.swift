@@ -2,10 +2,13 @@ import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The chat board: what people post to each other, apart from the conversations. Confined to its shard.
+/// The chat board: postings of people to each other, separate from the conversations.
 ///
-/// Its rows stand in `chatts` under the empty appID, which no conversation can have.
-public final class ChatBoard: @unchecked Sendable {
+/// Its rows are in `chatts` under the empty appID, which no conversation can have.
+public final class ChatBoard: Sendable {
+    /// The maximum number of attempts of a posting that loses its `seq` to concurrent ones. Each time another one succeeds.
+    private static let attempts = 100
+
     private static let post = Statement(
         "post_chatt", .text, .text,
         sql: """
@@ -32,11 +35,23 @@ public final class ChatBoard: @unchecked Sendable {
                 FROM (SELECT * FROM chatts WHERE appid = '' ORDER BY seq DESC LIMIT $1) AS newest
             ) AS newest
             WHERE running <= $2 ORDER BY seq
-            """)
+            """
+    ) { row in
+        StoredPosting(
+            name: row.nextField(), message: row.nextField(), id: row.nextField(), time: row.nextField())
+    }
 
-    /// Whether the server takes writes.
+    private struct StoredPosting {
+        let name: Field
+        let message: Field
+        let id: Field
+        let time: Field
+    }
+
+    /// Whether the server accepts writes.
     private static let check = Statement(
-        "check_store", sql: "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'")
+        "check_store", sql: "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'"
+    ) { row in row.nextBool() }
 
     private let pool: PostgresPool
     private let readers: PostgresPool
@@ -50,36 +65,38 @@ public final class ChatBoard: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Stores a posting; many at once compete for the next place, and all get one.
+    /// Stores a posting. Concurrent postings compete for the next `seq`, and all of them get one.
     public func post(name: String, message: String) async throws(RelayError) {
-        _ = try await pool.runForRelay([Query(Self.post, .text(name), .text(message))], attempts: 100)
+        _ = try await pool.runForRelay(Query(Self.post, .text(name), .text(message)), attempts: Self.attempts)
     }
 
     /// The newest postings, oldest first, as an array of `[name, message, id, time]`, with its reservation.
     public func list() async throws(RelayError) -> (json: ByteBuffer, memory: MemoryReservation) {
-        let rows = try await readers.runForRelay([Query(Self.list, .int8(limit), .int8(Self.listLimit))], attempts: 1)[
-            0]
+        let rows = try await readers.runForRelay(Query(Self.list, .int8(limit), .int8(Self.listLimit)))
         // The reservation covers the rows and two copies of the JSON: one here and one in the connection's output.
-        guard let held = memory.reserve(3 * rows.memorySize, for: .result) else {
+        guard let reservation = memory.reserve(3 * rows.memorySize, for: .result) else {
             throw RelayError(overloading: memory)
         }
         var body = ByteBuffer(capacity: rows.memorySize)
         body.append("[")
-        for row in 0..<rows.rowCount {
-            for column in 0..<4 {
-                body.append(column > 0 ? "," : row > 0 ? ",[" : "[")
-                body.append(jsonString: rows.bytes(row, column))
-            }
+        for (index, posting) in rows.enumerated() {
+            body.append(index > 0 ? ",[" : "[")
+            body.append(jsonString: posting.name.bytes)
+            body.append(",")
+            body.append(jsonString: posting.message.bytes)
+            body.append(",")
+            body.append(jsonString: posting.id.bytes)
+            body.append(",")
+            body.append(jsonString: posting.time.bytes)
             body.append("]")
         }
         body.append("]")
-        return (body, held)
+        return (body, reservation)
     }
 
-    /// Throws `storeUnavailable` unless the store takes writes.
+    /// Throws `storeUnavailable` unless the store accepts writes.
     public func checkStore() async throws(RelayError) {
-        let result = try await pool.runForRelay([Query(Self.check)], attempts: 1)
-        guard result.first?.bool(0, 0) == true else {
+        guard try await pool.runForRelay(Query(Self.check)).first == true else {
             throw RelayError(.storeUnavailable, "The database takes no writes.", detail: "the database is read-only")
         }
     }

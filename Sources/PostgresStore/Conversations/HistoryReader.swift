@@ -7,7 +7,7 @@ import ChatterdRelay
 /// shard.
 struct HistoryReader {
     /// The number of rows of the first page. Most conversations have fewer.
-    private static let firstPage = 256
+    private static let firstPageRows = 256
     /// The target size of a later page in bytes, and the range of its number of rows.
     private static let pageBytes = 4 << 20
     private static let pageRows = 64...8_192
@@ -22,16 +22,17 @@ struct HistoryReader {
     private let limit: Int
     private var encoder: TurnHistoryEncoder
     private var memory: MemoryReservation
-    private var page: QueryResult
-    private var rowsAsked = firstPage
+    private var page: Rows<HistoryRow>
+    /// The maximum number of rows of the page.
+    private var pageLimit = firstPageRows
 
     /// The query of the first page.
-    static func first(of appID: String) -> Query {
-        Query(HistoryStatements.page, .text(appID), .int8(0), .int8(firstPage))
+    static func firstPage(of appID: String) -> Query<HistoryRow> {
+        HistoryStatements.page(of: appID, after: 0, limit: firstPageRows)
     }
 
     /// Creates a reader that continues behind the first page; `pool` runs its further queries.
-    init(from first: QueryResult, of turn: Turn, limit: Int, pool: PostgresPool, budget: MemoryBudget) {
+    init(from first: Rows<HistoryRow>, of turn: Turn, limit: Int, pool: PostgresPool, budget: MemoryBudget) {
         self.turn = turn
         self.limit = limit
         self.pool = pool
@@ -47,22 +48,7 @@ struct HistoryReader {
     /// - Parameter whole: whether to read long messages too while earlier turns are open. The caller reads the history again then.
     /// - Throws: `overloaded` if the budget has no memory for the history, `conversationReplaced`, `storeUnavailable`.
     mutating func read(evenIfUnfinished whole: Bool) async throws(RelayError) -> TurnHistory {
-        let first = page
-        var path: [Int64]?
-        if try await !takeRows(on: nil) {
-            // A row names the row that it follows, or the rows in order are too large. The path to the turn may be shorter.
-            let links = try await run(Query(HistoryStatements.links, .text(turn.appID)))
-            if (0..<links.rowCount).contains(where: { !links.isNull($0, 1) }) {
-                path = Self.path(to: turn, in: links)
-            }
-        }
-        if let path {
-            page = first
-            rowsAsked = Self.firstPage
-            encoder = TurnHistoryEncoder(of: turn, limit: limit)
-            _ = try await takeRows(on: path)
-        }
-        encoder.finish()
+        try await encodeRows()
         var history = TurnHistory(
             messages: encoder.messages, unfinished: encoder.unfinished, isTooLarge: encoder.isTooLarge,
             omitted: encoder.omitted)
@@ -70,14 +56,12 @@ struct HistoryReader {
             history.messages = EncodedMessages()
             return history
         }
-        guard encoder.isComplete else {
-            throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")
-        }
+        guard encoder.isComplete else { throw Self.replaced }
         if !encoder.missing.isEmpty {
             guard whole || history.unfinished.isEmpty else {
                 return TurnHistory(unreadBehind: history.unfinished)
             }
-            history.messages = try await fill() ?? EncodedMessages()
+            history.messages = try await readMissingMessages() ?? EncodedMessages()
             history.isTooLarge = history.messages.count == 0
         }
         memory.charge(to: Self.copies * history.messages.size)
@@ -86,48 +70,61 @@ struct HistoryReader {
         return history
     }
 
-    /// Takes all rows, or the rows on a path.
+    /// Encodes all rows, or only the path to the turn if the conversation has branches.
+    private mutating func encodeRows() async throws(RelayError) {
+        let first = page
+        if try await !appendRows(on: nil) {
+            // A row names the row that it follows, or the rows in order are too large. The path to the turn may be shorter.
+            let links = try await run(HistoryStatements.links(of: turn.appID))
+            if links.contains(where: { $0.parent != nil }) {
+                page = first
+                pageLimit = Self.firstPageRows
+                encoder = TurnHistoryEncoder(of: turn, limit: limit)
+                _ = try await appendRows(on: Self.path(to: turn, in: links))
+            }
+        }
+        encoder.finish()
+    }
+
+    /// Appends all rows to the encoder, or the rows on a path.
     ///
     /// - Returns: `false` if the caller must find the path first.
-    private mutating func takeRows(on path: [Int64]?) async throws(RelayError) -> Bool {
+    private mutating func appendRows(on path: [Int64]?) async throws(RelayError) -> Bool {
         var next = 0
         while true {
-            encoder.makeRoom(for: page)
-            for row in 0..<page.rowCount {
+            encoder.reserveCapacity(for: page)
+            for row in page {
                 if let path {
-                    guard next < path.count, page.int(row, HistoryColumn.seq) == Int(path[next]) else {
-                        encoder.leave(row, in: page)
+                    guard next < path.count, row.seq == path[next] else {
+                        encoder.skip(row)
                         continue
                     }
                     next += 1
-                } else if !page.isNull(row, HistoryColumn.after) {
+                } else if row.parent != nil {
                     return false
                 }
-                guard encoder.take(row, in: page) else {
+                guard encoder.append(row) else {
                     return !encoder.isTooLarge || path != nil
                 }
             }
-            guard page.rowCount == rowsAsked, let last = page.int(page.rowCount - 1, HistoryColumn.seq) else {
-                return true
-            }
+            guard page.count == pageLimit, let last = page.last else { return true }
             guard memory.grow(to: Self.copies * encoder.messages.size, for: .history) else {
                 throw RelayError(overloading: budget)
             }
-            let rowSize = max(64, page.memorySize / page.rowCount)
-            rowsAsked = min(max(Self.pageBytes / rowSize, Self.pageRows.lowerBound), Self.pageRows.upperBound)
-            page = try await run(
-                Query(HistoryStatements.page, .text(turn.appID), .int8(last), .int8(rowsAsked)))
+            let rowSize = max(64, page.memorySize / page.count)
+            pageLimit = min(max(Self.pageBytes / rowSize, Self.pageRows.lowerBound), Self.pageRows.upperBound)
+            page = try await run(HistoryStatements.page(of: turn.appID, after: last.seq, limit: pageLimit))
         }
     }
 
     /// Reads the messages that their pages omitted; `nil` if the history exceeds its limit.
-    private mutating func fill() async throws(RelayError) -> EncodedMessages? {
+    private mutating func readMissingMessages() async throws(RelayError) -> EncodedMessages? {
         let missing = encoder.missing
-        let sizes = try await run(
-            Query(HistoryStatements.sizes, .text(turn.appID), Self.places(of: missing[...])))
-        guard sizes.rowCount == missing.count else { throw Self.replaced }
+        let sizes = Array(
+            try await run(HistoryStatements.sizes(of: turn.appID, seqs: Self.seqs(of: missing[...]))))
+        guard sizes.count == missing.count else { throw Self.replaced }
         let known = encoder.messages
-        let total = (0..<sizes.rowCount).reduce(known.size) { $0 + (sizes.int($1, 1) ?? 0) }
+        let total = sizes.reduce(known.size, +)
         guard total <= limit else { return nil }
         // The reservation also covers the parts that a query returns.
         guard memory.grow(to: Self.copies * total + 2 * Self.groupBytes, for: .history) else {
@@ -137,20 +134,14 @@ struct HistoryReader {
         var next = 0
         var start = 0
         while start < missing.count {
-            var end = start
-            var bytes = 0
-            repeat {
-                bytes += sizes.int(end, 1) ?? 0
-                end += 1
-            } while end < missing.count && bytes + (sizes.int(end, 1) ?? 0) <= Self.groupBytes
+            let end = Self.endOfGroup(from: start, sizes: sizes)
             let rows = try await run(
-                Query(
-                    HistoryStatements.rows, .text(turn.appID), Self.places(of: missing[start..<end])))
-            guard rows.rowCount == end - start else { throw Self.replaced }
-            for (row, (index, place)) in missing[start..<end].enumerated() {
+                HistoryStatements.rows(of: turn.appID, seqs: Self.seqs(of: missing[start..<end])))
+            guard rows.count == end - start else { throw Self.replaced }
+            for (row, (index, seq)) in zip(rows, missing[start..<end]) {
                 whole.append(next..<index, of: known)
                 whole.append(
-                    role: rows.bytes(row, 1), content: rows.bytes(row, 2), extras: rows.bytes(row, 3), place: place,
+                    role: row.role.bytes, content: row.message.bytes, extras: row.extras.bytes, place: seq,
                     turn: known.entries[index].turn)
                 next = index + 1
             }
@@ -160,16 +151,27 @@ struct HistoryReader {
         return whole
     }
 
-    private static func places(of messages: ArraySlice<(index: Int, place: Int64)>) -> Parameter {
-        var places = ParameterArray()
-        for message in messages {
-            places.append(message.place)
-        }
-        return .array(of: .int8, [places])
+    /// The end of the messages from an index that one query reads: at least one message.
+    private static func endOfGroup(from start: Int, sizes: [Int]) -> Int {
+        var end = start
+        var bytes = 0
+        repeat {
+            bytes += sizes[end]
+            end += 1
+        } while end < sizes.count && bytes + sizes[end] <= groupBytes
+        return end
     }
 
-    private func run(_ query: Query) async throws(RelayError) -> QueryResult {
-        try await pool.runForRelay([query], attempts: 1)[0]
+    private static func seqs(of messages: ArraySlice<(index: Int, seq: Int64)>) -> ParameterArray {
+        var seqs = ParameterArray()
+        for message in messages {
+            seqs.append(message.seq)
+        }
+        return seqs
+    }
+
+    private func run<Record>(_ query: Query<Record>) async throws(RelayError) -> Rows<Record> {
+        try await pool.runForRelay(query)
     }
 
     private static let replaced = RelayError(
@@ -177,31 +179,31 @@ struct HistoryReader {
 
     // MARK: - Branches
 
-    /// The places that lead to the reply of a turn, in order, the reply included. A row follows the row before it, unless it names
-    /// another one. Empty if the turn is gone.
-    private static func path(to turn: Turn, in links: QueryResult) -> [Int64] {
+    /// The rows that lead to the reply of a turn, in order, the reply included. A row follows the row before it, unless its link
+    /// names another one. Empty if the turn is gone.
+    private static func path(to turn: Turn, in links: Rows<HistoryStatements.Link>) -> [Int64] {
         var path: [Int64] = []
-        var next = row(of: turn.number, in: links, before: links.rowCount)
-        while let row = next, let place = links.int(row, 0) {
-            path.append(Int64(place))
-            if let after = links.int(row, 1) {
-                next = self.row(of: Int64(after), in: links, before: row)
+        var next = index(of: turn.number, in: links[...])
+        while let index = next {
+            let link = links[index]
+            path.append(link.seq)
+            if let parent = link.parent {
+                next = self.index(of: parent, in: links[..<index])
             } else {
-                next = row > 0 ? row - 1 : nil
+                next = index > 0 ? index - 1 : nil
             }
         }
         return path.reversed()
     }
 
-    /// The index of the row with a place, among the rows before `end`. A link never leads forward.
-    private static func row(of place: Int64, in links: QueryResult, before end: Int) -> Int? {
-        var low = 0
-        var high = end
+    /// The index of a row, found by bisection. A link never leads forward.
+    private static func index(of seq: Int64, in links: Slice<Rows<HistoryStatements.Link>>) -> Int? {
+        var (low, high) = (links.startIndex, links.endIndex)
         while low < high {
             let middle = (low + high) / 2
-            guard let found = links.int(middle, 0) else { return nil }
-            if found == place { return middle }
-            if found < place {
+            let found = links[middle].seq
+            if found == seq { return middle }
+            if found < seq {
                 low = middle + 1
             } else {
                 high = middle

@@ -1,19 +1,19 @@
 import ChatterdPostgres
 import ChatterdRelay
 
-/// Rows of the journal, column by column.
+/// Rows of the journal, as one array for each column.
 struct JournalColumns {
-    private var appIDs = ParameterArray()
-    private var numbers = ParameterArray()
-    private var replies = ParameterArray()
-    private var attempts = ParameterArray()
-    private var textStarts = ParameterArray()
-    private var thinkingStarts = ParameterArray()
-    private var callStarts = ParameterArray()
-    private var texts = ParameterArray()
-    private var thoughts = ParameterArray()
-    private var calls = ParameterArray()
-    /// The bytes of text, thoughts and calls.
+    private(set) var appIDs = ParameterArray()
+    private(set) var numbers = ParameterArray()
+    private(set) var replies = ParameterArray()
+    private(set) var attempts = ParameterArray()
+    private(set) var textStarts = ParameterArray()
+    private(set) var thinkingStarts = ParameterArray()
+    private(set) var callStarts = ParameterArray()
+    private(set) var texts = ParameterArray()
+    private(set) var thoughts = ParameterArray()
+    private(set) var calls = ParameterArray()
+    /// The size of the texts, thoughts and calls, in bytes.
     private(set) var size = 0
 
     var isEmpty: Bool { appIDs.isEmpty }
@@ -47,16 +47,5 @@ struct JournalColumns {
         thoughts.removeAll()
         calls.removeAll()
         size = 0
-    }
-
-    /// The query that writes the rows of all these.
-    static func query(_ all: [JournalColumns], holder: Parameter) -> Query {
-        Query(
-            JournalStatements.write, holder, .array(of: .text, all.map(\.appIDs)),
-            .array(of: .int8, all.map(\.numbers)), .array(of: .uuid, all.map(\.replies)),
-            .array(of: .int8, all.map(\.attempts)), .array(of: .int8, all.map(\.textStarts)),
-            .array(of: .int8, all.map(\.thinkingStarts)), .array(of: .int8, all.map(\.callStarts)),
-            .array(of: .text, all.map(\.texts)), .array(of: .text, all.map(\.thoughts)),
-            .array(of: .text, all.map(\.calls)))
     }
 }

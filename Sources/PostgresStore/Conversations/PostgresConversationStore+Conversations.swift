@@ -2,32 +2,23 @@ import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
 
-/// Conversations as a whole.
+/// Changes of whole conversations.
 extension PostgresConversationStore {
-    /// The rows that one batch of a removal takes.
+    /// The number of rows that one statement removes.
     private static let removalLimit = 1_000
 
     public func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
-        let results = try await run([
-            Query(
-                ConversationStatements.replace, .text(appID), .textArray(messages.map(\.role)),
-                .textArray(messages.map(\.content)), .textArray(messages.map { $0.extras ?? "" }))
-        ])
-        if results[0].bool(0, 0) == true {
+        if try await run(ConversationStatements.replace(appID: appID, with: messages)).first == true {
             try await sweep(appID: appID, isBeingWritten: true)
         }
     }
 
     public func choose(_ reply: ReplyRecord) async throws(RelayError) {
-        let appID = Parameter.text(reply.turn.appID)
-        let results = try await run([
-            Query(ConversationStatements.choose, appID, .int8(reply.turn.number), reply.id.parameter),
-            Query(
-                ConversationStatements.replyState, appID, .int8(reply.turn.number), reply.id.parameter,
-                lease.parameter),
-        ])
-        guard results[1].rowCount == 1 else { throw Self.replyNotFound }
-        guard results[1].string(0, 0) == ReplyState.complete.rawValue else {
+        var transaction = Transaction()
+        transaction.add(ConversationStatements.choose(reply.turn, id: reply.id))
+        let found = transaction.add(ConversationStatements.replyState(of: reply.turn, id: reply.id))
+        guard let state = try await run(transaction)[found].first else { throw Self.replyNotFound }
+        guard state == ReplyState.complete.rawValue else {
             throw RelayError(.replyNotComplete, "This reply is not complete: the conversation cannot go on from it.")
         }
     }
@@ -35,50 +26,51 @@ extension PostgresConversationStore {
     public func deleteConversation(appID: String) async throws(RelayError) {
         var isBeingWritten = false
         while true {
-            let gone = try await run([
-                Query(ConversationStatements.deleteRows, .text(appID), .int8(Self.removalLimit))
-            ])[0]
-            isBeingWritten = isBeingWritten || gone.bool(0, 1) == true
-            guard gone.int(0, 0) == Self.removalLimit else { break }
+            let deletion = try await run(
+                ConversationStatements.deleteRows(appID: appID, limit: Self.removalLimit)
+            ).first
+            isBeingWritten = isBeingWritten || deletion?.hadRunningReplies == true
+            guard deletion?.count == Self.removalLimit else { break }
         }
         try await sweep(appID: appID, isBeingWritten: isBeingWritten)
     }
 
-    /// Removes the rows of a conversation as `deleteConversation` does, if nothing was added to it for so long; not all of them
-    /// when it is not to go on.
+    /// Removes the rows of a conversation as `deleteConversation` does, if its last addition is older than an age. It stops early
+    /// once `isStopping` returns `true`.
     func expireConversation(
-        appID: String, after age: Duration, goesOn: () -> Bool
+        appID: String, after age: Duration, isStopping: () -> Bool
     ) async throws(RelayError) {
-        try await repeatBatch(
-            Query(
-                RetentionStatements.expireRows, .text(appID), .int8(Self.removalLimit), .int8(age.microseconds)),
-            goesOn: goesOn)
-        guard goesOn() else { return }
+        try await repeatRemoval(
+            RetentionStatements.expireRows(appID: appID, limit: Self.removalLimit, age: age), isStopping: isStopping)
+        guard !isStopping() else { return }
         try await sweep(appID: appID)
     }
 
-    /// Removes what belongs to replies of a conversation that are gone.
+    /// Removes the journals, signals, keys and tickets of replies of a conversation that are gone.
     ///
-    /// - Parameter isBeingWritten: whether a process may be writing the journal of one of them just now, and does not know yet.
-    ///   It is waited for, once; all processes stop at that.
+    /// - Parameter isBeingWritten: whether a process may be writing the journal of such a reply. The sweep then waits once for all
+    ///   transactions that write journals.
     func sweep(appID: String, isBeingWritten: Bool = false) async throws(RelayError) {
-        let sweeping = Query(JournalStatements.sweep, .text(appID), .int8(Self.removalLimit))
-        try await repeatBatch(sweeping)
+        let sweep = JournalStatements.sweep(appID: appID, limit: Self.removalLimit)
+        try await repeatRemoval(sweep)
         if isBeingWritten {
-            _ = try await run([Query(JournalStatements.sweepLock), sweeping])
-            try await repeatBatch(sweeping)
+            var transaction = Transaction()
+            transaction.add(JournalStatements.sweepLock)
+            transaction.add(sweep)
+            _ = try await run(transaction)
+            try await repeatRemoval(sweep)
         }
-        // What was told of a reply lies on for a while after its end.
-        _ = try await run([Query(JournalStatements.deleteSignals, .text(appID))])
-        try await repeatBatch(Query(ConversationStatements.deleteKeys, .text(appID), .int8(Self.removalLimit)))
-        // One after the other: together they could stand in the way of who changes the queue.
-        _ = try await run([Query(SlotStatements.removeGone, .text(appID))])
-        _ = try await run([Query(SlotStatements.removeRanks, .text(appID))])
+        // Signals to a reply stay for a while after its end.
+        try await run(JournalStatements.deleteSignals(appID: appID))
+        try await repeatRemoval(ConversationStatements.deleteKeys(appID: appID, limit: Self.removalLimit))
+        // Separate transactions, because one of both could deadlock with a change of the queue.
+        try await run(SlotStatements.removeGone(appID: appID))
+        try await run(SlotStatements.removeRanks(appID: appID))
     }
 
-    /// Runs a query that removes so many rows until there are no more; each time in a transaction of its own.
-    private func repeatBatch(_ query: Query, goesOn: () -> Bool = { true }) async throws(RelayError) {
-        while try await run([query])[0].affectedRows == Self.removalLimit, goesOn() {}
+    /// Repeats a query that removes up to `removalLimit` rows until no more are left, each time in a separate transaction.
+    private func repeatRemoval(_ query: Query<Void>, isStopping: () -> Bool = { false }) async throws(RelayError) {
+        while try await run(query).affectedRows == Self.removalLimit, !isStopping() {}
     }
 }
 

@@ -1,37 +1,31 @@
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The owner of a reply: handover, and openings that the database has not confirmed.
+/// Changes of a reply's owner, and turns whose opening the database has not confirmed.
 extension PostgresConversationStore {
     public func handOver(_ turn: Turn, id: ReplyID, attempt: Int, isEmpty: Bool) async throws(RelayError) -> Bool {
-        let results = try await run([
-            Query(
-                LeaseStatements.handOver, .text(turn.appID), .int8(turn.number), id.parameter, lease.parameter,
-                .int8(attempt), .boolean(isEmpty))
-        ])
-        return results[0].affectedRows == 1
+        try await run(
+            LeaseStatements.handOver(turn, id: id, owner: lease.id, attempt: attempt, isEmpty: isEmpty)
+        ).affectedRows == 1
     }
 
     public func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn? {
-        let results = try await run([
-            Query(ConversationStatements.openedTurn, .text(appID), id.parameter, lease.parameter)
-        ])
-        guard let number = results[0].int(0, 0) else { return nil }
-        let turn = Turn(appID: appID, number: Int64(number))
+        let found = try await run(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
+        guard let opened = found.first else { return nil }
         return ReopenedTurn(
-            turn: turn, id: id, model: results[0].string(0, 1) ?? "", options: results[0].array(0, 2),
-            attempt: results[0].int(0, 3) ?? 1,
+            turn: Turn(appID: appID, number: opened.number), id: id, model: opened.model, options: opened.options,
+            attempt: opened.attempt,
             // The reply reads its history when it starts.
             history: TurnHistory(unreadBehind: []))
     }
 
     public func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
-        let results = try await run([
-            Query(ConversationStatements.withdraw, .text(appID), id.parameter, lease.parameter),
-            Query(ConversationStatements.openedTurn, .text(appID), id.parameter, lease.parameter),
-        ])
-        guard let number = results[1].int(0, 0) else { return results[0].affectedRows > 0 }
+        var transaction = Transaction()
+        let withdraw = transaction.add(ConversationStatements.withdraw(appID: appID, id: id, owner: lease.id))
+        let open = transaction.add(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
+        let results = try await run(transaction)
+        guard let opened = results[open].first else { return results[withdraw].affectedRows > 0 }
         return try await settleTurn(
-            Turn(appID: appID, number: Int64(number)), isAbandoned: true, isUnwanted: true)
+            Turn(appID: appID, number: opened.number), isAbandoned: true, isUnwanted: true)
     }
 }

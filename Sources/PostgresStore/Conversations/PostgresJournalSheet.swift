@@ -2,15 +2,17 @@ import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 
-/// What replies have grown by, as the parameters of the statement that journals it.
+/// The new text of replies, as parameters of the statement that journals it.
+///
+/// Unchecked, because `JournalSheet` is `Sendable`: the journal passes a sheet between shards, and one of them uses it at a time.
 final class PostgresJournalSheet: JournalSheet, @unchecked Sendable {
-    /// The bytes of a row, at most; tool calls may be longer.
+    /// The size limit of a row, in bytes. Tool calls may be longer.
     private static let pieceLimit = 64 * 1024
-    /// The bytes of a query after which another one is begun.
+    /// The size of a query, in bytes, after which the next query begins.
     private static let queryLimit = 8 << 20
 
     private var columns = JournalColumns()
-    /// Those that are large enough for a query of their own.
+    /// Columns that are large enough for a separate query.
     private var full: [JournalColumns] = []
 
     func append(
@@ -39,42 +41,42 @@ final class PostgresJournalSheet: JournalSheet, @unchecked Sendable {
         full = []
     }
 
-    /// The queries that write what is on the sheets: one, unless that is very much.
-    static func queries(of sheets: [any JournalSheet], holder: Parameter) -> [Query] {
-        var queries: [Query] = []
+    /// The queries that write the sheets: one, unless they exceed the limit of a query.
+    static func queries(of sheets: [any JournalSheet], owner: ReplyID) -> [Query<ReplyID>] {
+        var queries: [Query<ReplyID>] = []
         var together: [JournalColumns] = []
         for case let sheet as PostgresJournalSheet in sheets {
-            queries += sheet.full.map { JournalColumns.query([$0], holder: holder) }
+            queries += sheet.full.map { JournalStatements.write([$0], owner: owner) }
             guard !sheet.columns.isEmpty else { continue }
             if together.reduce(sheet.columns.size, { $0 + $1.size }) > queryLimit {
-                queries.append(JournalColumns.query(together, holder: holder))
+                queries.append(JournalStatements.write(together, owner: owner))
                 together = []
             }
             together.append(sheet.columns)
         }
         if !together.isEmpty {
-            queries.append(JournalColumns.query(together, holder: holder))
+            queries.append(JournalStatements.write(together, owner: owner))
         }
         return queries
     }
 
-    /// Cuts a page between characters into what fits a row.
+    /// Cuts a page between characters into pieces that fit a row.
     ///
-    /// Tool calls are never cut: readers take them in whole only. They are a row of their own.
+    /// Tool calls are never cut, because readers need them complete. They have a separate row.
     private static func pieces(of page: ReplyPage) -> [ReplyPage] {
         var pieces: [ReplyPage] = []
         var piece = ReplyPage(start: page.start)
         func cut(_ bytes: [UInt8], to part: WritableKeyPath<ReplyPage, [UInt8]>) {
-            var taken = 0
-            while taken < bytes.count {
-                let room = pieceLimit - (piece.end.total - piece.start.total)
-                let end = bytes.characterBoundary(from: taken, upTo: room)
-                piece[keyPath: part] += bytes[taken..<end]
+            var start = 0
+            while start < bytes.count {
+                let free = pieceLimit - (piece.end.total - piece.start.total)
+                let end = bytes.characterBoundary(from: start, upTo: free)
+                piece[keyPath: part] += bytes[start..<end]
                 if end < bytes.count {
                     pieces.append(piece)
                     piece = ReplyPage(start: piece.end)
                 }
-                taken = end
+                start = end
             }
         }
         cut(page.thinking, to: \.thinking)

@@ -2,9 +2,9 @@ import ChatterdPostgres
 import ChatterdRelay
 
 extension RelayError {
-    /// The error of a store, without its words: those are for the log.
+    /// Converts an error of the store. The store's message goes to the log only.
     init(_ error: PostgresError, otherwise code: Code) {
-        if error.isStoreAway {
+        if error.isStoreUnavailable {
             self.init(
                 .storeUnavailable, "The database cannot be reached. Try again in a moment.", detail: error.description)
             isOutcomeUnknown = !error.isSafeToRetry
@@ -17,8 +17,8 @@ extension RelayError {
 }
 
 extension PostgresError {
-    /// Whether the store as a whole is away, too slow or read-only: another time the same may succeed.
-    fileprivate var isStoreAway: Bool {
+    /// Whether the store is unreachable, too slow or read-only, so that a later attempt may succeed.
+    fileprivate var isStoreUnavailable: Bool {
         switch code {
         case .connectionFailed, .connectionLost, .timedOut, .overloaded, .shuttingDown, .readOnly,
             .serializationFailure,

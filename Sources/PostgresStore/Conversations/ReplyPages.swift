@@ -6,13 +6,13 @@ import ChatterdSockets
 ///
 /// PostgreSQL decompresses a whole text to read any part of it. So one query reads several pages, and the cache keeps them for a
 /// short time. Readers that need the same page at the same time share one query.
-final class ReplyPages: @unchecked Sendable {
+final class ReplyPages {
     private struct Key: Hashable {
         let reply: ReplyID
         let position: ReplyPosition
     }
 
-    private struct Kept {
+    private struct CachedPage {
         let key: Key
         let page: ReplyPage
         let expiry: Instant
@@ -26,7 +26,7 @@ final class ReplyPages: @unchecked Sendable {
     private let limit: Int
     private var pages: [Key: ReplyPage] = [:]
     /// The cached pages in the order of their expiry.
-    private var queue: [Kept] = []
+    private var queue = Queue<CachedPage>()
     private var memory: MemoryReservation?
     private var size = 0
     private var waiting: [Key: [UnsafeContinuation<Result<ReplyPage, RelayError>, Never>]] = [:]
@@ -66,7 +66,7 @@ final class ReplyPages: @unchecked Sendable {
     }
 
     /// Caches pages, as far as they fit.
-    func keep(_ more: [ReplyPage], of reply: ReplyID) {
+    func store(_ more: [ReplyPage], of reply: ReplyID) {
         for page in more {
             let key = Key(reply: reply, position: page.start)
             guard pages[key] == nil else { continue }
@@ -79,20 +79,22 @@ final class ReplyPages: @unchecked Sendable {
             guard memory.grow(to: size + page.size, for: .result) else { continue }
             size += page.size
             pages[key] = page
-            queue.append(Kept(key: key, page: page, expiry: shard.now + lifetime))
+            queue.append(CachedPage(key: key, page: page, expiry: now + lifetime))
         }
         setTimer()
     }
 
+    private var now: Instant { shard.now }
+
     private func removeExpired() {
-        while let first = queue.first, first.expiry <= shard.now {
+        while let first = queue.first, first.expiry <= now {
             removeFirst()
         }
         setTimer()
     }
 
     private func removeFirst() {
-        let first = queue.removeFirst()
+        guard let first = queue.popFirst() else { return }
         pages[first.key] = nil
         size -= first.page.size
         memory?.shrink(to: size)

@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
 
-/// Takes the rows of a conversation in order, page by page, and keeps the messages for the model.
+/// Encodes the rows of a conversation, page by page in order, as messages for the model.
 ///
 /// The history has the rows outside of turns, the turns with complete replies, and the prompts of the turn itself. A message that
 /// its page omits stays empty, and `missing` lists it.
@@ -14,11 +14,11 @@ struct TurnHistoryEncoder {
     private(set) var unfinished: [Int64] = []
     private(set) var isTooLarge = false
     private(set) var omitted: [ReplyReceipt.Omitted] = []
-    /// The messages without text: their indexes among the messages, and their places.
-    private(set) var missing: [(index: Int, place: Int64)] = []
+    /// The messages without text: their indexes among the messages, and their rows.
+    private(set) var missing: [(index: Int, seq: Int64)] = []
     /// Whether the encoder has reached the reply of the turn. Without it, the conversation was replaced.
     private(set) var isComplete = false
-    private var hasRoom = false
+    private var hasCapacity = false
     /// The start of the prompts whose reply has not come yet.
     private var open: EncodedMessages.Mark?
 
@@ -29,59 +29,65 @@ struct TurnHistoryEncoder {
 
     /// Reserves capacity for the whole history, estimated from a page. A short history grows as needed, because many of them may be
     /// in memory.
-    mutating func makeRoom(for page: QueryResult) {
-        guard page.rowCount > 64, !hasRoom else { return }
-        hasRoom = true
-        let first = page.int(0, HistoryColumn.seq) ?? 0
-        let rows = max(page.rowCount, min(Int(turn.number) - first, 400 * page.rowCount))
+    mutating func reserveCapacity(for page: Rows<HistoryRow>) {
+        guard page.count > 64, !hasCapacity, let first = page.first else { return }
+        hasCapacity = true
+        let rows = max(page.count, min(Int(turn.number - first.seq), 400 * page.count))
         // libpq's overhead per row is slightly larger than the overhead of its JSON.
-        let bytes = max(0, page.memorySize - 80 * page.rowCount) / page.rowCount * rows + 8_192
+        let bytes = max(0, page.memorySize - 80 * page.count) / page.count * rows + 8_192
         messages.makeRoom(for: min(bytes, limit), count: rows)
     }
 
+    /// Adds the next row.
+    ///
     /// - Returns: `false` if no further row counts.
-    mutating func take(_ row: Int, in rows: QueryResult) -> Bool {
-        let place = Int64(rows.int(row, HistoryColumn.seq) ?? 0)
-        // A row behind the turn's place comes from a conversation that has replaced this one.
-        guard place <= turn.number else { return false }
-        let state = rows.bytes(row, HistoryColumn.state)
-        if state.isEqual(to: "prompt") {
-            open = open ?? messages.end
-        } else if !state.isEmpty {
-            guard place != turn.number else {
+    mutating func append(_ row: HistoryRow) -> Bool {
+        // A later row than the reply comes from a conversation that has replaced this one.
+        guard row.seq <= turn.number else { return false }
+        switch row.kind {
+        case .seeded: break
+        case .prompt: open = open ?? messages.end
+        case .choice, .completeReply, .runningReply, .otherReply:
+            guard row.seq != turn.number else {
                 isComplete = true
                 return false
             }
-            guard !state.isEqual(to: "choice") else { return true }
-            // A reply without prompts was running when the conversation was replaced.
-            guard let start = open.take() else { return true }
-            guard state.isEqual(to: "complete") else {
-                leaveOut(from: start, to: place)
-                if state.isEqual(to: "streaming") {
-                    unfinished.append(place)
-                }
-                return true
-            }
-            messages.assign(turn: place, since: start)
+            guard completeTurn(with: row) else { return true }
         }
         guard messages.json.count <= limit else {
             isTooLarge = true
             return false
         }
-        let extras = rows.bytes(row, HistoryColumn.extras)
-        if rows.isNull(row, HistoryColumn.message) || extras.isEmpty && !rows.isNull(row, HistoryColumn.extras) {
-            missing.append((messages.count, place))
+        if row.isIncomplete {
+            missing.append((messages.count, row.seq))
         }
         messages.append(
-            role: rows.bytes(row, HistoryColumn.name), content: rows.bytes(row, HistoryColumn.message),
-            extras: extras, place: place, turn: state.isEmpty ? 0 : place)
+            role: row.role.bytes, content: row.message.bytes, extras: row.extras.bytes, place: row.seq,
+            turn: row.kind == .seeded ? 0 : row.seq)
+        return true
+    }
+
+    /// Assigns the open prompts to a complete reply, and leaves them out for any other reply.
+    ///
+    /// - Returns: whether the row is a complete reply with prompts.
+    private mutating func completeTurn(with row: HistoryRow) -> Bool {
+        // A reply without prompts was running when the conversation was replaced.
+        guard row.kind != .choice, let start = open.take() else { return false }
+        guard row.kind == .completeReply else {
+            leaveOut(from: start, to: row.seq)
+            if row.kind == .runningReply {
+                unfinished.append(row.seq)
+            }
+            return false
+        }
+        messages.assign(turn: row.seq, since: start)
         return true
     }
 
     /// Skips a row of another branch.
-    mutating func leave(_ row: Int, in rows: QueryResult) {
-        guard !rows.bytes(row, HistoryColumn.state).isEqual(to: "choice") else { return }
-        omitted.append(place: Int64(rows.int(row, HistoryColumn.seq) ?? 0), why: .branch)
+    mutating func skip(_ row: HistoryRow) {
+        guard row.kind != .choice else { return }
+        omitted.append(place: row.seq, why: .branch)
     }
 
     /// Assigns the remaining prompts to the turn itself.
@@ -89,7 +95,7 @@ struct TurnHistoryEncoder {
         if let open = open.take() {
             messages.assign(turn: turn.number, since: open)
         }
-        if !hasRoom {
+        if !hasCapacity {
             messages.trim()
         }
     }

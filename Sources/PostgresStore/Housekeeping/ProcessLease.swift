@@ -2,53 +2,59 @@ import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The sign of life of this process in the database: other processes leave its open turns alone while it holds.
+/// The lease of this process in the database: other processes leave its open turns alone while it holds.
 ///
 /// `Housekeeper` renews it all the time, however long its rounds are. The opening of a turn renews it as well if it is late.
 public final class ProcessLease: Sendable {
-    /// How long a sign of life counts, in seconds.
+    /// The time for which a renewal holds, in seconds.
     static let lifetime = 8
     /// The time between two renewals.
-    static let renewal = Duration.seconds(2)
-    /// How many rounds of the housekeeper a doubt lasts.
-    private static let doubtRounds = 10
+    static let renewalInterval = Duration.seconds(2)
+    /// The age of a renewal at which the opening of a turn renews the lease as well.
+    static let lateAge = Duration.seconds(3)
+    /// The number of rounds of the housekeeper for which an uncertainty lasts.
+    private static let uncertainRounds = 10
 
     /// The name of this process.
     let id: ReplyID
     private let renewedAt = Lock<Instant?>(nil)
-    private let doubts = Lock(0)
+    private let uncertainty = Lock(0)
 
     public init(id: ReplyID) {
         self.id = id
     }
 
-    /// The name as a parameter.
-    var parameter: Parameter { .uuid(high: id.high, low: id.low) }
-
-    /// The query that renews the lease.
-    var renewal: Query { Query(LeaseStatements.renew, parameter) }
-
-    /// Whether the lease is to be renewed at `now`, before a turn is opened.
+    /// Whether the last renewal is so old that the opening of a turn renews the lease.
     func isLate(at now: Instant) -> Bool {
-        renewedAt.withLock { $0.map { now - $0 >= Self.renewal * 3 / 2 } ?? true }
+        renewedAt.withLock { $0.map { now - $0 >= Self.lateAge } ?? true }
     }
 
-    /// Notes that the lease was renewed by a query sent at `now`.
+    /// Adds a renewal to a transaction that opens a turn, if the lease is late.
+    ///
+    /// - Returns: whether it did. The caller then reports the success with `renewed(at:)`.
+    func addRenewal(to transaction: inout Transaction, ifLateAt now: Instant) -> Bool {
+        guard isLate(at: now) else { return false }
+        transaction.add(LeaseStatements.renew(id))
+        return true
+    }
+
+    /// Records that a query sent at an instant has renewed the lease.
     func renewed(at now: Instant) {
         renewedAt.withLock { $0 = max($0 ?? now, now) }
     }
 
-    /// Notes that it is unknown whether the database holds a turn as one of this process: the confirmation was lost.
-    func doubt() {
-        doubts.withLock { $0 = Self.doubtRounds }
+    /// Records that the database may assign a turn to this process that the process does not know, because the confirmation was
+    /// lost.
+    func markUncertain() {
+        uncertainty.withLock { $0 = Self.uncertainRounds }
     }
 
-    /// How many times such turns are still to be looked for. A doubt lasts for a while, as a batch that was given up may yet be
-    /// done.
-    var doubtsLeft: Int { doubts.withLock { $0 } }
+    /// The number of rounds that still search for such turns. There are several, because the server may commit a transaction after
+    /// its timeout.
+    var uncertainRoundsLeft: Int { uncertainty.withLock { $0 } }
 
-    /// Notes that such turns have been looked for.
-    func lessenDoubt() {
-        doubts.withLock { $0 = max(0, $0 - 1) }
+    /// Records that a round has searched for such turns.
+    func consumeUncertainty() {
+        uncertainty.withLock { $0 = max(0, $0 - 1) }
     }
 }

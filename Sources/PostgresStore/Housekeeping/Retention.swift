@@ -3,44 +3,45 @@ import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
 
-/// Removes conversations to which nothing was added for long: a stretch of them at a time. Confined to its shard.
-final class Retention: @unchecked Sendable {
-    /// Conversations that are looked at, and removed, at a time.
-    private static let lookLimit = 200
+/// Removes conversations whose last addition is old, a bounded number at a time. Confined to its shard.
+final class Retention {
+    /// The number of conversations that one call examines.
+    private static let pageLimit = 200
+    /// The number of conversations that one call removes.
     private static let removalLimit = 50
-    /// The longest rest after all have been looked at.
-    private static let longestRest = Duration.seconds(60)
+    /// The longest pause after all conversations were examined.
+    private static let longestPause = Duration.seconds(60)
 
     private let age: Duration
     private let store: PostgresConversationStore
+    /// The last conversation that was examined.
     private var last = ""
-    private var restsUntil = Instant.distantPast
+    private var pausesUntil = Instant.distantPast
 
     init(_ age: Duration, store: PostgresConversationStore) {
         self.age = age
         self.store = store
     }
 
-    /// Looks at the next conversations, and removes those that are too old; ends early when it is not to go on.
-    func expire(goesOn: () -> Bool) async throws {
+    /// Examines the next conversations, and removes the expired ones. It ends early once `isStopping` returns `true`.
+    func expire(isStopping: () -> Bool) async throws {
         let shard = store.pool.shard
-        guard shard.now >= restsUntil else { return }
+        guard shard.now >= pausesUntil else { return }
         let found = try await store.pool.run(
-            Query(
-                RetentionStatements.nextConversations, .text(last), .int8(Self.lookLimit), .int8(age.microseconds)))
+            RetentionStatements.nextConversations(after: last, limit: Self.pageLimit, age: age))
         var removed = 0
-        for row in 0..<found.rowCount {
-            guard removed < Self.removalLimit, goesOn(), let appID = found.string(row, 0) else { return }
-            if found.bool(row, 1) == true {
-                try await store.expireConversation(appID: appID, after: age, goesOn: goesOn)
+        for conversation in found {
+            guard removed < Self.removalLimit, !isStopping() else { return }
+            if conversation.isExpired {
+                try await store.expireConversation(
+                    appID: conversation.appID, after: age, isStopping: isStopping)
                 removed += 1
             }
-            last = appID
+            last = conversation.appID
         }
-        if found.rowCount < Self.lookLimit {
+        if found.count < Self.pageLimit {
             last = ""
-            let rest = min(Self.longestRest, age / 4)
-            restsUntil = shard.now + rest
+            pausesUntil = shard.now + min(Self.longestPause, age / 4)
         }
     }
 }

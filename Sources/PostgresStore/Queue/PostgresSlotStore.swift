@@ -1,11 +1,12 @@
+import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
 
-/// The queues in the table `chatterd_queue`. From any shard, cheapest from the pool's.
+/// The queues in the table `chatterd_queue`. Safe on any shard, and cheapest on the pool's.
 public final class PostgresSlotStore: SlotStore {
-    /// Tickets, and ranks, that are removed at a time.
-    private static let sweepLimit: Int64 = 1_000
+    /// The number of tickets, or ranks, that one statement of a sweep removes.
+    private static let sweepLimit = 1_000
 
     private let pool: PostgresPool
     private let lease: ProcessLease
@@ -19,119 +20,92 @@ public final class PostgresSlotStore: SlotStore {
         // A request outside of conversations opens no turn, so nothing else has renewed the lease.
         // The caller may be on another shard than the pool.
         let now = Shard.readClock()
-        let renewal = lease.isLate(at: now) ? [lease.renewal] : []
-        var results = try await run(
-            renewal + [
-                Query(SlotStatements.lock, .text(ticket.upstream)),
-                Query(
-                    SlotStatements.enter, .text(ticket.upstream), ticket.reply.parameter, .text(ticket.appID),
-                    lease.parameter),
-                grantQuery(ticket.upstream, slots: ticket.slots),
-                Query(SlotStatements.place, .text(ticket.upstream), ticket.reply.parameter),
-            ])
-        if !renewal.isEmpty {
+        var transaction = Transaction()
+        let isRenewing = lease.addRenewal(to: &transaction, ifLateAt: now)
+        transaction.add(SlotStatements.lock(ticket.upstream))
+        transaction.add(SlotStatements.enter(ticket, process: lease.id))
+        let grant = transaction.add(grantQuery(at: ticket.upstream, slots: ticket.slots))
+        let position = transaction.add(SlotStatements.position(of: ticket))
+        let results = try await pool.runForRelay(transaction)
+        if isRenewing {
             lease.renewed(at: now)
-            results.removeFirst()
         }
-        guard results[3].bool(0, 2) == true else {
-            throw results[3].bool(0, 3) == true ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
+        guard let found = results[position].first, found.hasTicket else {
+            throw results[position].first?.hasReply == true ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
         }
-        var place: QueuePlace?
-        if let position = results[3].int(0, 0), let length = results[3].int(0, 1), length > 0 {
-            place = QueuePlace(upstream: ticket.upstream, position: position, length: length)
-        }
-        return SlotEntry(place: place, granted: ownKeys(results[2], upstream: ticket.upstream))
+        let place =
+            found.length > 0
+            ? QueuePlace(upstream: ticket.upstream, position: found.position, length: found.length) : nil
+        return SlotEntry(place: place, granted: ownKeys(results[grant], at: ticket.upstream))
     }
 
     public func leave(_ ticket: SlotTicket) async throws(RelayError) -> [SlotKey] {
-        let results = try await run([
-            Query(SlotStatements.lock, .text(ticket.upstream)),
-            Query(SlotStatements.leave, .text(ticket.upstream), ticket.reply.parameter, lease.parameter),
-            grantQuery(ticket.upstream, slots: ticket.slots),
-        ])
-        return ownKeys(results[2], upstream: ticket.upstream)
+        var transaction = Transaction()
+        transaction.add(SlotStatements.lock(ticket.upstream))
+        transaction.add(SlotStatements.leave(ticket, process: lease.id))
+        let grant = transaction.add(grantQuery(at: ticket.upstream, slots: ticket.slots))
+        return ownKeys(try await pool.runForRelay(transaction)[grant], at: ticket.upstream)
     }
 
     public func grant(at upstream: String, slots: Int) async throws(RelayError) -> [SlotKey] {
-        let results = try await run([
-            Query(SlotStatements.lock, .text(upstream)), grantQuery(upstream, slots: slots),
-        ])
-        return ownKeys(results[1], upstream: upstream)
+        var transaction = Transaction()
+        transaction.add(SlotStatements.lock(upstream))
+        let grant = transaction.add(grantQuery(at: upstream, slots: slots))
+        return ownKeys(try await pool.runForRelay(transaction)[grant], at: upstream)
     }
 
     public func granted() async throws(RelayError) -> [SlotKey] {
-        Self.keys(try await run([Query(SlotStatements.granted, lease.parameter)])[0])
+        Array(try await pool.runForRelay(SlotStatements.granted(to: lease.id)))
     }
 
     public func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSurvey {
-        // In this order: a ticket that is given a slot in between is in both, and not in neither.
-        let results = try await run([
-            Query(SlotStatements.places, lease.parameter), Query(SlotStatements.granted, lease.parameter),
-            Query(SlotStatements.runningAt, .textArray(upstreams)),
-        ])
+        // In this order, a ticket that is granted a slot meanwhile is in both results instead of none.
+        var transaction = Transaction()
+        let waiting = transaction.add(SlotStatements.waiting(of: lease.id))
+        let granted = transaction.add(SlotStatements.granted(to: lease.id))
+        let running = transaction.add(SlotStatements.running(at: upstreams))
+        let results = try await pool.runForRelay(transaction)
         var survey = SlotSurvey()
-        for (row, key) in Self.keys(results[0]).enumerated() {
-            if let position = results[0].int(row, 2), let length = results[0].int(row, 3) {
-                survey.places[key] = QueuePlace(upstream: key.upstream, position: position, length: length)
-            }
+        for ticket in results[waiting] {
+            survey.places[ticket.key] = QueuePlace(
+                upstream: ticket.key.upstream, position: ticket.position, length: ticket.length)
         }
-        survey.granted = Self.keys(results[1])
-        for row in 0..<results[2].rowCount {
-            if let upstream = results[2].string(row, 0) {
-                survey.running[upstream] = results[2].int(row, 1)
-            }
+        survey.granted = Array(results[granted])
+        for server in results[running] {
+            survey.running[server.upstream] = server.count
         }
         return survey
     }
 
     public func load(of upstream: String) async throws(RelayError) -> SlotLoad {
-        let found = try await run([Query(SlotStatements.load, .text(upstream))])[0]
-        return SlotLoad(
-            running: found.int(0, 0) ?? 0, waiting: found.int(0, 1) ?? 0,
-            hold: found.int(0, 2).map { .microseconds($0) })
+        try await pool.runForRelay(SlotStatements.load(of: upstream)).first
+            ?? SlotLoad(running: 0, waiting: 0, hold: nil)
     }
 
-    /// Removes what is in the queues for nothing, a bounded piece of it.
+    /// Removes stale tickets and ranks, a bounded number of them.
     func sweep() async throws(RelayError) {
-        let stale = try await run([Query(SlotStatements.stale, .int8(Self.sweepLimit))])[0]
-        for (upstream, keys) in Dictionary(grouping: Self.keys(stale), by: \.upstream) {
-            _ = try await run([
-                Query(SlotStatements.lock, .text(upstream)),
-                Query(
-                    SlotStatements.remove, .text(upstream), .uuidArray(keys.map { ($0.reply.high, $0.reply.low) })),
-            ])
+        let stale = try await pool.runForRelay(SlotStatements.stale(limit: Self.sweepLimit))
+        for (upstream, keys) in Dictionary(grouping: stale, by: \.upstream) {
+            try await change(upstream, SlotStatements.remove(keys.map(\.reply), at: upstream))
         }
-        let queues = try await run([Query(SlotStatements.queues)])[0]
-        for row in 0..<queues.rowCount {
-            guard let upstream = queues.string(row, 0) else { continue }
-            _ = try await run([
-                Query(SlotStatements.lock, .text(upstream)),
-                Query(SlotStatements.forgetRanks, .text(upstream), .int8(Self.sweepLimit)),
-            ])
+        for upstream in try await pool.runForRelay(SlotStatements.queues) {
+            try await change(upstream, SlotStatements.forgetRanks(at: upstream, limit: Self.sweepLimit))
         }
     }
 
-    private func grantQuery(_ upstream: String, slots: Int) -> Query {
-        Query(SlotStatements.grant, .text(upstream), .int8(slots), lease.parameter)
+    private func change(_ upstream: String, _ query: Query<Void>) async throws(RelayError) {
+        var transaction = Transaction()
+        transaction.add(SlotStatements.lock(upstream))
+        transaction.add(query)
+        _ = try await pool.runForRelay(transaction)
     }
 
-    /// The tickets of this process among those that were granted.
-    private func ownKeys(_ granted: QueryResult, upstream: String) -> [SlotKey] {
-        (0..<granted.rowCount).compactMap { row in
-            guard granted.bool(row, 1) == true, let reply = granted.replyID(row, 0) else { return nil }
-            return SlotKey(upstream: upstream, reply: reply)
-        }
+    private func grantQuery(at upstream: String, slots: Int) -> Query<SlotStatements.Granted> {
+        SlotStatements.grant(at: upstream, slots: slots, process: lease.id)
     }
 
-    /// The tickets in the first two columns.
-    private static func keys(_ found: QueryResult) -> [SlotKey] {
-        (0..<found.rowCount).compactMap { row in
-            guard let upstream = found.string(row, 0), let reply = found.replyID(row, 1) else { return nil }
-            return SlotKey(upstream: upstream, reply: reply)
-        }
-    }
-
-    private func run(_ queries: [Query]) async throws(RelayError) -> [QueryResult] {
-        try await pool.runForRelay(queries, attempts: 1)
+    /// The tickets of this process among those that were granted slots.
+    private func ownKeys(_ granted: Rows<SlotStatements.Granted>, at upstream: String) -> [SlotKey] {
+        granted.filter(\.isOwn).map { SlotKey(upstream: upstream, reply: $0.reply) }
     }
 }

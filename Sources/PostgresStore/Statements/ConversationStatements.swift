@@ -1,31 +1,72 @@
+import ChatterdLanguageModels
 import ChatterdPostgres
+import ChatterdRelay
 
-/// The SQL of the conversations. Every statement touches the rows of one appID; order is by seq, never by time.
+/// The SQL of conversations. Every statement touches the rows of one appID. Order is by `seq`, never by time.
 enum ConversationStatements {
-    /// Appends the prompts of a new turn, and the row of its reply: the last element of the arrays.
+    /// Appends the prompts of a new turn and the row of its reply, and returns the number of the turn.
     ///
-    /// Two concurrent statements on one conversation compute the same places; the primary key accepts one of them. The statement
-    /// inserts no row if the conversation would exceed $11 bytes with the $10 bytes of the prompts.
-    static let openTurn = Statement(
+    /// Two concurrent statements on one conversation compute the same numbers; the primary key accepts one of them. The statement
+    /// inserts no row if the conversation would exceed `limit` bytes with the `size` bytes of the prompts.
+    static func openTurn(_ opening: TurnOpening, owner: ReplyID, size: Int, limit: Int) -> Query<Int64> {
+        Query(
+            openTurnStatement, parameters: turnParameters(of: opening, owner: owner) + [.int8(size), .int8(limit)])
+    }
+
+    /// $1 to $9 of the statements that open a turn. The last element of the arrays is the row of the reply.
+    private static func turnParameters(of opening: TurnOpening, owner: ReplyID) -> [Parameter] {
+        let prompts = opening.prompts
+        return [
+            .text(opening.appID), .textArray(prompts.map(\.role) + ["assistant"]),
+            .textArray(prompts.map(\.content) + [""]), .textArray(prompts.map { $0.extras ?? "" } + [""]),
+            .uuid(opening.id), .text(opening.model), .uuid(owner),
+            opening.options.isEmpty ? .null : .utf8(opening.options), parameter(of: opening.onInterrupt),
+        ]
+    }
+
+    /// The column is null for the default policy.
+    private static func parameter(of policy: InterruptPolicy) -> Parameter {
+        policy == .close ? .null : .text(policy.rawValue)
+    }
+
+    private static let openTurnStatement = Statement(
         "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8,
         sql: """
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns))
-            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
+            SELECT $1, l.last + p.ordinal, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
                 \(replyValues(bytes: "$10"))
-            FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place), \(tip) AS l
+            FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), \(tip) AS l
             WHERE l.total + $10 <= $11
             RETURNING turn
-            """)
+            """
+    ) { row in
+        Int64(row.nextInt())
+    }
 
-    /// The statement for a turn that follows another turn than the last one, or whose request has a name. It inserts no row if
-    /// the parent does not exist or the name is taken.
+    /// Opens a turn as `openTurn` does, for a turn that follows another turn than the last one, or whose request has an idempotency
+    /// key. It inserts no row if the parent does not exist or the key is in use.
     ///
-    /// A name whose reply is gone is free. One that another request has just taken looks so, too; but then that one has our place
-    /// as well.
-    ///
-    /// $10 is `tip`, `start`, or `reply` with the reply's name in $11; $12 the request's name or null, $13 the digest of its body,
-    /// $14 the lifetime of the name in seconds; $15 and $16 as $10 and $11 above.
-    static let openNamedTurn = Statement(
+    /// A key is free if its reply is gone. A key that a concurrent request has just claimed looks free too, but then that request
+    /// also has the same turn number, and the primary key rejects one of the two.
+    static func openNamedTurn(
+        _ opening: TurnOpening, owner: ReplyID, keyLifetime: Duration, size: Int, limit: Int
+    ) -> Query<Int64> {
+        let (parent, parentID): (Parameter, Parameter) =
+            switch opening.parent {
+            case nil: (.text("tip"), .null)
+            case .start: (.text("start"), .null)
+            case .reply(let id): (.text("reply"), .uuid(id))
+            }
+        return Query(
+            openNamedTurnStatement,
+            parameters: turnParameters(of: opening, owner: owner) + [
+                parent, parentID, opening.key.map { .text($0.text) } ?? .null,
+                opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
+                .int8(limit),
+            ])
+    }
+
+    private static let openNamedTurnStatement = Statement(
         "open_named_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .text, .uuid,
         .text, .bytes, .int8, .int8, .int8,
         sql: """
@@ -50,33 +91,70 @@ enum ConversationStatements {
                 RETURNING k.reply
             )
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after)
-            SELECT $1, l.last + p.place, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
-                \(replyValues(bytes: "$15")), CASE p.place WHEN 1 THEN nullif(parent.seq, l.last) END
-            FROM parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place), \(tip) AS l
+            SELECT $1, l.last + p.ordinal, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
+                \(replyValues(bytes: "$15")), CASE p.ordinal WHEN 1 THEN nullif(parent.seq, l.last) END
+            FROM parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), \(tip) AS l
             WHERE ($12 IS NULL OR EXISTS (SELECT FROM claimed)) AND l.total + $15 <= $16
             RETURNING turn
-            """)
+            """
+    ) { row in
+        Int64(row.nextInt())
+    }
 
-    /// The reply that a request's name stands for, and whether it came with the same body.
-    static let keyedReply = Statement(
+    /// The reply of an idempotency key, if the key is in use.
+    static func keyedReply(appID: String, key: IdempotencyKey) -> Query<KeyedReply> {
+        Query(keyedReplyStatement, .text(appID), .text(key.text), .bytes(key.digest))
+    }
+
+    /// The reply of an idempotency key.
+    struct KeyedReply {
+        let id: ReplyID
+        /// Whether the key came with the same request.
+        let isSameRequest: Bool
+    }
+
+    private static let keyedReplyStatement = Statement(
         "keyed_reply", .text, .text, .bytes, returnsBinary: true,
         sql: """
             SELECT reply, digest = $3 FROM chatterd_keys k
             WHERE appid = $1 AND key = $2 AND expires_at > now() AND \(standsForReply)
-            """)
+            """
+    ) { row in
+        KeyedReply(id: row.nextReplyID(), isSameRequest: row.nextBool())
+    }
 
-    /// The turn of a reply that process $3 owns, if the turn is open.
-    static let openedTurn = Statement(
+    /// The turn of a reply that a process owns, if the turn is open.
+    static func openedTurn(appID: String, id: ReplyID, owner: ReplyID) -> Query<OpenTurn> {
+        Query(openedTurnStatement, .text(appID), .uuid(id), .uuid(owner))
+    }
+
+    /// A turn whose reply starts or continues.
+    struct OpenTurn {
+        let number: Int64
+        let model: String
+        let options: [UInt8]
+        let attempt: Int
+    }
+
+    private static let openedTurnStatement = Statement(
         "opened_turn", .text, .uuid, .uuid, returnsBinary: true,
         sql: """
             SELECT seq, model, options, coalesce(attempt, 1) FROM chatts
             WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
                 AND \(ReplyStatements.isHolder("holder", "$3"))
-            """)
+            """
+    ) { row in
+        OpenTurn(
+            number: Int64(row.nextInt()), model: row.nextText(), options: row.nextBytes(), attempt: row.nextInt())
+    }
 
-    /// Removes the turn of a reply that process $3 owns. It keeps the turn if later turns exist and the turn does not follow the
-    /// row above it, because the removal would change which turn they follow.
-    static let withdraw = Statement(
+    /// Removes the turn of a reply that a process owns. It keeps the turn if later turns exist and the turn does not follow the row
+    /// above it, because the removal would change which turn they follow.
+    static func withdraw(appID: String, id: ReplyID, owner: ReplyID) -> Query<Void> {
+        Query(withdrawStatement, .text(appID), .uuid(id), .uuid(owner))
+    }
+
+    private static let withdrawStatement = Statement(
         "withdraw", .text, .uuid, .uuid,
         sql: """
             WITH reply AS MATERIALIZED (
@@ -91,8 +169,17 @@ enum ConversationStatements {
                     WHERE p.appid = r.appid AND p.seq <= r.seq AND p.turn = r.seq AND p.after IS NOT NULL))
             """)
 
-    /// Appends another reply to the prompts of a reply.
-    static let openAlternative = Statement(
+    /// Appends another reply to the prompts of a reply. A `nil` model is the model of that reply. The statement inserts no row if
+    /// the conversation exceeds `limit` bytes.
+    static func openAlternative(
+        to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy, limit: Int
+    ) -> Query<OpenTurn> {
+        Query(
+            openAlternativeStatement, .text(reply.turn.appID), .int8(reply.turn.number), .uuid(reply.id), .uuid(id),
+            model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit))
+    }
+
+    private static let openAlternativeStatement = Statement(
         "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, returnsBinary: true,
         sql: """
             INSERT INTO chatts (
@@ -104,10 +191,17 @@ enum ConversationStatements {
                 \(tip) AS l
             WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq AND l.total <= $8
             RETURNING turn, model, options
-            """)
+            """
+    ) { row in
+        OpenTurn(number: Int64(row.nextInt()), model: row.nextText(), options: row.nextBytes(), attempt: 1)
+    }
 
-    /// Makes a complete reply what the next turn follows, unless it is so already.
-    static let choose = Statement(
+    /// Makes the next turn follow a complete reply, unless it does so already.
+    static func choose(_ turn: Turn, id: ReplyID) -> Query<Void> {
+        Query(chooseStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+    }
+
+    private static let chooseStatement = Statement(
         "choose", .text, .int8, .uuid,
         sql: """
             INSERT INTO chatts (appid, seq, name, message, state, total, after)
@@ -117,33 +211,59 @@ enum ConversationStatements {
                 AND l.last <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
             """)
 
-    /// What became of a reply, and whether process $4 is making it; no row when it is gone.
-    static let replyState = Statement(
-        "reply_state", .text, .int8, .uuid, .uuid,
-        sql: """
-            SELECT state, state = 'streaming' AND holder = $4 FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3
-            """)
+    /// The state of a reply; no row if the reply is gone.
+    static func replyState(of turn: Turn, id: ReplyID) -> Query<String> {
+        Query(replyStateStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+    }
 
-    /// Replaces a conversation; returns whether replies in the making were among it.
+    private static let replyStateStatement = Statement(
+        "reply_state", .text, .int8, .uuid,
+        sql: """
+            SELECT state FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3
+            """
+    ) { row in
+        row.nextText()
+    }
+
+    /// Replaces a conversation, and returns whether it had running replies.
     ///
-    /// Places are never used again, so that the reply of a turn that ran meanwhile finds none.
-    static let replace = Statement(
+    /// The numbers of turns are never used again, so a reply of a replaced turn finds no row.
+    static func replace(appID: String, with messages: [ModelMessage]) -> Query<Bool> {
+        Query(
+            replaceStatement, .text(appID), .textArray(messages.map(\.role)), .textArray(messages.map(\.content)),
+            .textArray(messages.map { $0.extras ?? "" }))
+    }
+
+    private static let replaceStatement = Statement(
         "replace", .text, .textArray, .textArray, .textArray,
         sql: """
             WITH gone AS (DELETE FROM chatts WHERE appid = $1 RETURNING seq, state),
             keys AS (DELETE FROM chatterd_keys WHERE appid = $1),
             added AS (
                 INSERT INTO chatts (appid, seq, name, message, extras)
-                SELECT $1, l.last + p.place, p.name, p.message, nullif(p.extras, '')
-                FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, place),
+                SELECT $1, l.last + p.ordinal, p.name, p.message, nullif(p.extras, '')
+                FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal),
                     (SELECT coalesce(max(seq), 0) AS last FROM gone) AS l
             )
             SELECT coalesce(bool_or(state = 'streaming'), false) FROM gone
-            """)
+            """
+    ) { row in
+        row.nextBool()
+    }
 
-    /// Removes the last rows of a conversation, at most $2: what is left meanwhile is whole. Returns how many there were, and
-    /// whether replies in the making were among them.
-    static let deleteRows = Statement(
+    /// Removes at most `limit` rows from the end of a conversation, so that the rest stays consistent.
+    static func deleteRows(appID: String, limit: Int) -> Query<Deletion> {
+        Query(deleteRowsStatement, .text(appID), .int8(limit))
+    }
+
+    /// The rows that one statement removed.
+    struct Deletion {
+        let count: Int
+        /// Whether replies were running among them.
+        let hadRunningReplies: Bool
+    }
+
+    private static let deleteRowsStatement = Statement(
         "delete_rows", .text, .int8,
         sql: """
             WITH gone AS (
@@ -152,10 +272,18 @@ enum ConversationStatements {
                 RETURNING state
             )
             SELECT count(*), coalesce(bool_or(state = 'streaming'), false) FROM gone
-            """)
+            """
+    ) { row in
+        Deletion(count: row.nextInt(), hadRunningReplies: row.nextBool())
+    }
 
-    /// The statement compares the reply too, because another request may claim the name meanwhile.
-    static let deleteKeys = Statement(
+    /// Removes at most `limit` idempotency keys of a conversation whose replies are gone. It compares the reply too, because
+    /// another request may claim the key meanwhile.
+    static func deleteKeys(appID: String, limit: Int) -> Query<Void> {
+        Query(deleteKeysStatement, .text(appID), .int8(limit))
+    }
+
+    private static let deleteKeysStatement = Statement(
         "delete_keys", .text, .int8,
         sql: """
             DELETE FROM chatterd_keys WHERE appid = $1 AND (key, reply) IN (
@@ -164,16 +292,21 @@ enum ConversationStatements {
                 LIMIT $2)
             """)
 
-    /// Whether the reply of the name `k` is there.
+    /// Whether the reply of the key `k` exists.
     private static let standsForReply =
         "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)"
 
-    /// The size of a conversation, its last row included. The length of a TOASTed text costs no read of the text. The size omits
-    /// text that earlier open turns produce later. It counts seeded rows only if they are the last ones.
-    static let total = Statement(
-        "conversation_total", .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l")
+    /// The size of a conversation in bytes, its last row included. The length of a TOASTed text costs no read of the text. The
+    /// size omits text that earlier open turns produce later. It counts seeded rows only if they are the last ones.
+    static func total(appID: String) -> Query<Int> { Query(totalStatement, .text(appID)) }
 
-    /// The place of the last row of a conversation, or 0, and the size of the conversation.
+    private static let totalStatement = Statement(
+        "conversation_total", .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l"
+    ) { row in
+        row.nextInt()
+    }
+
+    /// The `seq` of the last row of a conversation, or 0, and the size of the conversation.
     private static let tip = """
         (SELECT coalesce(t.seq, 0) AS last, t.state, t.after,
             coalesce(t.total, 0) + coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.thinking), 0)
@@ -184,18 +317,18 @@ enum ConversationStatements {
             WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS t ON true)
         """
 
-    /// The size that a row counts for besides its text, in bytes.
+    /// The size that a row counts for in addition to its text, in bytes.
     static let rowCost = 256
 
     /// The columns that the row of a reply has and the rows of its prompts lack.
     private static let replyColumns = "state, id, model, holder, attempt, options, on_interrupt, total"
     private static func replyValues(bytes: String) -> String {
         """
-        CASE p.place WHEN cardinality($2) THEN 'streaming' ELSE 'prompt' END,
-        CASE p.place WHEN cardinality($2) THEN $5 ELSE gen_random_uuid() END,
-        CASE p.place WHEN cardinality($2) THEN $6 END, CASE p.place WHEN cardinality($2) THEN $7 END,
-        CASE p.place WHEN cardinality($2) THEN 1 END, CASE p.place WHEN cardinality($2) THEN $8 END,
-        CASE p.place WHEN cardinality($2) THEN $9 END, CASE p.place WHEN cardinality($2) THEN l.total + \(bytes) END
+        CASE p.ordinal WHEN cardinality($2) THEN 'streaming' ELSE 'prompt' END,
+        CASE p.ordinal WHEN cardinality($2) THEN $5 ELSE gen_random_uuid() END,
+        CASE p.ordinal WHEN cardinality($2) THEN $6 END, CASE p.ordinal WHEN cardinality($2) THEN $7 END,
+        CASE p.ordinal WHEN cardinality($2) THEN 1 END, CASE p.ordinal WHEN cardinality($2) THEN $8 END,
+        CASE p.ordinal WHEN cardinality($2) THEN $9 END, CASE p.ordinal WHEN cardinality($2) THEN l.total + \(bytes) END
         """
     }
 }

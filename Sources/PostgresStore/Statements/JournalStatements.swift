@@ -1,22 +1,33 @@
 import ChatterdPostgres
+import ChatterdRelay
 
-/// The SQL of the journal, and of what processes tell each other of the replies in it.
+/// The SQL of the journal, and of the signals between processes about its replies.
 enum JournalStatements {
-    /// Waits for `sweepLock` of others, and keeps them waiting: until the end of the transaction nothing is swept.
-    static let writeLock = Statement(
-        "journal_lock", sql: "SELECT pg_advisory_xact_lock_shared(\(lockKey))")
+    /// Waits until no other process holds `sweepLock`, and prevents sweeps until the end of the transaction.
+    static let writeLock = Query(
+        Statement(
+            "journal_lock", sql: "SELECT pg_advisory_xact_lock_shared(\(lockKey))"))
 
-    /// Waits for those that write journals: from then on they know what was deleted before.
-    static let sweepLock = Statement(
-        "sweep_lock", sql: "SELECT pg_advisory_xact_lock(\(lockKey))")
+    /// Waits for all transactions that write journals. Later ones see the rows that were deleted before.
+    static let sweepLock = Query(
+        Statement(
+            "sweep_lock", sql: "SELECT pg_advisory_xact_lock(\(lockKey))"))
 
-    /// Journals pieces of replies, the elements of the arrays; returns the names of those that this process does not make.
+    /// Journals pieces of replies. Returns the replies that this process does not own or that are closed.
     ///
-    /// Each reply is looked up by itself: how many there are is not known when the statement is planned.
-    ///
-    /// The fence by attempt rejects a late batch of an earlier attempt. No reader needs its rows, and they would stay until the
-    /// reply ends.
-    static let write = Statement(
+    /// The statement looks up each reply separately, because the planner does not know how many there are. The fence by attempt
+    /// rejects a late batch of an earlier attempt. No reader needs its rows, and they would stay until the reply ends.
+    static func write(_ columns: [JournalColumns], owner: ReplyID) -> Query<ReplyID> {
+        Query(
+            writeStatement, .uuid(owner), .array(of: .text, columns.map(\.appIDs)),
+            .array(of: .int8, columns.map(\.numbers)), .array(of: .uuid, columns.map(\.replies)),
+            .array(of: .int8, columns.map(\.attempts)), .array(of: .int8, columns.map(\.textStarts)),
+            .array(of: .int8, columns.map(\.thinkingStarts)), .array(of: .int8, columns.map(\.callStarts)),
+            .array(of: .text, columns.map(\.texts)), .array(of: .text, columns.map(\.thoughts)),
+            .array(of: .text, columns.map(\.calls)))
+    }
+
+    private static let writeStatement = Statement(
         "journal", .uuid, .textArray, .int8Array, .uuidArray, .int8Array, .int8Array, .int8Array, .int8Array,
         .textArray, .textArray, .textArray, returnsBinary: true,
         sql: """
@@ -42,13 +53,36 @@ enum JournalStatements {
                         >= octet_length(j.text) + octet_length(j.thinking) + octet_length(j.calls)
             )
             SELECT DISTINCT reply FROM entry WHERE NOT is_live
-            """)
+            """
+    ) { row in
+        row.nextReplyID()
+    }
 
-    /// What the journal holds of a reply beyond a position: in order, up to $8 bytes and then to the end of the row.
+    /// The journal of a reply from a position: in order, up to `limit` bytes and then to the end of the row.
     ///
-    /// The last row that begins at or before the position is the first that counts, if nothing of it is beyond: in a place
-    /// that nobody was ever told of, all rows are looked at.
-    static let read = Statement(
+    /// The last row that begins at or before the position comes first, if a part of it is behind the position. For a position
+    /// that no reader ever got, the statement examines all rows.
+    static func read(_ id: ReplyID, appID: String, from position: ReplyPosition, limit: Int) -> Query<Piece> {
+        Query(
+            readStatement, .text(appID), .uuid(id), .int8(position.attempt), .int8(position.total),
+            .int8(position.text),
+            .int8(position.thinking), .int8(position.toolCalls), .int8(limit))
+    }
+
+    /// A row of the journal.
+    struct Piece {
+        /// The bytes of one part of a reply, and the offset at which they start.
+        struct Part {
+            let start: Int
+            let bytes: Field
+        }
+
+        let text: Part
+        let thinking: Part
+        let toolCalls: Part
+    }
+
+    private static let readStatement = Statement(
         "read_journal", .text, .uuid, .int8, .int8, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: """
             SELECT text_at, text, thinking_at, thinking, calls_at, calls
@@ -65,10 +99,18 @@ enum JournalStatements {
                         OR calls_at + octet_length(calls) > $7)
             ) AS j
             WHERE running - size < $8 ORDER BY start
-            """)
+            """
+    ) { row in
+        Piece(
+            text: Piece.Part(start: row.nextInt(), bytes: row.nextField()),
+            thinking: Piece.Part(start: row.nextInt(), bytes: row.nextField()),
+            toolCalls: Piece.Part(start: row.nextInt(), bytes: row.nextField()))
+    }
 
-    /// Removes what the journal holds of a conversation's replies that are gone, at most $2 rows.
-    static let sweep = Statement(
+    /// Removes at most `limit` journal rows of replies of a conversation that are closed or gone.
+    static func sweep(appID: String, limit: Int) -> Query<Void> { Query(sweepStatement, .text(appID), .int8(limit)) }
+
+    private static let sweepStatement = Statement(
         "sweep_journal", .text, .int8,
         sql: """
             DELETE FROM chatterd_journal WHERE appid = $1 AND (reply, attempt, start) IN (
@@ -78,10 +120,15 @@ enum JournalStatements {
                 LIMIT $2)
             """)
 
-    /// Tells the process that makes a reply something.
+    /// Sends a signal to the process that owns a reply.
     ///
-    /// The row is locked against its removal: whoever deletes the conversation finds what was told, or nothing is told.
-    static let signal = Statement(
+    /// The lock prevents the removal of the reply's row meanwhile: the deletion of the conversation finds the signal, or there is
+    /// none.
+    static func signal(_ kind: ReplySignal.Kind, to turn: Turn, id: ReplyID) -> Query<Void> {
+        Query(signalStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .text(kind.rawValue))
+    }
+
+    private static let signalStatement = Statement(
         "signal", .text, .int8, .uuid, .text,
         sql: """
             INSERT INTO chatterd_signals (holder, reply, kind, appid)
@@ -91,8 +138,11 @@ enum JournalStatements {
             ON CONFLICT (holder, reply, kind) DO UPDATE SET at = now()
             """)
 
-    /// What this process has been told. That somebody reads is told once; that a reply is to stop, until it has.
-    static let signals = Statement(
+    /// The signals to a process; `nil` for a kind that this program does not know. The statement returns a stop until the reply has
+    /// ended, and every other signal once.
+    static func signals(to process: ReplyID) -> Query<ReplySignal?> { Query(signalsStatement, .uuid(process)) }
+
+    private static let signalsStatement = Statement(
         "signals", .uuid, returnsBinary: true,
         sql: """
             WITH told AS (
@@ -101,10 +151,16 @@ enum JournalStatements {
             SELECT reply, kind FROM told
             UNION ALL
             SELECT reply, kind FROM chatterd_signals WHERE holder = $1 AND kind = 'stop'
-            """)
+            """
+    ) { row in
+        let id = row.nextReplyID()
+        return ReplySignal.Kind(rawValue: row.nextText()).map { ReplySignal(id: id, kind: $0) }
+    }
 
-    /// Removes what was told of replies of a conversation that are over, or gone.
-    static let deleteSignals = Statement(
+    /// Removes the signals to replies of a conversation that are closed or gone.
+    static func deleteSignals(appID: String) -> Query<Void> { Query(deleteSignalsStatement, .text(appID)) }
+
+    private static let deleteSignalsStatement = Statement(
         "delete_signals", .text,
         sql: """
             DELETE FROM chatterd_signals s WHERE s.appid = $1 AND NOT EXISTS (

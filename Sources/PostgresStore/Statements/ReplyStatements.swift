@@ -1,13 +1,35 @@
+import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The SQL of replies: how they end, and how they are read. Every statement but `find` touches the rows of one appID.
+/// The SQL that closes, adopts, finds and reads replies. Every statement except `find`, `adopt` and `settleAbandoned` touches the
+/// rows of one appID.
 enum ReplyStatements {
     // Four conditions fence the end of a reply: its name, its owner, its attempt, and the state `streaming`. The first committed
     // close wins. A repeated or late close changes no row.
 
-    /// Stores the end of a reply of which nothing is journalled.
-    static let close = Statement(
+    /// Stores the end of a reply, behind the part of it that is journalled.
+    ///
+    /// The statement changes no row if the journal holds less: the complete output is stored, or none of it.
+    static func close(_ turn: Turn, with reply: ClosingReply, owner: ReplyID) -> Query<Void> {
+        var account = ByteBuffer()
+        account.append(reply.account)
+        let journalled = reply.journalled
+        let parameters: [Parameter] = [
+            .text(turn.appID), .int8(turn.number), .uuid(reply.id), .uuid(owner), .text(reply.ending.state.rawValue),
+            .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls), .utf8(reply.ending.lastEvent),
+            .utf8(account.array), .int8(journalled.attempt),
+        ]
+        guard journalled.total > 0 else { return Query(closeStatement, parameters: parameters) }
+        return Query(
+            closeJournalledStatement,
+            parameters: parameters + [
+                .int8(journalled.total), .int8(journalled.text), .int8(journalled.thinking),
+                .int8(journalled.toolCalls),
+            ])
+    }
+
+    private static let closeStatement = Statement(
         "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8,
         sql: """
             UPDATE chatts SET
@@ -16,10 +38,8 @@ enum ReplyStatements {
             WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
             """)
 
-    /// Stores the end of a reply behind the first $12 bytes of its journal: $13 of text, $14 of thoughts, $15 of tool calls.
-    ///
-    /// The statement updates no row if the journal holds less: the complete output is stored, or none of it.
-    static let closeJournalled = Statement(
+    /// $12 is the number of journalled bytes: $13 of text, $14 of thoughts, $15 of tool calls.
+    private static let closeJournalledStatement = Statement(
         "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
         .int8, .int8, .int8,
         sql: """
@@ -42,7 +62,12 @@ enum ReplyStatements {
 
     /// Closes a reply of this process as interrupted after the database has lost a part of its journal: with the text up to the
     /// gap, and a last event that reports the loss.
-    static let closeCut = Statement(
+    static func closeCut(_ turn: Turn, id: ReplyID, owner: ReplyID, attempt: Int) -> Query<Void> {
+        Query(
+            closeCutStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(owner), .int8(attempt))
+    }
+
+    private static let closeCutStatement = Statement(
         "close_cut_turn", .text, .int8, .uuid, .uuid, .int8,
         sql: """
             WITH dead AS MATERIALIZED (
@@ -52,19 +77,45 @@ enum ReplyStatements {
             ), \(settled(isCut: "true"))
             """)
 
-    /// The state of a reply, its attempt, whether process $4 is or was its last owner, and its last event.
-    static let ownership = Statement(
+    /// The state of a reply, and whether a process is or was its last owner.
+    static func ownership(of turn: Turn, id: ReplyID, by process: ReplyID) -> Query<Ownership> {
+        Query(ownershipStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(process))
+    }
+
+    /// The state and the owner of a reply.
+    struct Ownership {
+        /// `nil` while the reply is running.
+        let state: ReplyState?
+        let attempt: Int
+        /// Whether the process is or was the last owner.
+        let isOwner: Bool
+        let lastEvent: [UInt8]
+    }
+
+    private static let ownershipStatement = Statement(
         "reply_ownership", .text, .int8, .uuid, .uuid, returnsBinary: true,
         sql: """
             SELECT state, coalesce(attempt, 1), \(isHolder("holder", "$4")), last_event FROM chatts
             WHERE appid = $1 AND seq = $2 AND id = $3
-            """)
+            """
+    ) { row in
+        Ownership(
+            state: ReplyState(rawValue: row.nextText()), attempt: row.nextInt(), isOwner: row.nextBool(),
+            lastEvent: row.nextBytes())
+    }
 
-    /// Closes a turn as interrupted if its process is dead: this one, when the caller says so, or one without a lease.
+    /// Closes a turn as interrupted if its owner is dead: a process without a lease, or this process if the caller says so.
     ///
-    /// What is to be made again is left to who makes it, unless $5 says that nobody wants it. It may be this process, which
-    /// has just adopted it and does not know yet: then the number of adoptions says nothing.
-    static let settleTurn = Statement(
+    /// The statement leaves a reply that can be regenerated to the process that adopts it, unless the caller does not want it.
+    /// That process may be this one, which has just adopted the reply and does not know yet; then the number of adoptions does
+    /// not count.
+    static func settleTurn(_ turn: Turn, process: ReplyID, isAbandoned: Bool, isUnwanted: Bool) -> Query<Void> {
+        Query(
+            settleTurnStatement, .text(turn.appID), .int8(turn.number), .uuid(process), .boolean(isAbandoned),
+            .boolean(isUnwanted))
+    }
+
+    private static let settleTurnStatement = Statement(
         "settle_turn", .text, .int8, .uuid, .boolean, .boolean,
         sql: """
             WITH dead AS MATERIALIZED (
@@ -76,8 +127,10 @@ enum ReplyStatements {
             ), \(settled())
             """)
 
-    /// Closes turns that were given up as interrupted, at most $1; not those that are to be made again.
-    static let settleAbandoned = Statement(
+    /// Closes released and handed-over turns as interrupted, at most `limit`. It leaves those that another process can regenerate.
+    static func settleAbandoned(limit: Int) -> Query<Void> { Query(settleAbandonedStatement, .int8(limit)) }
+
+    private static let settleAbandonedStatement = Statement(
         "settle_abandoned", .int8,
         sql: """
             WITH dead AS MATERIALIZED (
@@ -87,8 +140,13 @@ enum ReplyStatements {
             ), \(settled())
             """)
 
-    /// Adopts turns that were released or handed over and that are to be regenerated, at most $2. It skips the replies $3.
-    static let adopt = Statement(
+    /// Adopts released and handed-over turns that can be regenerated, at most `limit`, and skips the `known` replies. The replies
+    /// read their histories when they start, as memory allows.
+    static func adopt(by process: ReplyID, limit: Int, except known: [ReplyID]) -> Query<ReopenedTurn> {
+        Query(adoptStatement, .uuid(process), .int8(limit), .uuidArray(known))
+    }
+
+    private static let adoptStatement = Statement(
         "adopt", .uuid, .int8, .uuidArray, returnsBinary: true,
         sql: """
             WITH dead AS MATERIALIZED (
@@ -103,13 +161,23 @@ enum ReplyStatements {
                 RETURNING c.appid, c.seq, c.id, c.model, c.options, c.attempt
             ), \(cleared)
             SELECT appid, seq, id, model, options, attempt FROM stored
-            """)
+            """
+    ) { row in
+        ReopenedTurn(
+            turn: Turn(appID: row.nextText(), number: Int64(row.nextInt())), id: row.nextReplyID(),
+            model: row.nextText(),
+            options: row.nextBytes(), attempt: row.nextInt(), history: TurnHistory(unreadBehind: []))
+    }
 
-    /// Restarts a reply of this process: attempt $5 ends, and the next attempt starts.
+    /// Ends an attempt of a reply, and starts the next one.
     ///
-    /// A repeated or late restart finds another attempt and changes nothing. It would otherwise delete the journal of the new
+    /// A repeated or late restart finds another attempt and changes no row. It would otherwise delete the journal of the new
     /// attempt.
-    static let restart = Statement(
+    static func restart(_ turn: Turn, id: ReplyID, owner: ReplyID, attempt: Int) -> Query<Void> {
+        Query(restartStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(owner), .int8(attempt))
+    }
+
+    private static let restartStatement = Statement(
         "restart_turn", .text, .int8, .uuid, .uuid, .int8, returnsBinary: true,
         sql: """
             WITH stored AS (
@@ -120,28 +188,65 @@ enum ReplyStatements {
             SELECT attempt FROM stored
             """)
 
-    /// Whether a turn is closed, or gone; and if not, whether process $3 holds it, and whether a dead process does.
-    static let isSettled = Statement(
+    /// Whether a turn is closed or gone, and the kind of its owner otherwise.
+    static func isSettled(_ turn: Turn, process: ReplyID) -> Query<Settlement> {
+        Query(isSettledStatement, .text(turn.appID), .int8(turn.number), .uuid(process))
+    }
+
+    /// Whether a turn is settled.
+    struct Settlement {
+        /// Whether the turn is closed or gone.
+        let isSettled: Bool
+        /// Whether the process owns the open turn.
+        let isOwner: Bool
+        /// Whether a dead process owns the open turn.
+        let isOwnerDead: Bool
+    }
+
+    private static let isSettledStatement = Statement(
         "is_settled", .text, .int8, .uuid,
         sql: """
             SELECT count(*) = 0, bool_or(\(isHolder("holder", "$3"))), bool_or(\(LeaseStatements.isDead("holder"))) FROM chatts
             WHERE appid = $1 AND seq = $2 AND state = 'streaming'
-            """)
+            """
+    ) { row in
+        Settlement(isSettled: row.nextBool(), isOwner: row.nextBool(), isOwnerDead: row.nextBool())
+    }
 
-    /// A reply by its name; times in microseconds since 1970.
-    static let find = Statement(
+    /// A reply by its id.
+    static func find(_ id: ReplyID) -> Query<ReplyRecord> { Query(findStatement, .uuid(id)) }
+
+    private static let findStatement = Statement(
         "find_reply", .uuid, returnsBinary: true,
         sql: """
-            SELECT c.appid, c.seq, c.model, c.state, coalesce(c.attempt, 1),
+            SELECT c.id, c.appid, c.seq, c.model, c.state, coalesce(c.attempt, 1),
                 c.state = 'streaming' AND \(LeaseStatements.isDead("c.holder")),
                 (extract(epoch FROM c.time) * 1000000)::bigint,
                 (extract(epoch FROM CASE WHEN c.state <> 'streaming' THEN coalesce(c.finished, c.time) END) * 1000000)::bigint,
                 c.account
             FROM chatts c WHERE c.id = $1 AND c.turn = c.seq
-            """)
+            """
+    ) { row in
+        var record = ReplyRecord(
+            id: row.nextReplyID(), turn: Turn(appID: row.nextText(), number: Int64(row.nextInt())),
+            model: row.nextText(),
+            state: ReplyState(rawValue: row.nextText()), attempt: row.nextInt(), isAbandoned: row.nextBool(),
+            createdAt: Int64(row.nextInt()), finishedAt: row.nextOptionalInt().map { Int64($0) })
+        record.account = row.nextBytes()
+        return record
+    }
 
-    /// The row of a reply. For a closed reply also its text from byte $4 and its thoughts from byte $5, $6 bytes of each.
-    static let read = Statement(
+    /// The row of a reply. For a closed reply also its text and its thoughts from the position, `limit` bytes of each.
+    static func read(_ reply: ReplyRecord, from position: ReplyPosition, limit: Int) -> Query<StoredReply> {
+        Query(
+            readStatement, .text(reply.turn.appID), .int8(reply.turn.number), .uuid(reply.id),
+            .int8(min(position.text, largestOffset)), .int8(min(position.thinking, largestOffset)), .int8(limit))
+    }
+
+    /// An offset behind any text that the database can hold.
+    private static let largestOffset = 1 << 30
+
+    private static let readStatement = Statement(
         "read_reply", .text, .int8, .uuid, .int8, .int8, .int8, returnsBinary: true,
         sql: """
             SELECT state, coalesce(attempt, 1), last_event, octet_length(message), octet_length(coalesce(thinking, '')),
@@ -149,12 +254,18 @@ enum ReplyStatements {
                 CASE WHEN state <> 'streaming' THEN substring(convert_to(thinking, 'UTF8'), $5::integer + 1, $6::integer) END,
                 CASE WHEN state <> 'streaming' THEN extras END
             FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
-            """)
+            """
+    ) { row in
+        StoredReply(
+            state: ReplyState(rawValue: row.nextText()), attempt: row.nextInt(), lastEvent: row.nextBytes(),
+            textSize: row.nextInt(), thinkingSize: row.nextInt(), text: row.nextBytes(), thinking: row.nextBytes(),
+            extras: row.nextBytes())
+    }
 
     /// Whether a process holds a row that the key has found.
     ///
-    /// Not by `=`: on a table without statistics the planner takes the index on holders for as good as the key, and
-    /// all rows of the process would be gone through for each reply.
+    /// The comparison is not `=`, because on a table without statistics the planner would prefer the index on holders to the key,
+    /// and examine all rows of the process for each reply.
     static func isHolder(_ holder: String, _ process: String) -> String {
         "\(holder) IS NOT DISTINCT FROM \(process)"
     }
@@ -218,14 +329,14 @@ enum ReplyStatements {
             """
     }
 
-    /// Removes the journal of what was `stored`.
+    /// Removes the journal of the replies in `stored`.
     private static let cleared = """
         cleared AS (
             DELETE FROM chatterd_journal j USING stored s WHERE j.appid = s.appid AND j.reply = s.id
         )
         """
 
-    /// Ends the replies that are `dead`, with what the journal holds of them.
+    /// Closes the replies in `dead` with the text in their journals.
     ///
     /// - Parameter isCut: whether their last event reports the loss of the rest of the text.
     private static func settled(isCut: String = "f.is_cut") -> String {

@@ -1,31 +1,50 @@
 import ChatterdPostgres
+import ChatterdRelay
 
-/// The SQL that clears away what has outlived its use. Each statement does a bounded piece.
+/// The SQL that removes old data. Each statement removes a bounded number of rows.
 enum RetentionStatements {
-    /// The next $2 conversations after $1, and whether nothing was added to them for $3 microseconds. Steps from one to the next
-    /// in the primary key.
-    static let nextConversations = Statement(
+    /// The next conversations after an appID, at most `limit`. Steps from one to the next in the primary key.
+    static func nextConversations(after appID: String, limit: Int, age: Duration) -> Query<Conversation> {
+        Query(nextConversationsStatement, .text(appID), .int8(limit), .int8(age.microseconds))
+    }
+
+    struct Conversation {
+        let appID: String
+        /// Whether the last addition to the conversation is older than the age.
+        let isExpired: Bool
+    }
+
+    private static let nextConversationsStatement = Statement(
         "next_conversations", .text, .int8, .int8,
         sql: """
-            WITH RECURSIVE conversation (appid, place) AS (
+            WITH RECURSIVE conversation (appid, step) AS (
                 (SELECT appid, 1 FROM chatts WHERE appid > $1 ORDER BY appid LIMIT 1)
                 UNION ALL
-                SELECT (SELECT c.appid FROM chatts c WHERE c.appid > a.appid ORDER BY c.appid LIMIT 1), a.place + 1
-                FROM conversation a WHERE a.appid IS NOT NULL AND a.place < $2
+                SELECT (SELECT c.appid FROM chatts c WHERE c.appid > a.appid ORDER BY c.appid LIMIT 1), a.step + 1
+                FROM conversation a WHERE a.appid IS NOT NULL AND a.step < $2
             )
             SELECT a.appid, \(isExpired("a.appid")) FROM conversation a WHERE a.appid IS NOT NULL
-            """)
+            """
+    ) { row in
+        Conversation(appID: row.nextText(), isExpired: row.nextBool())
+    }
 
-    /// Removes the last $2 rows of a conversation if still nothing was added to it for $3 microseconds.
-    static let expireRows = Statement(
+    /// Removes the last `limit` rows of a conversation, if its last addition is still older than an age.
+    static func expireRows(appID: String, limit: Int, age: Duration) -> Query<Void> {
+        Query(expireRowsStatement, .text(appID), .int8(limit), .int8(age.microseconds))
+    }
+
+    private static let expireRowsStatement = Statement(
         "expire_rows", .text, .int8, .int8,
         sql: """
             DELETE FROM chatts WHERE appid = $1 AND \(isExpired("$1")) AND seq >= (
                 SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
             """)
 
-    /// Removes names of requests that are no longer remembered, at most $1.
-    static let expireKeys = Statement(
+    /// Removes expired idempotency keys, at most `limit`.
+    static func expireKeys(limit: Int) -> Query<Void> { Query(expireKeysStatement, .int8(limit)) }
+
+    private static let expireKeysStatement = Statement(
         "expire_keys", .int8,
         sql: """
             DELETE FROM chatterd_keys WHERE (appid, key) IN (
@@ -33,29 +52,48 @@ enum RetentionStatements {
                 AND expires_at <= now()
             """)
 
-    /// Removes what processes were told a minute ago.
-    static let expireSignals = Statement(
-        "expire_signals", sql: "DELETE FROM chatterd_signals WHERE at < now() - interval '1 minute'")
+    /// Removes signals older than a minute.
+    static let expireSignals = Query(
+        Statement(
+            "expire_signals", sql: "DELETE FROM chatterd_signals WHERE at < now() - interval '1 minute'"))
 
-    /// The next $3 replies in the journal after ($1, $2), and whether they are over.
-    static let nextJournals = Statement(
+    /// The next replies in the journal after a reply, at most `limit`.
+    static func nextJournals(after journal: Journal, limit: Int) -> Query<Journal> {
+        Query(nextJournalsStatement, .text(journal.appID), .uuid(journal.reply), .int8(limit))
+    }
+
+    /// A reply that has rows in the journal.
+    struct Journal {
+        let appID: String
+        let reply: ReplyID
+        /// Whether the reply is closed or gone.
+        var isObsolete = false
+
+        /// Before the first one.
+        static let start = Journal(appID: "", reply: ReplyID(high: 0, low: 0))
+    }
+
+    private static let nextJournalsStatement = Statement(
         "next_journals", .text, .uuid, .int8, returnsBinary: true,
         sql: """
-            WITH RECURSIVE journal (appid, reply, place) AS (
+            WITH RECURSIVE journal (appid, reply, step) AS (
                 (SELECT appid, reply, 1 FROM chatterd_journal WHERE (appid, reply) > ($1, $2)
                     ORDER BY appid, reply LIMIT 1)
                 UNION ALL
-                SELECT n.appid, n.reply, a.place + 1
+                SELECT n.appid, n.reply, a.step + 1
                 FROM journal a
                 CROSS JOIN LATERAL (
                     SELECT j.appid, j.reply FROM chatterd_journal j WHERE (j.appid, j.reply) > (a.appid, a.reply)
                     ORDER BY j.appid, j.reply LIMIT 1) AS n
-                WHERE a.place < $3
+                WHERE a.step < $3
             )
             SELECT a.appid, a.reply, NOT EXISTS (
                 SELECT FROM chatts c WHERE c.appid = a.appid AND c.id = a.reply AND c.turn = c.seq AND c.state = 'streaming')
             FROM journal a
-            """)
+            """
+    ) { row in
+        Journal(appID: row.nextText(), reply: row.nextReplyID(), isObsolete: row.nextBool())
+    }
 
     private static func isExpired(_ appID: String) -> String {
         """

@@ -1,22 +1,28 @@
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The SQL of the queues for slots of model servers. What changes a queue comes in a transaction behind `lock`.
+/// The SQL of the queues for slots of model servers. A transaction that changes a queue begins with `lock`.
 ///
-/// A conversation's tickets have ranks one after the other, the first of them that of the queue: start-time fair queueing
-/// (Goyal, Vin, Cheng, 1996) with slots for packets. But the queue's rank rises with time as well: otherwise conversations that
-/// come for the first time, one after the other, would keep one that comes back waiting for ever.
+/// The tickets of a conversation have consecutive ranks, of which the first is the rank of the queue: start-time fair queueing
+/// (Goyal, Vin, Cheng, 1996) with slots for packets. The rank of the queue also rises with time. Otherwise a sequence of new
+/// conversations would keep a returning one waiting for ever.
 enum SlotStatements {
-    /// The slots after which the queue's rank rises in any case.
+    /// The number of granted slots after which the rank of the queue rises in any case.
     static let round = 64
 
-    /// Waits for others that change the queue, and keeps them waiting. A statement of its own: the next one sees what they did.
-    static let lock = Statement(
+    /// Serializes changes of a queue. It is a separate statement, so that the next one sees the changes before it.
+    static func lock(_ upstream: String) -> Query<Void> { Query(lockStatement, .text(upstream)) }
+
+    private static let lockStatement = Statement(
         "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
 
-    /// Adds the ticket of a reply, $2, to the queue if the reply is still open, or if the ticket belongs to a request outside of
-    /// conversations. An existing ticket passes to process $4. It waits again if its holder was another process.
-    static let enter = Statement(
+    /// Adds a ticket to the queue if its reply is still open, or if it belongs to a request outside of conversations. An existing
+    /// ticket passes to this process. It waits again if another process held it.
+    static func enter(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
+        Query(enterStatement, .text(ticket.upstream), .uuid(ticket.reply), .text(ticket.appID), .uuid(process))
+    }
+
+    private static let enterStatement = Statement(
         "queue_enter", .text, .uuid, .text, .uuid,
         sql: """
             WITH known AS (
@@ -37,9 +43,13 @@ enum SlotStatements {
             SELECT $1, $2, $3, $4, rank FROM ranked
             """)
 
-    /// Takes the ticket of a reply, $2, of process $3 out of the queue. One that was given no slot is as if it had never been:
-    /// the conversation's later ones move up.
-    static let leave = Statement(
+    /// Removes a ticket of this process from the queue. If the ticket had no slot, the later tickets of its conversation move up,
+    /// as if it had never existed.
+    static func leave(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
+        Query(leaveStatement, .text(ticket.upstream), .uuid(ticket.reply), .uuid(process))
+    }
+
+    private static let leaveStatement = Statement(
         "queue_leave", .text, .uuid, .uuid,
         sql: """
             WITH gone AS (
@@ -58,9 +68,19 @@ enum SlotStatements {
             WHERE u.upstream = $1 AND g.held IS NOT NULL
             """)
 
-    /// Gives the slots that are free, of $2, to those that are next, of processes that live; returns the replies, and whether
-    /// they are process $3's.
-    static let grant = Statement(
+    /// Grants the free slots to the next tickets of live processes.
+    static func grant(at upstream: String, slots: Int, process: ReplyID) -> Query<Granted> {
+        Query(grantStatement, .text(upstream), .int8(slots), .uuid(process))
+    }
+
+    /// A ticket that was granted a slot.
+    struct Granted {
+        let reply: ReplyID
+        /// Whether the ticket belongs to the process.
+        let isOwn: Bool
+    }
+
+    private static let grantStatement = Statement(
         "queue_grant", .text, .int8, .uuid, returnsBinary: true,
         sql: """
             WITH next AS MATERIALIZED (
@@ -77,10 +97,28 @@ enum SlotStatements {
             UPDATE chatterd_queue q SET granted = clock_timestamp() FROM next n
             WHERE q.upstream = $1 AND q.reply = n.reply
             RETURNING q.reply, q.holder = $3
-            """)
+            """
+    ) { row in
+        Granted(reply: row.nextReplyID(), isOwn: row.nextBool())
+    }
 
-    /// The place of a reply, $2, if it waits, and the length of the queue; whether it has a ticket, and whether it is to be made.
-    static let place = Statement(
+    /// The queue position of a ticket.
+    static func position(of ticket: SlotTicket) -> Query<Position> {
+        Query(positionStatement, .text(ticket.upstream), .uuid(ticket.reply))
+    }
+
+    /// The state of a ticket.
+    struct Position {
+        /// The queue position, if the ticket waits.
+        let position: Int
+        /// The length of the queue; 0 if the ticket has a slot.
+        let length: Int
+        let hasTicket: Bool
+        /// Whether the reply exists.
+        let hasReply: Bool
+    }
+
+    private static let positionStatement = Statement(
         "queue_place", .text, .uuid, returnsBinary: true,
         sql: """
             WITH ticket AS MATERIALIZED (SELECT * FROM chatterd_queue WHERE upstream = $1 AND reply = $2)
@@ -88,15 +126,33 @@ enum SlotStatements {
                 EXISTS (SELECT FROM ticket), EXISTS (SELECT FROM chatts WHERE id = $2 AND turn = seq)
             FROM ticket t JOIN chatterd_queue q ON t.granted IS NULL AND q.upstream = $1 AND q.granted IS NULL
                 AND (q.reply = $2 OR \(isAlive("q.holder")))
-            """)
+            """
+    ) { row in
+        Position(
+            position: row.nextInt(), length: row.nextInt(), hasTicket: row.nextBool(), hasReply: row.nextBool())
+    }
 
-    /// The tickets of process $1 that have slots.
-    static let granted = Statement(
+    /// The tickets of a process that have slots.
+    static func granted(to process: ReplyID) -> Query<SlotKey> { Query(grantedStatement, .uuid(process)) }
+
+    private static let grantedStatement = Statement(
         "queue_granted", .uuid, returnsBinary: true,
-        sql: "SELECT upstream, reply FROM chatterd_queue WHERE holder = $1 AND granted IS NOT NULL")
+        sql: "SELECT upstream, reply FROM chatterd_queue WHERE holder = $1 AND granted IS NOT NULL"
+    ) { row in
+        SlotKey(upstream: row.nextText(), reply: row.nextReplyID())
+    }
 
-    /// The tickets of process $1 that wait, with their places and the lengths of their queues.
-    static let places = Statement(
+    /// The waiting tickets of a process.
+    static func waiting(of process: ReplyID) -> Query<Waiting> { Query(waitingStatement, .uuid(process)) }
+
+    /// A waiting ticket, its queue position, and the length of its queue.
+    struct Waiting {
+        let key: SlotKey
+        let position: Int
+        let length: Int
+    }
+
+    private static let waitingStatement = Statement(
         "queue_places", .uuid, returnsBinary: true,
         sql: """
             SELECT upstream, reply, position, length FROM (
@@ -104,44 +160,80 @@ enum SlotStatements {
                     count(*) OVER (PARTITION BY upstream) AS length
                 FROM chatterd_queue q WHERE granted IS NULL AND (holder = $1 OR \(isAlive("q.holder")))
             ) AS q WHERE holder = $1
-            """)
+            """
+    ) { row in
+        Waiting(
+            key: SlotKey(upstream: row.nextText(), reply: row.nextReplyID()), position: row.nextInt(),
+            length: row.nextInt())
+    }
 
-    /// The slots of model servers, $1, that are taken by processes that live.
-    static let runningAt = Statement(
+    /// The number of slots of model servers that live processes use.
+    static func running(at upstreams: [String]) -> Query<Running> { Query(runningStatement, .textArray(upstreams)) }
+
+    /// The number of slots in use at a model server.
+    struct Running {
+        let upstream: String
+        let count: Int
+    }
+
+    private static let runningStatement = Statement(
         "queue_running", .textArray, returnsBinary: true,
-        sql: "SELECT u.upstream, (\(running("u.upstream"))) FROM unnest($1) AS u (upstream)")
+        sql: "SELECT u.upstream, (\(running("u.upstream"))) FROM unnest($1) AS u (upstream)"
+    ) { row in
+        Running(upstream: row.nextText(), count: row.nextInt())
+    }
 
-    /// How busy a model server is: slots that are taken, replies that wait, and how long slots are held, in microseconds.
-    static let load = Statement(
+    /// The slots in use, the waiting replies, and how long slots are held, in microseconds.
+    static func load(of upstream: String) -> Query<SlotLoad> { Query(loadStatement, .text(upstream)) }
+
+    private static let loadStatement = Statement(
         "queue_load", .text, returnsBinary: true,
         sql: """
             SELECT (\(running("$1"))), (SELECT count(*) FROM chatterd_queue WHERE upstream = $1 AND granted IS NULL),
                 (SELECT (hold * 1000000)::bigint FROM chatterd_queues WHERE upstream = $1)
-            """)
+            """
+    ) { row in
+        SlotLoad(
+            running: row.nextInt(), waiting: row.nextInt(), hold: row.nextOptionalInt().map { .microseconds($0) })
+    }
 
-    /// The queues that there are.
-    static let queues = Statement("queues", sql: "SELECT upstream FROM chatterd_queues")
+    /// The names of the model servers that have queues.
+    static let queues = Query(
+        Statement("queues", sql: "SELECT upstream FROM chatterd_queues") { row in row.nextText() })
 
-    /// Tickets whose replies are over or gone, at most $1: no one will come for those of dead processes, and those that wait learn
-    /// of it when they are removed. A live process keeps its tickets with slots, and all tickets of requests outside of
+    /// Tickets whose replies are closed or gone, at most `limit`: those of dead processes, and those that wait; their owners
+    /// learn of it when they are removed. A live process keeps its tickets with slots, and all tickets of requests outside of
     /// conversations, which have no replies.
-    static let stale = Statement(
+    static func stale(limit: Int) -> Query<SlotKey> { Query(staleStatement, .int8(limit)) }
+
+    private static let staleStatement = Statement(
         "queue_stale", .int8, returnsBinary: true,
         sql: """
             SELECT q.upstream, q.reply FROM chatterd_queue q \(unmade)
             WHERE c.id IS NULL AND (\(isWaitingReply) OR NOT \(isAlive("q.holder"))) ORDER BY q.upstream LIMIT $1
-            """)
+            """
+    ) { row in
+        SlotKey(upstream: row.nextText(), reply: row.nextReplyID())
+    }
 
-    /// Removes tickets, $2, that were stale.
-    static let remove = Statement(
+    /// Removes stale tickets.
+    static func remove(_ replies: [ReplyID], at upstream: String) -> Query<Void> {
+        Query(removeStatement, .text(upstream), .uuidArray(replies))
+    }
+
+    private static let removeStatement = Statement(
         "queue_remove", .text, .uuidArray,
         sql: """
             DELETE FROM chatterd_queue q
             WHERE q.upstream = $1 AND q.reply = ANY ($2) AND (\(isWaitingReply) OR NOT \(isAlive("q.holder")))
             """)
 
-    /// Removes ranks of conversations without tickets that the queue has passed, or that were swept away; at most $2.
-    static let forgetRanks = Statement(
+    /// Removes ranks of conversations without tickets that the queue has passed or that were swept; at most `limit`.
+    static func forgetRanks(at upstream: String, limit: Int) -> Query<Void> {
+        Query(forgetRanksStatement, .text(upstream), .int8(limit))
+    }
+
+    private static let forgetRanksStatement = Statement(
         "queue_forget", .text, .int8,
         sql: """
             DELETE FROM chatterd_queue_ranks WHERE upstream = $1 AND appid IN (
@@ -151,9 +243,11 @@ enum SlotStatements {
                 LIMIT $2)
             """)
 
-    /// Removes the tickets of replies of a conversation that are gone, unless they have slots. Without the lock, and so without
-    /// waiting for anybody: what is left out is swept later.
-    static let removeGone = Statement(
+    /// Removes the tickets of replies of a conversation that are gone, unless they have slots. The statement acquires no lock, so
+    /// it waits for no other process; a later sweep removes the tickets that it skips.
+    static func removeGone(appID: String) -> Query<Void> { Query(removeGoneStatement, .text(appID)) }
+
+    private static let removeGoneStatement = Statement(
         "queue_remove_gone", .text,
         sql: """
             DELETE FROM chatterd_queue WHERE (upstream, reply) IN (
@@ -163,15 +257,17 @@ enum SlotStatements {
             """)
 
     /// Removes the ranks of a conversation that is gone.
-    static let removeRanks = Statement(
+    static func removeRanks(appID: String) -> Query<Void> { Query(removeRanksStatement, .text(appID)) }
+
+    private static let removeRanksStatement = Statement(
         "queue_remove_ranks", .text,
         sql: """
             DELETE FROM chatterd_queue_ranks
             WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
             """)
 
-    /// The reply of a ticket, `q`, as `c`; null when it is not to be made any more. Each is looked up by itself: all of `chatts`
-    /// would be read for a few of them if the planner thought that there were many.
+    /// The running reply of a ticket, `q`, as `c`; null if it is closed or gone. The statement looks up each reply separately,
+    /// because the planner would read all of `chatts` if it expected many.
     private static let unmade = """
         LEFT JOIN LATERAL (
             SELECT id FROM chatts WHERE id = q.reply AND turn = seq AND state = 'streaming' LIMIT 1) AS c ON true
@@ -187,7 +283,8 @@ enum SlotStatements {
         """
     }
 
-    /// Whether a process lives, as `LeaseStatements.isDead` has it; the processes are read once for all tickets.
+    /// Whether a process is alive, the opposite of `LeaseStatements.isDead`. The statement reads the processes once for all
+    /// tickets.
     private static func isAlive(_ holder: String) -> String {
         """
         (NOT \(LeaseStatements.isSteady)

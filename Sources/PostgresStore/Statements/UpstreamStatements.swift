@@ -2,12 +2,27 @@ import ChatterdPostgres
 
 /// The SQL of the list of model servers.
 public enum UpstreamStatements {
-    /// Has one change after the other: the greatest revision is that of the last one.
-    public static let lock = Statement(
-        "upstreams_lock", sql: "SELECT pg_advisory_xact_lock(x'757073747265616d'::bigint)")
+    /// A model server as the table has it.
+    public struct Listed: Sendable {
+        public let name: String
+        /// The JSON document.
+        public let definition: [UInt8]
+        /// `environment` or `api`.
+        public let origin: String
+        public let revision: Int
+    }
 
-    /// Writes what an environment lists, and removes what one has listed before; what came through the API stays.
-    public static let seed = Statement(
+    /// Serializes changes, so that the greatest revision is that of the last change.
+    public static let lock = Query(
+        Statement(
+            "upstreams_lock", sql: "SELECT pg_advisory_xact_lock(x'757073747265616d'::bigint)"))
+
+    /// Stores the model servers of an environment, and removes those that it has listed before. Servers added through the API stay.
+    public static func seed(names: [String], definitions: [[UInt8]]) -> Query<Void> {
+        Query(seedStatement, .textArray(names), .utf8Array(definitions))
+    }
+
+    private static let seedStatement = Statement(
         "seed_upstreams", .textArray, .textArray,
         sql: """
             WITH gone AS (
@@ -22,37 +37,63 @@ public enum UpstreamStatements {
                     AND (u.definition, u.place) IS DISTINCT FROM (excluded.definition, excluded.place)
             """)
 
-    /// The greatest revision, and the number of rows.
-    public static let look = Statement(
-        "look_at_upstreams", sql: "SELECT coalesce(max(revision), 0), count(*) FROM chatterd_upstreams")
+    /// The greatest revision and the number of model servers: a change of the list changes one of them.
+    public static let revision = Query(
+        Statement(
+            "upstreams_revision", sql: "SELECT coalesce(max(revision), 0), count(*) FROM chatterd_upstreams"
+        ) { row in (revision: row.nextInt(), count: row.nextInt()) })
 
-    /// All of them, those of an environment first.
-    public static let list = Statement(
-        "upstreams",
-        sql: """
-            SELECT name, definition, origin, revision FROM chatterd_upstreams ORDER BY origin DESC, place, name
-            """)
+    /// All model servers, those of an environment first.
+    public static let list = Query(
+        Statement(
+            "upstreams",
+            sql: """
+                SELECT name, definition, origin, revision FROM chatterd_upstreams ORDER BY origin DESC, place, name
+                """
+        ) { row in
+            Listed(
+                name: row.nextText(), definition: row.nextBytes(), origin: row.nextText(), revision: row.nextInt())
+        })
 
-    /// Adds one, if the name is free and there are fewer than $3; gives its revision.
-    public static let insert = Statement(
+    /// Adds a model server, if the name is free and there are fewer than `limit`. Returns its revision.
+    public static func insert(name: String, definition: [UInt8], limit: Int) -> Query<Int> {
+        Query(insertStatement, .text(name), .utf8(definition), .int8(limit))
+    }
+
+    private static let insertStatement = Statement(
         "insert_upstream", .text, .text, .int8,
         sql: """
             INSERT INTO chatterd_upstreams (name, definition, origin, place, revision)
             SELECT $1, $2, 'api', n, n FROM nextval('chatterd_revisions') AS n
             WHERE (SELECT count(*) FROM chatterd_upstreams) < $3
             ON CONFLICT (name) DO NOTHING RETURNING revision
-            """)
+            """
+    ) { row in
+        row.nextInt()
+    }
 
-    /// Replaces one, wherever it came from; gives its revision.
-    public static let replace = Statement(
+    /// Replaces a model server of any origin. Returns its revision.
+    public static func replace(name: String, definition: [UInt8]) -> Query<Int> {
+        Query(replaceStatement, .text(name), .utf8(definition))
+    }
+
+    private static let replaceStatement = Statement(
         "replace_upstream", .text, .text,
         sql: """
             UPDATE chatterd_upstreams SET definition = $2, origin = 'api', revision = nextval('chatterd_revisions')
             WHERE name = $1 RETURNING revision
-            """)
+            """
+    ) { row in
+        row.nextInt()
+    }
 
-    /// Removes one; gives a number of its own to the change.
-    public static let remove = Statement(
+    /// Removes a model server. Returns the revision of the change.
+    public static func remove(name: String) -> Query<Int> { Query(removeStatement, .text(name)) }
+
+    private static let removeStatement = Statement(
         "remove_upstream", .text,
-        sql: "DELETE FROM chatterd_upstreams WHERE name = $1 RETURNING nextval('chatterd_revisions')")
+        sql: "DELETE FROM chatterd_upstreams WHERE name = $1 RETURNING nextval('chatterd_revisions')"
+    ) { row in
+        row.nextInt()
+    }
 }

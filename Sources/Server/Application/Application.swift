@@ -73,7 +73,7 @@ public final class Application: Sendable {
     ) async throws(StartError) {
         let migrator = Migrator(Migration.embedded, target: database) { log.event(.info, "migration", .detail($0)) }
         do {
-            _ = try await migrator.run(patience: timeout)
+            _ = try await migrator.run(timeout: timeout)
         } catch {
             throw StartError("The database cannot be used: \(error)")
         }

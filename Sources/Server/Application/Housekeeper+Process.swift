@@ -16,7 +16,7 @@ extension Housekeeper {
             // The pool logs failures. The next round retries.
             adopt: { try? await services.value.chat.adoptAbandoned() },
             resolve: { await services.value.chat.resolveUnconfirmed() },
-            look: {
+            refreshUpstreams: {
                 process.memory.trimAllocator()
                 try? await registry.refresh()
             })

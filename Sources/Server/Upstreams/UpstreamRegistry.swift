@@ -24,10 +24,10 @@ final class UpstreamRegistry: Sendable {
             count = rows.count
         }
 
-        /// The version in the result of `UpstreamStatements.look`.
-        init(_ result: QueryResult) {
-            revision = result.int(0, 0)
-            count = result.int(0, 1)
+        /// The version that `UpstreamStatements.revision` has found.
+        init(_ found: (revision: Int, count: Int)?) {
+            revision = found?.revision
+            count = found?.count
         }
     }
 
@@ -87,10 +87,10 @@ final class UpstreamRegistry: Sendable {
     func refresh() async throws(PostgresError) {
         let known = state.withLock { $0 }
         guard known.isSeeded else { return try await seed() }
-        let version = TableVersion(try await pool.run(Query(UpstreamStatements.look)))
+        let version = TableVersion(try await pool.run(UpstreamStatements.revision).first)
         guard known.needsFiles || version != known.version || known.entries.contains(where: { $0.problem != nil })
         else { return }
-        let rows = UpstreamRow.all(of: try await pool.run(Query(UpstreamStatements.list)))
+        let rows = UpstreamRow.all(of: try await pool.run(UpstreamStatements.list))
         await update(to: rows, version: TableVersion(rows), unlessChangedSince: known.change)
     }
 
@@ -103,12 +103,12 @@ final class UpstreamRegistry: Sendable {
 
     private func seed() async throws(PostgresError) {
         let own = resolver.environment
-        let results = try await pool.run([
-            Query(UpstreamStatements.lock),
-            Query(UpstreamStatements.seed, .textArray(own.map(\.name)), .utf8Array(own.map(resolver.document))),
-            Query(UpstreamStatements.list),
-        ])
-        let rows = UpstreamRow.all(of: results[2])
+        var transaction = Transaction()
+        transaction.add(UpstreamStatements.lock)
+        transaction.add(
+            UpstreamStatements.seed(names: own.map(\.name), definitions: own.map(resolver.document)))
+        let list = transaction.add(UpstreamStatements.list)
+        let rows = UpstreamRow.all(of: try await pool.run(transaction)[list])
         for row in rows where row.origin == .api && own.contains(where: { $0.name == row.name }) {
             log.event(.warning, "model server of the environment gives way to the API's", .upstream(row.name))
         }
@@ -122,7 +122,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Throws: `upstreamExists`; `invalidRequest` if the list is full; errors of the store.
     func add(_ name: String, _ document: [UInt8]) async throws(RelayError) {
-        let query = Query(UpstreamStatements.insert, .text(name), .utf8(document), .int8(Self.limit))
+        let query = UpstreamStatements.insert(name: name, definition: document, limit: Self.limit)
         guard try await change(query) else {
             throw entry(name) == nil
                 ? RelayError(.invalidRequest, "There are \(Self.limit) model servers already.")
@@ -134,7 +134,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Throws: `upstreamNotFound`; errors of the store.
     func replace(_ name: String, _ document: [UInt8]) async throws(RelayError) {
-        guard try await change(Query(UpstreamStatements.replace, .text(name), .utf8(document))) else {
+        guard try await change(UpstreamStatements.replace(name: name, definition: document)) else {
             throw Self.notFound(name)
         }
     }
@@ -143,7 +143,7 @@ final class UpstreamRegistry: Sendable {
     ///
     /// - Throws: `upstreamNotFound`; errors of the store.
     func remove(_ name: String) async throws(RelayError) {
-        guard try await change(Query(UpstreamStatements.remove, .text(name))) else { throw Self.notFound(name) }
+        guard try await change(UpstreamStatements.remove(name: name)) else { throw Self.notFound(name) }
     }
 
     /// The error for a name that no model server has.
@@ -152,12 +152,15 @@ final class UpstreamRegistry: Sendable {
     }
 
     /// Makes a change and reads the table in the same transaction. Returns whether a row changed.
-    private func change(_ query: Query) async throws(RelayError) -> Bool {
+    private func change(_ query: Query<Int>) async throws(RelayError) -> Bool {
         let before = state.withLock(\.change)
-        let results = try await pool.runForRelay(
-            [Query(UpstreamStatements.lock), query, Query(UpstreamStatements.list)], attempts: 1)
-        let rows = UpstreamRow.all(of: results[2])
-        let number = results[1].int(0, 0)
+        var transaction = Transaction()
+        transaction.add(UpstreamStatements.lock)
+        let change = transaction.add(query)
+        let list = transaction.add(UpstreamStatements.list)
+        let results = try await pool.runForRelay(transaction)
+        let rows = UpstreamRow.all(of: results[list])
+        let number = results[change].first
         await update(to: rows, version: TableVersion(rows), unlessChangedSince: before, change: number)
         return number != nil
     }

@@ -21,14 +21,12 @@ struct UpstreamRow: Sendable {
 }
 
 extension UpstreamRow {
-    /// The rows of a result of `UpstreamStatements.list`. A row with an unknown origin is left out.
-    static func all(of result: QueryResult) -> [UpstreamRow] {
-        (0..<result.rowCount).compactMap { row in
-            guard let name = result.string(row, 0), let origin = result.string(row, 2).flatMap(Origin.init) else {
-                return nil
+    /// The rows of `UpstreamStatements.list`. A row with an unknown origin is left out.
+    static func all(of list: Rows<UpstreamStatements.Listed>) -> [UpstreamRow] {
+        list.compactMap { listed in
+            Origin(rawValue: listed.origin).map {
+                UpstreamRow(name: listed.name, document: listed.definition, origin: $0, revision: listed.revision)
             }
-            return UpstreamRow(
-                name: name, document: result.array(row, 1), origin: origin, revision: result.int(row, 3) ?? 0)
         }
     }
 }

@@ -1,18 +1,12 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Turns whose opening was not confirmed, in the database.
 @Suite(.timeLimit(.minutes(30))) struct UnconfirmedStoreTests {
-    @Test func turnThatIsWithdrawnLeavesNothing() async throws {
+    @Test func withdrawnTurnLeavesNoRows() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("a", "1")
@@ -28,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func turnThatOthersFollowOnItsBranchIsClosed() async throws {
+    @Test func turnThatLaterTurnsFollowIsClosed() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("a", "1")
@@ -41,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func turnThatIsOpenIsFoundByItsProcess() async throws {
+    @Test func openTurnIsFoundByItsOwner() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p", options: "\"seed\":1")

@@ -1,22 +1,16 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// The read parts of a conversation, and the memory for them. The limit of a history is 1 MiB here.
 @Suite(.timeLimit(.minutes(30))) struct HistoryReadingTests {
     private func text(_ size: Int, _ letter: String) -> String { String(repeating: letter, count: size) }
 
-    @Test func aLongConversationIsReadInPages() async throws {
+    @Test func longConversationIsReadInPages() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<2_000).map {
@@ -30,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func aBranchIsFoundBehindTheFirstPage() async throws {
+    @Test func branchIsFoundBehindTheFirstPage() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<600).map { ModelMessage(role: "system", content: "\($0)") }
@@ -45,7 +39,7 @@ import Testing
 
     /// The pages, the branches and the long messages are read one after the other.
     @Test(arguments: ["pages", "branch", "long"])
-    func aConversationThatIsReplacedWhileItIsReadIsNotReplayed(form: String) async throws {
+    func conversationReplacedDuringTheReadIsNotReplayed(form: String) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<(form == "pages" ? 600 : 2)).map { ModelMessage(role: "system", content: "\($0)") }
@@ -53,7 +47,7 @@ import Testing
             let first = try await store.exchange(text(form == "long" ? 20_000 : 1, "a"), "1")
             let opened = try await store.open("q", parent: form == "branch" ? .start : .reply(first.id))
             var reader = HistoryReader(
-                from: try await processes.pool.run(HistoryReader.first(of: "app")), of: opened.turn, limit: 1 << 20,
+                from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn, limit: 1 << 20,
                 pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
             try await store.replaceConversation(appID: "app", with: seed)
             let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
@@ -61,7 +55,7 @@ import Testing
         }
     }
 
-    /// The rest of the pages has another conversation, whose rows have higher places.
+    /// The later pages have rows of another conversation, with higher numbers.
     @Test func rowsOfTheNextConversationAreNotReplayed() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
@@ -69,7 +63,7 @@ import Testing
             try await store.replaceConversation(appID: "app", with: seed)
             let opened = try await store.open("q")
             var reader = HistoryReader(
-                from: try await processes.pool.run(HistoryReader.first(of: "app")), of: opened.turn, limit: 1 << 20,
+                from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn, limit: 1 << 20,
                 pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
             try await store.replaceConversation(appID: "app", with: seed)
             _ = try await store.open("another")
@@ -78,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func longMessagesKeepTheirPlaces() async throws {
+    @Test func longMessagesKeepTheirOrder() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let (long, longer) = (text(20_000, "x"), text(100_000, "é"))
@@ -123,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func aHistoryOverTheLimitIsRefusedBeforeItIsRead() async throws {
+    @Test func historyOverTheLimitIsRefusedBeforeTheRead() async throws {
         let memory = MemoryBudget(limit: 64 << 20)
         try await StoreProcesses.run(memory: memory) { processes in
             let store = processes.first
@@ -139,7 +133,7 @@ import Testing
     }
 
     /// Failed turns count: they take space in the database, too.
-    @Test func aConversationTakesNoMoreThanItsLimit() async throws {
+    @Test func conversationDoesNotExceedItsLimit() async throws {
         try await StoreProcesses.run(conversationLimit: 1_000_000) { processes in
             let store = processes.first
             let first = try await store.exchange(text(300_000, "p"), text(300_000, "a"), as: .failed)

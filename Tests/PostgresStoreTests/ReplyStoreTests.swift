@@ -1,21 +1,15 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Reading replies, from anywhere to their end.
 @Suite(.timeLimit(.minutes(30))) struct ReplyStoreTests {
-    @Test func aReplyIsReadOnWhileItGrows() async throws {
+    @Test func growingReplyIsReadInSteps() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
@@ -28,7 +22,7 @@ import Testing
             _ = try await store.journal([opened.entry(from: first.end, "cd")])
             #expect(try await other.readReply(record, from: first.end).words == "cd")
             #expect(try await other.readReply(record, from: ReplyPosition(text: 1)).words == "bcd")
-            // Further than what is stored: the reader heard it from the process itself.
+            // The position is behind the stored text: the reader got it from the process itself.
             let ahead = ReplyPosition(text: 9)
             let none = try await other.readReply(record, from: ahead)
             #expect(none.isEmpty && none.start == ahead)
@@ -43,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func partsAreReadEachFromItsPlace() async throws {
+    @Test func partsAreReadFromTheirOwnOffsets() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -67,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func aPlaceThatIsNoneInItMeansItsStart(isOver: Bool) async throws {
+    func unknownPositionYieldsThePageFromTheStart(isOver: Bool) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -96,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func aLongReplyIsReadInPages(isOver: Bool) async throws {
+    func longReplyIsReadInPages(isOver: Bool) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -115,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatIsGoneIsNotFound() async throws {
+    @Test func deletedReplyIsNotFound() async throws {
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.exchange("p", "q")
             let record = try await processes.first.record(opened)
@@ -126,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func anAdoptedReplyBeginsAgain() async throws {
+    @Test func adoptedReplyRestarts() async throws {
         try await StoreProcesses.run(count: 3) { processes in
             let (dead, heir) = (processes.first, processes.second)
             try await dead.exchange("a", "1")
@@ -164,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func aReplyIsAdoptedTwiceAtMost() async throws {
+    @Test func replyIsAdoptedAtMostTwice() async throws {
         try await StoreProcesses.run(count: 4) { processes in
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             for attempt in 2...3 {
@@ -179,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func whatARescueBeganAnewIsNoAdoption() async throws {
+    @Test func restartByFailoverDoesNotCountAsAdoption() async throws {
         try await StoreProcesses.run(count: 4) { processes in
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             var attempt = 1
@@ -201,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func whatWasStoppedIsNotMadeAgain() async throws {
+    @Test func stoppedReplyIsNotRegenerated() async throws {
         try await StoreProcesses.run { processes in
             let (dead, heir) = (processes.first, processes.second)
             for appID in ["stopped", "too", "read"] {
@@ -214,14 +208,14 @@ import Testing
             #expect(
                 try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
             _ = try await processes.pool.run(
-                Query(ReplyStatements.settleAbandoned, .int8(9)))
+                ReplyStatements.settleAbandoned(limit: 9))
             #expect(
                 try await processes.sql("SELECT appid, state FROM chatts WHERE turn = seq ORDER BY 1")
                     == [["read", "streaming"], ["stopped", "interrupted"], ["too", "interrupted"]])
         }
     }
 
-    @Test func aPromptThatWaitsLeavesAReplyToWhoMakesItAgain() async throws {
+    @Test func waitingPromptLeavesTheReplyToItsAdopter() async throws {
         try await StoreProcesses.run(count: 3) { processes in
             let (dead, heir, other) = (processes.first, processes.second, processes.stores[2])
             let opened = try await dead.open("p", onInterrupt: .regenerate)

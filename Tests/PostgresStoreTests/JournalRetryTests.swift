@@ -1,21 +1,15 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
 @testable import ChatterdRelay
-@testable import ChatterdServer
 
 /// A batch of the journal that is repeated after its confirmation was lost.
-@Suite(.timeLimit(.minutes(30))) struct JournalDoubtTests {
+@Suite(.timeLimit(.minutes(30))) struct JournalRetryTests {
     @Test(arguments: [true, false])
-    func aBatchThatIsRepeatedAfterThoughtsHaveGrownLeavesNoGap(isStored: Bool) async throws {
+    func batchRepeatedAfterMoreThoughtsLeavesNoGap(isStored: Bool) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")

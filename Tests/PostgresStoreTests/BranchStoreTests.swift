@@ -1,18 +1,12 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Conversations that fork: other answers, other prompts, and going on from one of them.
 @Suite(.timeLimit(.minutes(30))) struct BranchStoreTests {
-    @Test func anotherAnswerTakesThePlaceOfTheFirst() async throws {
+    @Test func alternativeReplyReplacesTheFirstInTheHistory() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("a", "1")
@@ -31,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerToAnAnswerMadeAnewIsToTheSamePrompts() async throws {
+    @Test func alternativeToAnAlternativeHasTheSamePrompts() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let first = try await store.open("a", "b")
@@ -43,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func anotherModelCanBeAsked() async throws {
+    @Test func alternativeCanUseAnotherModel() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let first = try await store.exchange("a", "1")
@@ -57,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aPromptCanFollowAnyReply() async throws {
+    @Test func promptCanFollowAnyReply() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let one = try await store.exchange("a", "1")
@@ -76,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func aPromptThatFollowsTheLastReplyNeedsNoLink() async throws {
+    @Test func promptAfterTheLastReplyNeedsNoLink() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let one = try await store.exchange("a", "1")
@@ -86,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func theStartIsWhatWasSeeded() async throws {
+    @Test func startOfABranchIsTheSeededMessages() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
@@ -101,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aParentOfAnotherConversationIsNone() async throws {
+    @Test func parentOfAnotherConversationIsNotFound() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let one = try await store.exchange("a", "1", appID: "other")
@@ -118,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func onlyTurnsOnTheWayAreWaitedFor() async throws {
+    @Test func onlyOpenTurnsOnTheBranchAreUnfinished() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let one = try await store.exchange("a", "1")
@@ -135,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func aFailedTurnOnTheWayIsLeftOut() async throws {
+    @Test func failedTurnOnTheBranchIsLeftOut() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let one = try await store.exchange("a", "1")
@@ -144,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aBranchOutOfWhatIsTooLongIsNotTooLong() async throws {
+    @Test func branchOfALongConversationMayFitTheLimit() async throws {
         try await StoreProcesses.run { processes in
             let store = PostgresConversationStore(
                 pool: processes.pool, lease: processes.first.lease, historyLimit: 300)
@@ -158,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func whatIsChosenIsWhatIsFollowed() async throws {
+    @Test func nextTurnFollowsTheChosenReply() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let first = try await store.exchange("a", "1")
@@ -173,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func whatIsLastNeedNotBeChosen() async throws {
+    @Test func choosingTheLastReplyAddsNoRow() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let reply = try await store.exchange("a", "1")

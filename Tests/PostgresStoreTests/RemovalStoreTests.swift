@@ -1,19 +1,13 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Conversations that are removed, or replaced by others: nothing of them stays behind.
 @Suite(.timeLimit(.minutes(30))) struct RemovalStoreTests {
-    @Test func aDeletedConversationLeavesNothing() async throws {
+    @Test func deletedConversationLeavesNoRows() async throws {
         try await StoreProcesses.run { processes in
             let running = try await Self.fill("app", of: processes)
             _ = try await Self.fill("other", of: processes)
@@ -22,7 +16,7 @@ import Testing
             try await processes.second.deleteConversation(appID: "app")
             #expect(try await processes.rowCounts().isEmpty)
             #expect(try await processes.rowCounts(of: "other") == before)
-            // Who makes the reply finds out.
+            // The owner of the reply finds out.
             let store = processes.first
             #expect(
                 try await store.journal([running.entry(from: ReplyPosition(text: 4), "x")])
@@ -36,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func whatWasToldOfAReplyGoesWithItsConversation() async throws {
+    @Test func signalsAreDeletedWithTheirConversation() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let reply = try await store.open("p")
@@ -47,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func aReplacedConversationLeavesItsNewMessagesOnly() async throws {
+    @Test func replacedConversationHasOnlyItsNewMessages() async throws {
         try await StoreProcesses.run { processes in
             _ = try await Self.fill("app", of: processes)
             try await processes.second.replaceConversation(
@@ -56,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func aReplacedConversationLeavesNoNamesOfRequests() async throws {
+    @Test func replacedConversationLeavesNoKeys() async throws {
         try await StoreProcesses.run { processes in
             let opening = TurnOpening(
                 appID: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
@@ -89,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func aReplyOfADeletedConversationDoesNotMeetItsSuccessor() async throws {
+    @Test func replyOfADeletedConversationDoesNotJoinItsSuccessor() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let old = try await store.open("p")
@@ -111,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func nobodyWaitsForTheRemovalOfWhatIsOver() async throws {
+    @Test func removalOfClosedRepliesBlocksNoWriter() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("p", "q")
@@ -125,11 +119,11 @@ import Testing
             while pids.isEmpty {
                 pids = try await processes.sql(waiting)
             }
-            // Somebody writes a journal all the time; that is another conversation's.
+            // Another conversation's journal is being written all the time.
             for appID in ["app", "none"] {
                 try await store.deleteConversation(appID: appID)
             }
-            try await store.expireConversation(appID: "running", after: .seconds(3_600), goesOn: { true })
+            try await store.expireConversation(appID: "running", after: .seconds(3_600), isStopping: { false })
             #expect(try await processes.rowCounts().isEmpty)
             #expect(try await store.record(running).state == nil)
             #expect(try await processes.sql(waiting) == pids)
@@ -138,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func aLongConversationIsDeletedInPieces() async throws {
+    @Test func longConversationIsDeletedInPieces() async throws {
         try await StoreProcesses.run { processes in
             try await processes.sql(
                 """
@@ -157,17 +151,17 @@ import Testing
         }
     }
 
-    @Test func nothingStaysBehindOfAReplyThatIsBeingWritten() async throws {
+    @Test func deletionLeavesNoRowsOfARunningReply() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             for round in 0..<10 {
                 let opened = try await store.open("p")
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask {
-                        var place = ReplyPosition()
+                        var position = ReplyPosition()
                         while true {
-                            let entry = opened.entry(from: place, "text ")
-                            place = entry.page.end
+                            let entry = opened.entry(from: position, "text ")
+                            position = entry.page.end
                             if try await !store.journal([entry]).isEmpty { break }
                         }
                     }

@@ -1,20 +1,15 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import ChatterdTestSupport
 import Foundation
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
 /// The process that may close a reply, and the text that it may store.
 @Suite(.timeLimit(.minutes(30))) struct CloseStoreTests {
-    @Test func anAttemptThatIsOverClosesNothing() async throws {
+    @Test func endedAttemptCannotCloseTheReply() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -72,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatedRestartKeepsTheJournalOfTheNewAttempt() async throws {
+    @Test func repeatedRestartKeepsTheJournalOfTheNewAttempt() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -87,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func aBatchOfAnAttemptThatIsOverIsNotJournalled() async throws {
+    @Test func batchOfAnEndedAttemptIsNotJournalled() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -101,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func processDoesNotAdoptAReplyThatItStillMakes() async throws {
+    @Test func processDoesNotAdoptItsOwnRunningReply() async throws {
         try await StoreProcesses.run(count: 2) { processes in
             let (dead, heir) = (processes.first, processes.second)
             let opened = try await dead.open("p", onInterrupt: .regenerate)
@@ -114,26 +109,26 @@ import Testing
 
     /// Pieces of thoughts, text and calls, one of which is lost; the pieces before it are kept.
     @Test(arguments: 0..<6, [true, false])
-    func aTextWithAGapIsCutThere(lost: Int, isOwner: Bool) async throws {
+    func textIsCutAtAGap(lost: Int, isOwner: Bool) async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
             let parts = [
                 ("", "hm ", ""), ("Grüße ", "", ""), ("a", "ah ", ""), ("東", "", "{}"), ("京", "", ""), ("!", "", ",{}"),
             ]
-            var place = ReplyPosition()
+            var position = ReplyPosition()
             var starts: [Int] = []
             for (text, thinking, calls) in parts {
-                let entry = opened.entry(from: place, text, thinking: thinking, calls: calls)
-                starts.append(place.total)
+                let entry = opened.entry(from: position, text, thinking: thinking, calls: calls)
+                starts.append(position.total)
                 _ = try await store.journal([entry])
-                place = entry.page.end
+                position = entry.page.end
             }
             try await processes.sql("DELETE FROM chatterd_journal WHERE start = \(starts[lost])")
             if isOwner {
                 #expect(
                     await relayCode {
-                        try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: place))
+                        try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: position))
                     } == .interrupted)
             } else {
                 #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
@@ -154,28 +149,29 @@ import Testing
             // A repeated close changes nothing.
             #expect(
                 await relayCode {
-                    try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: place))
+                    try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: position))
                 } == .interrupted)
         }
     }
 
     /// Three pieces of the text, of the thoughts, or of the calls; the second or the third is lost.
     @Test(arguments: 0..<3, [(1, true), (1, false), (2, true)])
-    func aGapInOnePartAloneIsSeen(part: Int, loss: (piece: Int, isOwner: Bool)) async throws {
+    func gapInOnePartIsDetected(part: Int, loss: (piece: Int, isOwner: Bool)) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
-            var place = ReplyPosition()
+            var position = ReplyPosition()
             for piece in ["{}", ",{}", ",{}"] {
                 let entry = opened.entry(
-                    from: place, part == 0 ? piece : "", thinking: part == 1 ? piece : "", calls: part == 2 ? piece : ""
+                    from: position, part == 0 ? piece : "", thinking: part == 1 ? piece : "",
+                    calls: part == 2 ? piece : ""
                 )
                 _ = try await store.journal([entry])
-                place = entry.page.end
+                position = entry.page.end
             }
             try await processes.sql("DELETE FROM chatterd_journal WHERE start = \(loss.piece == 1 ? 2 : 5)")
             if loss.isOwner {
-                let closing = opened.closing("", behind: place)
+                let closing = opened.closing("", behind: position)
                 #expect(await relayCode { try await store.closeTurn(opened.turn, with: closing) } == .interrupted)
             } else {
                 #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
@@ -188,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func eventOfALossHasTheShapeOfAnyError() async throws {
+    @Test func eventOfLostTextHasTheFormatOfErrors() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")

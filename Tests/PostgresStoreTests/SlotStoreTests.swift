@@ -1,19 +1,13 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
 @testable import ChatterdRelay
-@testable import ChatterdServer
 
 /// The queues of model servers in PostgreSQL.
 @Suite(.timeLimit(.minutes(30))) struct SlotStoreTests {
-    @Test func aSlotGoesFromHandToHandInTheOrderOfRanks() async throws {
+    @Test func slotIsGrantedInTheOrderOfRanks() async throws {
         try await SlotStoreStage.run { stage in
             let (first, second) = (stage.slots[0], stage.slots[1])
             let running = try await stage.ticket("a")
@@ -43,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func whatIsEnteredTwiceIsThereOnce() async throws {
+    @Test func ticketEnteredTwiceIsInTheQueueOnce() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             let (running, waiting) = (try await stage.ticket("a"), try await stage.ticket("b"))
@@ -59,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func whoGivesUpIsAsIfItHadNeverAsked() async throws {
+    @Test func cancelledTicketLeavesNoTrace() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             let running = try await stage.ticket("a")
@@ -81,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func manyAtOnceNeverGetMoreThanTheSlotsAndAllGetOne() async throws {
+    @Test func concurrentTicketsAllGetASlotWithinTheLimit() async throws {
         try await SlotStoreStage.run(processes: 3) { stage in
             let slots = 3
             var tickets: [SlotTicket] = []
@@ -115,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func theSlotsOfADeadProcessComeBack() async throws {
+    @Test func slotsOfADeadProcessBecomeFree() async throws {
         try await SlotStoreStage.run { stage in
             let (dead, heir) = (stage.slots[0], stage.slots[1])
             let held = try await stage.ticket("a", by: 0)
@@ -130,13 +124,13 @@ import Testing
             #expect(survey.running == ["u": 0] && survey.places[waiting.key]?.position == 1)
             #expect(survey.places[waiting.key]?.length == 1)
             #expect(try await heir.grant(at: "u", slots: 1) == [waiting.key])
-            // What waits for nobody gets nothing.
+            // A ticket of a dead process gets no slot.
             #expect(try await heir.leave(waiting).isEmpty)
             #expect(try await heir.load(of: "u").running == 0)
         }
     }
 
-    @Test func whoTakesAReplyOverHasItsPlaceAndNotItsSlot() async throws {
+    @Test func adopterGetsTheQueuePositionAndNotTheSlot() async throws {
         try await SlotStoreStage.run { stage in
             let (dead, heir) = (stage.slots[0], stage.slots[1])
             let held = try await stage.ticket("a", by: 0)
@@ -147,7 +141,7 @@ import Testing
             _ = try await heir.enter(first)
             _ = try await heir.enter(second)
             try await stage.processes.kill(stage.processes.first)
-            // The slot goes to who is there; both of the others come in front of who came later.
+            // The live ticket gets the slot. Both others keep their positions before later tickets.
             #expect(try await heir.grant(at: "u", slots: 1) == [first.key])
             #expect(try await heir.enter(left).place?.position == 1)
             #expect(try await heir.enter(held).place?.position == 1)
@@ -158,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func ticketsOfTheDeadAreSweptWhenTheirRepliesAreOver() async throws {
+    @Test func ticketsOfDeadProcessesAreSweptAfterTheirReplies() async throws {
         try await SlotStoreStage.run { stage in
             let (dead, heir) = (stage.slots[0], stage.slots[1])
             let opened = try await stage.processes.first.open("p", appID: "a", onInterrupt: .regenerate)
@@ -189,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsLeftOfAConversationThatIsRemoved() async throws {
+    @Test func removedConversationLeavesNoTickets() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             let (running, waiting) = (try await stage.ticket("a"), try await stage.ticket("app"))
@@ -204,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForAReplyThatIsOverIsToldSo() async throws {
+    @Test func ticketOfAClosedReplyIsRefused() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             let running = try await stage.ticket("a")
@@ -212,19 +206,19 @@ import Testing
             let waiting = SlotTicket(upstream: "u", slots: 1, reply: opened.id, appID: "b")
             _ = try await store.enter(running)
             _ = try await store.enter(waiting)
-            // Somebody has taken the process for dead.
+            // Another process considers this one dead.
             #expect(try await stage.processes.first.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
             try await store.sweep()
             #expect(try await stage.waiting() == ["a"])
             #expect(await relayCode { _ = try await store.enter(waiting) } == .interrupted)
-            // A slot is left to who has it.
+            // A ticket keeps its slot.
             try await stage.processes.first.deleteConversation(appID: "a")
             try await store.sweep()
             #expect(try await store.granted() == [running.key])
         }
     }
 
-    @Test func ranksThatSayNothingAnyMoreAreForgotten() async throws {
+    @Test func obsoleteRanksAreRemoved() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             for appID in ["a", "b", "a", "c", "a"] {
@@ -232,7 +226,7 @@ import Testing
                 _ = try await store.enter(ticket)
                 _ = try await store.leave(ticket)
             }
-            // The queue is where its last one was; who was before that begins there again.
+            // The queue has the rank of its last ticket. An earlier conversation continues at that rank.
             try await store.sweep()
             let ranks = try await stage.processes.sql(
                 "SELECT appid, r.rank = q.rank FROM chatterd_queue_ranks r JOIN chatterd_queues q USING (upstream)")
@@ -240,7 +234,7 @@ import Testing
         }
     }
 
-    @Test func whoComesBackIsServedHoweverManyComeForTheFirstTime() async throws {
+    @Test func returningConversationIsServedDespiteNewOnes() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             var running = try await stage.ticket("a")
@@ -265,7 +259,7 @@ import Testing
         }
     }
 
-    @Test func theHousekeeperSweeps() async throws {
+    @Test func housekeeperSweepsTheQueues() async throws {
         try await SlotStoreStage.run { stage in
             let closed = try await stage.processes.first.open("p")
             _ = try await stage.slots[0].enter(

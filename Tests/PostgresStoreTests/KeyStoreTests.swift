@@ -1,19 +1,13 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Requests that clients have given names.
 @Suite(.timeLimit(.minutes(30))) struct KeyStoreTests {
-    @Test func theSameRequestIsKnownAgain() async throws {
+    @Test func repeatedRequestFindsItsReply() async throws {
         try await StoreProcesses.run { processes in
             let first = Self.opening()
             guard case .opened = try await processes.first.openTurn(first) else { throw TestFailure("not opened") }
@@ -25,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func aNameWithAnotherBodyIsRefused() async throws {
+    @Test func keyWithAnotherBodyIsRefused() async throws {
         try await StoreProcesses.run { processes in
             _ = try await processes.first.openTurn(Self.opening())
             #expect(
@@ -39,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [2, 50])
-    func ofManyAtOnceOneIsStored(count: Int) async throws {
+    func onlyOneOfConcurrentRequestsIsStored(count: Int) async throws {
         try await StoreProcesses.run { processes in
             let outcomes = try await withThrowingTaskGroup(of: (ReplyID, Bool).self) { group in
                 for index in 0..<count {
@@ -59,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func aNameIsForgottenAfterItsTime() async throws {
+    @Test func keyExpires() async throws {
         try await StoreProcesses.run { processes in
             let first = Self.opening()
             _ = try await processes.first.openTurn(first)
@@ -77,11 +71,11 @@ import Testing
         }
     }
 
-    @Test func aNameWhoseReplyIsGoneIsFree() async throws {
+    @Test func keyOfADeletedReplyIsFree() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             _ = try await store.openTurn(Self.opening())
-            // Who removed the conversation died half way.
+            // The process that removed the conversation died half way.
             try await processes.sql("DELETE FROM chatts")
             for digest: [UInt8] in [[1], [2]] {
                 let key = IdempotencyKey(text: "key", digest: digest)
@@ -95,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func aNamedRequestCanFollowAnyReply() async throws {
+    @Test func requestWithAKeyCanFollowAnyReply() async throws {
         try await StoreProcesses.run { processes in
             let one = try await processes.first.exchange("a", "1")
             try await processes.first.exchange("b", "2")

@@ -1,19 +1,13 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Replies that a process that is stopped can leave to other processes.
 @Suite(.timeLimit(.minutes(30))) struct HandoverStoreTests {
-    @Test func replyThatIsLeftIsAdoptedByAnotherProcess() async throws {
+    @Test func handedOverReplyIsAdoptedByAnotherProcess() async throws {
         try await StoreProcesses.run { processes in
             let (stopped, heir) = (processes.first, processes.second)
             let opened = try await stopped.open("p", options: "\"seed\":1")
@@ -37,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func replyWithTextIsLeftOnlyIfItIsToBeMadeAgain() async throws {
+    @Test func replyWithTextIsHandedOverOnlyForRegeneration() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let usual = try await store.open("p")
@@ -47,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func replyIsLeftOnlyByItsMaker() async throws {
+    @Test func onlyTheOwnerHandsAReplyOver() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
@@ -59,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func replyThatWasStoppedIsNotMade() async throws {
+    @Test func stoppedReplyIsNotHandedOver() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let before = try await store.open("p")
@@ -69,12 +63,12 @@ import Testing
             #expect(try await store.handOver(after.turn, id: after.id, attempt: 1, isEmpty: true))
             try await other.signal(.stop, to: try await other.record(after))
             #expect(try await other.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
-            _ = try await processes.pool.run(Query(ReplyStatements.settleAbandoned, .int8(9)))
+            _ = try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 9))
             #expect(try await other.record(after).state == .interrupted)
         }
     }
 
-    @Test func replyIsLeftTenTimesAtMost() async throws {
+    @Test func replyIsHandedOverAtMostTenTimes() async throws {
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.open("p", onInterrupt: .regenerate)
             for attempt in 1...10 {

@@ -1,18 +1,12 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Turns, from their opening to their end, of PostgreSQL itself.
 @Suite(.timeLimit(.minutes(30))) struct ConversationStoreTests {
-    @Test func aReplyIsStoredOnceAndItsFirstEndCounts() async throws {
+    @Test func replyIsStoredOnceAndItsFirstEndCounts() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -33,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func anOpenTurnIsUnfinishedToTheNextOnly() async throws {
+    @Test func openTurnIsUnfinishedForTheNextTurnOnly() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let first = try await store.open("a", "b")
@@ -47,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func whatWasOpenedIsFoundByItsName() async throws {
+    @Test func openedReplyIsFoundByItsID() async throws {
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.open("p", options: "\"seed\":1")
             let record = try await processes.second.record(opened)
@@ -60,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func promptsAndRepliesWithoutTextAreKeptApart() async throws {
+    @Test func emptyPromptsAndEmptyRepliesAreDistinct() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("", "")
@@ -74,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func manyTurnsOpenedAtOnceAllGetPlacesOfTheirOwn() async throws {
+    @Test func concurrentTurnsGetDistinctNumbers() async throws {
         try await StoreProcesses.run { processes in
             let turns = try await withThrowingTaskGroup(of: Int64.self) { group in
                 for index in 0..<50 {
@@ -86,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func aTurnIsSettledWhenItsProcessIsDead() async throws {
+    @Test func turnOfADeadProcessIsSettled() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
@@ -105,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aTurnWhoseConversationWasReplacedIsGone() async throws {
+    @Test func turnOfAReplacedConversationIsGone() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -119,13 +113,13 @@ import Testing
                 await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) }
                     == .conversationReplaced)
             let next = try await store.open("q")
-            // Places are not used again.
+            // The numbers of turns are not used again.
             #expect(opened.turn.number == 2 && next.turn.number == 5 && next.history.unfinished.isEmpty)
             #expect(next.said == ["system s", "user q"])
         }
     }
 
-    @Test func aHistoryOverTheLimitIsCutAndSaidToBe() async throws {
+    @Test func historyOverTheLimitIsMarkedAsTooLarge() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             for _ in 0..<3 {

@@ -1,13 +1,8 @@
 import ChatterdPostgres
 import ChatterdSockets
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
 @testable import ChatterdRelay
-@testable import ChatterdServer
 
 /// The queues of several processes on a fresh database. Confined to its shard.
 struct SlotStoreStage: Sendable {

@@ -1,20 +1,14 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
 @testable import ChatterdRelay
-@testable import ChatterdServer
 
-/// What is cleared away without anybody asking for it.
+/// The housekeeper closes open replies of dead processes, and removes old data.
 @Suite(.timeLimit(.minutes(30))) struct HousekeeperTests {
-    @Test func whatTheDeadLeftOpenIsClosedInBoundedPieces() async throws {
+    @Test func openTurnsOfDeadProcessesAreClosedInBoundedPieces() async throws {
         try await StoreProcesses.run { processes in
             let dead = processes.first
             for index in 0..<250 {
@@ -37,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func whatIsToBeMadeAgainIsLeftToWhoMakesIt() async throws {
+    @Test func replyToRegenerateIsLeftToTheAdopter() async throws {
         try await StoreProcesses.run { processes in
             let (dead, heir) = (processes.first, processes.second)
             let opened = try await dead.open("p", onInterrupt: .regenerate)
@@ -52,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func whoIsAloneNeedNotWaitForLeases() async throws {
+    @Test func onlyProcessTakesOverWithoutWaitingForLeases() async throws {
         try await StoreProcesses.run { processes in
             let killed = processes.first
             let opened = try await killed.open("p")
@@ -69,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func aTurnThatNobodyKnowsOfIsGivenUp() async throws {
+    @Test func unknownTurnOfTheProcessIsReleased() async throws {
         try await StoreProcesses.run { processes in
             // The confirmation of the opening was lost, so that it is on no board.
             let store = processes.second
@@ -77,14 +71,14 @@ import Testing
             let keeper = Self.keeper(of: processes)
             try await keeper.runRound()
             #expect(try await store.record(opened).state == nil)
-            store.lease.doubt()
+            store.lease.markUncertain()
             try await keeper.runRound()
             try await keeper.runRound()
             #expect(try await store.record(opened).state == .interrupted)
         }
     }
 
-    @Test func aTurnWhoseEndTheStoreRefusedIsGivenUp() async throws {
+    @Test func turnWhoseEndTheStoreRefusedIsReleased() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.second
             let opened = try await store.open("p")
@@ -101,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aLongRoundDoesNotHoldUpTheLease() async throws {
+    @Test func longRoundDoesNotDelayTheLease() async throws {
         try await StoreProcesses.run { processes in
             let (dead, store) = (processes.first, processes.second)
             _ = try await dead.open("p", onInterrupt: .regenerate)
@@ -128,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func whoEndsBeginsNothingThatIsLong() async throws {
+    @Test func endingHousekeeperStartsNoLongWork() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("p", "q")
@@ -138,12 +132,12 @@ import Testing
             await keeper.end()
             try await keeper.runRound()
             #expect(try await processes.rowCounts() == ["chatts": 2])
-            try await store.expireConversation(appID: "app", after: .seconds(1), goesOn: { false })
+            try await store.expireConversation(appID: "app", after: .seconds(1), isStopping: { true })
             #expect(try await processes.rowCounts() == [:])
         }
     }
 
-    @Test func anOrderlyEndLeavesNothingOfAProcess() async throws {
+    @Test func orderlyEndRemovesAllRowsOfAProcess() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.second
             let opened = try await store.open("p")
@@ -157,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func whatHasOutlivedItsUseIsRemoved() async throws {
+    @Test func oldDataIsRemoved() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let running = try await store.open("p")
@@ -191,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func namesOfRequestsAreRemovedInBoundedPieces() async throws {
+    @Test func idempotencyKeysAreRemovedInBoundedPieces() async throws {
         try await StoreProcesses.run { processes in
             try await processes.sql(
                 """
@@ -237,7 +231,7 @@ import Testing
         }
     }
 
-    @Test func replyOfADeadProcessIsSettledHoweverOldItIs() async throws {
+    @Test func replyOfADeadProcessIsSettledAtAnyAge() async throws {
         try await StoreProcesses.run { processes in
             let dead = processes.first
             let opened = try await dead.open("p")
@@ -266,19 +260,18 @@ import Testing
         }
     }
 
-    @Test func processThatComesBackDuringTheLookIsNotForgotten() async throws {
+    @Test func processThatReturnsDuringTheRoundKeepsItsLease() async throws {
         try await StoreProcesses.run { processes in
             let (back, heir) = (processes.first, processes.second)
             _ = try await back.open("p")
             try await processes.kill(back)
-            let dead = try await processes.pool.run(Query(LeaseStatements.dead, heir.lease.parameter))
-            let expiry = try #require(dead.string(0, 1))
+            let dead = try await processes.pool.run(LeaseStatements.dead(except: heir.lease.id))
+            let lease = try #require(dead.first)
             // It opens another turn, and its lease runs out once more.
             let opened = try await back.open("q", appID: "other")
             try await processes.sql("UPDATE chatterd_processes SET expires_at = now() - interval '2 hours'")
             try await processes.proveSteadiness()
-            _ = try await processes.pool.run(
-                Query(LeaseStatements.forget, back.lease.parameter, .text(expiry)))
+            _ = try await processes.pool.run(LeaseStatements.forget(lease))
             try await Self.keeper(of: processes).runRound()
             #expect(try await heir.record(opened).state == .interrupted)
         }
@@ -298,7 +291,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.second
             _ = try await store.open("p")
-            store.lease.doubt()
+            store.lease.markUncertain()
             await Self.keeper(of: processes).end()
             // The trigger of the tests adds an hour.
             #expect(
@@ -307,7 +300,7 @@ import Testing
         }
     }
 
-    @Test func replyWhoseEndCouldNotBeStoredIsLeftToTheOthers() async throws {
+    @Test func replyWhoseEndWasNotStoredIsLeftToOtherProcesses() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.second, processes.first)
             let opened = try await store.open("p")
@@ -330,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func replyOfADeadProcessDoesNotKeepAConversationFromItsRemoval() async throws {
+    @Test func replyOfADeadProcessDoesNotPreventTheRemovalOfItsConversation() async throws {
         try await StoreProcesses.run { processes in
             _ = try await processes.first.open("p")
             try await processes.sql(

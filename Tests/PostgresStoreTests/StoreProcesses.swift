@@ -1,6 +1,5 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
@@ -8,12 +7,7 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// A fresh database, and the stores of several processes on it. Confined to its shard.
 struct StoreProcesses: Sendable {
@@ -33,7 +27,7 @@ struct StoreProcesses: Sendable {
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
-        _ = try await Migrator(Migration.embedded, target: target).run(patience: .seconds(600))
+        _ = try await Migrator(Migration.embedded, target: target).run(timeout: .seconds(600))
         try await blocking { try prolongLeases(in: conninfo, of: .shared()) }
         let shard = try Shard(index: 0)
         var configuration = PostgresConfiguration(target: target)
@@ -66,23 +60,23 @@ struct StoreProcesses: Sendable {
         try await blocking { [conninfo] in try PrivateCluster.shared().psql(text, database: conninfo) }
     }
 
-    /// Ends the lease of a process, and lets the others take that for its death.
+    /// Ends the lease of a process, so that the others consider it dead.
     ///
-    /// - Parameter isNoticed: whether another process has seen it already, and has given up what it left open.
+    /// - Parameter isNoticed: whether another process has released its open replies already.
     func kill(_ store: PostgresConversationStore, isNoticed: Bool = false) async throws {
-        _ = try await pool.run(Query(Self.endLease, store.lease.parameter))
+        _ = try await pool.run(Query(Self.endLease, .uuid(store.lease.id)))
         try await proveSteadiness()
         if isNoticed {
-            _ = try await pool.run(Query(LeaseStatements.releaseHeld, store.lease.parameter, .text("infinity")))
+            _ = try await pool.run(LeaseStatements.releaseHeld(by: store.lease.id, before: "infinity"))
         }
     }
 
-    /// Shows that the database has been there for long: a process has renewed its lease all the time.
+    /// Shows that the database was available for long: a process has renewed its lease all the time.
     func proveSteadiness() async throws {
-        _ = try await pool.run(Query(Self.addWitness, Self.witness.parameter))
+        _ = try await pool.run(Query(Self.addWitness, .uuid(Self.witness)))
     }
 
-    /// The process that has always been there.
+    /// A process that has always been alive.
     static let witness = ReplyID(high: .max, low: .max)
 
     private static let endLease = Statement(
@@ -133,7 +127,7 @@ struct OpenedTurn: Sendable {
             toolCalls: Array(calls.utf8), ending: ReplyEnding(state: state, lastEvent: Array(lastEvent.utf8)))
     }
 
-    /// What it has grown by from a position on.
+    /// The text of the reply from a position, as a journal entry.
     func entry(
         from start: ReplyPosition = ReplyPosition(), _ text: String = "", thinking: String = "", calls: String = ""
     ) -> JournalEntry {
@@ -144,7 +138,7 @@ struct OpenedTurn: Sendable {
     }
 }
 
-/// What a reply has grown by.
+/// New text of a reply.
 struct JournalEntry {
     let turn: Turn
     let id: ReplyID
@@ -209,7 +203,7 @@ extension PostgresConversationStore {
         try #require(try await findReply(opened.id))
     }
 
-    /// Reads a reply from a position on to its end, or to what there is of it now.
+    /// Reads a reply from a position to its end, or to the end of its present text.
     func readAll(_ reply: ReplyRecord, from start: ReplyPosition = ReplyPosition()) async throws -> [ReplyPage] {
         var pages = [try await readReply(reply, from: start)]
         while let last = pages.last, last.ending == nil, !last.isEmpty {

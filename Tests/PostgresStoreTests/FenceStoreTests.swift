@@ -1,12 +1,7 @@
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// Writes of an attempt that is over do not count.
 @Suite(.timeLimit(.minutes(30))) struct FenceStoreTests {
@@ -45,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func onlyTheProcessOfAReplyJournalsIt() async throws {
+    @Test func onlyTheOwnerJournalsAReply() async throws {
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.open("p")
             let gone = [ReplySignal(id: opened.id, kind: .gone)]
@@ -54,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsJournalledOfAReplyThatIsOver() async throws {
+    @Test func closedReplyIsNotJournalled() async throws {
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.exchange("p", "q")
             let gone = [ReplySignal(id: opened.id, kind: .gone)]

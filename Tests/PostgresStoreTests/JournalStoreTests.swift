@@ -1,31 +1,25 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
-/// What is kept of replies in the making, and what becomes of it.
+/// The journal of running replies, and its use when they end.
 @Suite(.timeLimit(.minutes(30))) struct JournalStoreTests {
-    @Test func aReplyIsItsJournalAndTheRest() async throws {
+    @Test func replyIsItsJournalAndTheRest() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
-            var place = ReplyPosition()
+            var position = ReplyPosition()
             for piece in ["Grüße", " aus", " 東京", "👋"] {
                 let entry = opened.entry(
-                    from: place, piece, thinking: "\(piece)?", calls: place.total == 0 ? "{}" : ",{}")
+                    from: position, piece, thinking: "\(piece)?", calls: position.total == 0 ? "{}" : ",{}")
                 #expect(try await store.journal([entry]).isEmpty)
-                place = entry.page.end
+                position = entry.page.end
             }
             try await store.closeTurn(
-                opened.turn, with: opened.closing("!", thinking: ".", calls: ",{\"a\":1}", behind: place))
+                opened.turn, with: opened.closing("!", thinking: ".", calls: ",{\"a\":1}", behind: position))
             let row = try await processes.sql(
                 "SELECT message, thinking, extras, state, last_event, finished IS NOT NULL FROM chatts WHERE turn = seq"
             )
@@ -38,10 +32,10 @@ import Testing
                 ])
             #expect(try await processes.rowCounts() == ["chatts": 2])
             // The confirmation was lost.
-            let again = opened.closing("!", thinking: ".", calls: ",{\"a\":1}", behind: place)
+            let again = opened.closing("!", thinking: ".", calls: ",{\"a\":1}", behind: position)
             try await store.closeTurn(opened.turn, with: again)
             // Only the first one counts.
-            for other in [opened.closing("!", as: .failed, behind: place), opened.closing("!", lastEvent: "{}")] {
+            for other in [opened.closing("!", as: .failed, behind: position), opened.closing("!", lastEvent: "{}")] {
                 #expect(await relayCode { try await store.closeTurn(opened.turn, with: other) } == .interrupted)
             }
             #expect(
@@ -50,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func whatIsJournalledTwiceCountsOnceTheLongerOne() async throws {
+    @Test func longerOfTwoPiecesAtOneStartCounts() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
@@ -61,7 +55,7 @@ import Testing
             _ = try await store.journal([opened.entry(from: end, "ghi")])
             #expect(
                 try await store.readAll(try await store.record(opened)).map(\.words).joined() == "abcdefghi")
-            // What was not confirmed before the end is in the rest.
+            // The rest has the text that was not confirmed before the end.
             try await store.closeTurn(opened.turn, with: opened.closing("ghij", behind: end))
             #expect(try await processes.sql("SELECT message FROM chatts WHERE turn = seq") == [["abcdefghij"]])
         }
@@ -80,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aPieceBehindAGapIsNotReadBeforeTheGapIsFilled() async throws {
+    @Test func pieceBehindAGapIsReadOnceTheGapIsFilled() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
@@ -141,7 +135,7 @@ import Testing
             }
             var entries = opened.map { $0.entry("text of \($0.turn.appID)") }
             let stranger = OpenedTurn(
-                turn: Turn(appID: "nobody's", number: 2), id: .random(), history: opened[0].history)
+                turn: Turn(appID: "unknown", number: 2), id: .random(), history: opened[0].history)
             entries.insert(stranger.entry("x"), at: 100)
             #expect(try await store.journal(entries) == [ReplySignal(id: stranger.id, kind: .gone)])
             for opened in opened {
@@ -153,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func withoutEntriesOnlySignalsAreAsked() async throws {
+    @Test func emptyBatchReadsOnlySignals() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let nothing: [JournalEntry] = []
@@ -171,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func aReplyThatIsOverIsToldNothing() async throws {
+    @Test func closedReplyGetsNoSignals() async throws {
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.exchange("p", "q")
             try await processes.second.signal(.stop, to: try await processes.second.record(opened))
@@ -179,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func whatAZombieWritesIsRefused() async throws {
+    @Test func writesOfAZombieAreRefused() async throws {
         try await StoreProcesses.run { processes in
             let (zombie, other) = (processes.first, processes.second)
             let opened = try await zombie.open("p")
@@ -203,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func oneOfTwoThatSettleAtOnceDoesIt() async throws {
+    @Test func onlyOneOfTwoConcurrentSettlementsSucceeds() async throws {
         try await StoreProcesses.run(count: 9) { processes in
             let dead = processes.first
             let opened = try await dead.open("p")

@@ -1,27 +1,21 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
-/// From the rows of a conversation to what a model is sent.
+/// The history that a model gets from the rows of a conversation.
 @Suite(.timeLimit(.minutes(30))) struct HistoryStoreTests {
     private func omitted(_ history: TurnHistory) -> [String] {
         history.omitted.map { "\($0.places.lowerBound)-\($0.places.upperBound) \($0.why.rawValue)" }
     }
 
-    /// Place, turn and role of each message.
+    /// Row, turn and role of each message.
     private func entries(_ history: TurnHistory) -> [String] {
         history.messages.entries.map { "\($0.place) \($0.turn) \($0.role)" }
     }
 
-    @Test func messagesKnowTheirPlacesAndTurns() async throws {
+    @Test func messagesHaveTheirRowsAndTurns() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
@@ -41,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func turnsThatAreNotCompleteAreLeftOut() async throws {
+    @Test func incompleteTurnsAreLeftOut() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("a", "1")
@@ -91,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func anotherAnswerToThePromptsHasThemForItsTurn() async throws {
+    @Test func promptsOfAnAlternativeBelongToItsTurn() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let first = try await store.exchange("a", "1")
@@ -102,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func whatDoesNotFitIsLeftOutOfWhatWasRead() async throws {
+    @Test func historyFittingLeavesOutTheOldestTurns() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
@@ -129,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func rowsOfAnotherServerAreCutWhereTheUserSpeaks() async throws {
+    @Test func rowsOfAnotherServerAreCutAtUserMessages() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<20).flatMap { index in

@@ -1,16 +1,10 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdPostgres
 import ChatterdRelay
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
 @testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// When a process is taken for dead.
 @Suite(.timeLimit(.minutes(30))) struct LeaseStoreTests {
@@ -49,10 +43,10 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func gapBetweenTwoRenewalsBeginsTheTimeAnew(isGap: Bool) async throws {
+    func gapBetweenTwoRenewalsRestartsTheSteadyTime(isGap: Bool) async throws {
         try await StoreProcesses.run { processes in
             let lease = processes.first.lease
-            _ = try await processes.pool.run(lease.renewal)
+            _ = try await processes.pool.run(LeaseStatements.renew(lease.id))
             // The trigger of the tests adds an hour.
             let left = isGap ? "3 s" : "1 day"
             try await processes.sql(
@@ -60,21 +54,20 @@ import Testing
                 UPDATE chatterd_processes
                 SET since = '-infinity', expires_at = now() + interval '\(left)' - interval '1 hour'
                 """)
-            _ = try await processes.pool.run(lease.renewal)
+            _ = try await processes.pool.run(LeaseStatements.renew(lease.id))
             #expect(
                 try await processes.sql("SELECT since = '-infinity' FROM chatterd_processes") == [[isGap ? "f" : "t"]])
         }
     }
 
-    @Test func leaseIsLateLongBeforeItRunsOut() {
+    @Test func leaseIsLateLongBeforeItExpires() {
         let lease = ProcessLease(id: .random())
         let start = Instant(nanoseconds: 7)
         #expect(lease.isLate(at: start))
         lease.renewed(at: start)
-        let late = start + ProcessLease.renewal * 3 / 2
-        #expect(
-            !lease.isLate(at: start) && !lease.isLate(at: Instant(nanoseconds: late.nanoseconds - 1))
-                && lease.isLate(at: late))
+        let late = start + ProcessLease.renewalInterval * 3 / 2
+        let before = Instant(nanoseconds: late.nanoseconds - 1)
+        #expect(!lease.isLate(at: start) && !lease.isLate(at: before) && lease.isLate(at: late))
         #expect(late - start < .seconds(ProcessLease.lifetime))
         // A renewal that was sent earlier and is confirmed later does not shorten the lease.
         lease.renewed(at: late)
@@ -87,10 +80,10 @@ import Testing
             try await processes.sql("ALTER TABLE chatterd_processes DISABLE TRIGGER prolong")
             let lifetime =
                 "SELECT expires_at - since = interval '\(ProcessLease.lifetime) s', count(*) OVER () FROM chatterd_processes"
-            _ = try await processes.pool.run(processes.first.lease.renewal)
+            _ = try await processes.pool.run(LeaseStatements.renew(processes.first.lease.id))
             #expect(try await processes.sql(lifetime) == [["t", "1"]])
             try await processes.sql("UPDATE chatterd_processes SET expires_at = '2020-01-02', since = '2020-01-01'")
-            _ = try await processes.pool.run(processes.first.lease.renewal)
+            _ = try await processes.pool.run(LeaseStatements.renew(processes.first.lease.id))
             #expect(try await processes.sql(lifetime) == [["t", "1"]])
         }
     }
@@ -101,22 +94,19 @@ import Testing
             let (living, other) = (processes.first, processes.second)
             let opened = try await living.open("p")
             try await processes.proveSteadiness()
-            let place: [Parameter] = [.text("app"), .int8(opened.turn.number)]
-            for query in [
-                Query(LeaseStatements.releaseHeld, living.lease.parameter, .text("infinity")),
-                Query(LeaseStatements.releaseDead, parameters: place),
-                Query(LeaseStatements.release, parameters: place + [other.lease.parameter]),
-            ] {
-                _ = try await processes.pool.run(query)
-                #expect(try await !other.record(opened).isAbandoned)
-            }
-            _ = try await processes.pool.run(
-                Query(LeaseStatements.release, parameters: place + [living.lease.parameter]))
+            let pool = processes.pool
+            _ = try await pool.run(LeaseStatements.releaseHeld(by: living.lease.id, before: "infinity"))
+            #expect(try await !other.record(opened).isAbandoned)
+            _ = try await pool.run(LeaseStatements.releaseDead(opened.turn))
+            #expect(try await !other.record(opened).isAbandoned)
+            _ = try await pool.run(LeaseStatements.release(opened.turn, owner: other.lease.id))
+            #expect(try await !other.record(opened).isAbandoned)
+            _ = try await pool.run(LeaseStatements.release(opened.turn, owner: living.lease.id))
             #expect(try await other.record(opened).isAbandoned)
         }
     }
 
-    @Test func repliesOfTheSameTimeAreLookedThroughTogether() async throws {
+    @Test func repliesOfTheSameTimeAreExaminedTogether() async throws {
         try await StoreProcesses.run { processes in
             let dead = processes.first
             _ = try await dead.open("p")
@@ -131,22 +121,22 @@ import Testing
             try await processes.kill(dead)
             var time: String? = "infinity"
             while let before = time {
-                let piece = try await processes.pool.run(
-                    Query(LeaseStatements.releaseHeld, dead.lease.parameter, .text(before)))
-                time = piece.string(0, 1)
+                time = try await processes.pool.run(
+                    LeaseStatements.releaseHeld(by: dead.lease.id, before: before)
+                ).first?.nextTime
             }
             #expect(try await processes.sql("SELECT count(DISTINCT holder) FROM chatts") == [["1"]])
         }
     }
 
-    @Test func replyWithoutAnyLeaseIsMadeAgain() async throws {
+    @Test func replyOfAProcessWithoutLeaseIsRegenerated() async throws {
         try await StoreProcesses.run { processes in
             let (dead, heir) = (processes.first, processes.second)
             let opened = try await dead.open("p", onInterrupt: .regenerate)
             try await processes.sql("DELETE FROM chatterd_processes")
             try await processes.proveSteadiness()
             #expect(try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
-            // A prompt that waits for it finds it, and leaves it to whoever has room.
+            // A waiting prompt finds the reply, and leaves it to a process with room.
             #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
             #expect(try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.id) == [opened.id])
         }

@@ -1,0 +1,64 @@
+/// The SQL of the table of applied migrations, and of the lock of migrators.
+enum MigrationStatements {
+    /// Limits the wait for locks to the end of the transaction, and lets a statement run as long as it needs.
+    static func setLockTimeout(milliseconds: UInt64) -> Query<Void> {
+        Query(setLockTimeoutStatement, .text(String(milliseconds)))
+    }
+
+    private static let setLockTimeoutStatement = Statement(
+        "lock_timeout", .text,
+        sql: "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)")
+
+    /// Acquires the advisory lock of migrators until the end of the transaction.
+    static func lock(_ key: Int64) -> Query<Void> { Query(lockStatement, .int8(key)) }
+
+    private static let lockStatement = Statement("lock", .int8, sql: "SELECT pg_advisory_xact_lock($1)")
+
+    /// A description of the session that holds the lock.
+    static func holder(ofLock key: Int64) -> Query<String> { Query(holderStatement, .int8(key)) }
+
+    private static let holderStatement = Statement(
+        "lock_holder", .int8,
+        sql: """
+            SELECT format('backend %s (%s)', a.pid, concat_ws(', ', nullif(a.application_name, ''), a.client_addr, a.state))
+            FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND (l.classid::int8 << 32) | l.objid::int8 = $1
+            """
+    ) { row in row.nextText() }
+
+    /// Whether the table of applied migrations exists.
+    static let tableExists = Statement(
+        "migrations_table", sql: "SELECT to_regclass('chatterd_migrations') IS NOT NULL"
+    ) { row in row.nextBool() }
+
+    static let createTable = """
+        CREATE TABLE chatterd_migrations (
+            name text PRIMARY KEY,
+            checksum text NOT NULL,
+            applied_at timestamptz NOT NULL DEFAULT now()
+        )
+        """
+
+    /// The names and checksums of the applied migrations.
+    static let applied = Statement(
+        "applied_migrations", sql: "SELECT name, checksum FROM chatterd_migrations ORDER BY name"
+    ) { row in (name: row.nextText(), checksum: row.nextText()) }
+
+    /// The SHA-256 of a text, in hexadecimal digits.
+    static func checksum(of sql: String) -> Query<String> { Query(checksumStatement, .bytes(Array(sql.utf8))) }
+
+    private static let checksumStatement = Statement("checksum", .bytes, sql: "SELECT encode(sha256($1), 'hex')") {
+        row in
+        row.nextText()
+    }
+
+    /// Records an applied migration.
+    static func record(name: String, checksum: String) -> Query<Void> {
+        Query(recordStatement, .text(name), .text(checksum))
+    }
+
+    private static let recordStatement = Statement(
+        "record_migration", .text, .text, sql: "INSERT INTO chatterd_migrations (name, checksum) VALUES ($1, $2)")
+}

@@ -1,0 +1,25 @@
+import CChatterdPostgres
+import Synchronization
+
+/// The SQL of a statement, as connections prepare it: once on each connection that runs it.
+@usableFromInline final class PreparedStatement: Sendable {
+    private static let count = Atomic<Int>(0)
+
+    /// Identifies the statement in this process; counts from 0.
+    let id: Int
+    /// The name at the server: the caller's name, and the id.
+    let name: String
+    let sql: String
+    /// The types of `$1`, `$2` …: the server sees the parameters as exactly these.
+    let types: [Oid]
+    /// Whether results come in PostgreSQL's binary format instead of as text.
+    let returnsBinary: Bool
+
+    init(_ name: String, _ parameters: [ParameterType], returnsBinary: Bool, sql: String) {
+        id = Self.count.wrappingAdd(1, ordering: .relaxed).oldValue
+        self.name = "\(name).\(id)"
+        self.sql = sql
+        self.returnsBinary = returnsBinary
+        types = parameters.map(\.oid)
+    }
+}

@@ -1,0 +1,49 @@
+/// Queries that run in one transaction, in order: all of them, or none.
+///
+/// A connection sends them together, without waiting for an answer in between.
+public struct Transaction: Sendable {
+    @usableFromInline private(set) var queries: [BoundStatement] = []
+
+    /// Creates a transaction without queries.
+    public init() {
+        queries.reserveCapacity(4)
+    }
+
+    /// Adds a query at the end.
+    ///
+    /// - Returns: the step that finds the query's rows in the results.
+    @inlinable @discardableResult
+    public mutating func add<Record>(_ query: Query<Record>) -> Step<Record> {
+        Step(index: append(query.bound), decode: query.decode)
+    }
+
+    @usableFromInline mutating func append(_ query: BoundStatement) -> Int {
+        queries.append(query)
+        return queries.count - 1
+    }
+
+    /// A query of a transaction.
+    public struct Step<Record>: Sendable {
+        @usableFromInline let index: Int
+        @usableFromInline let decode: @Sendable (inout Row) -> Record
+
+        @inlinable init(index: Int, decode: @escaping @Sendable (inout Row) -> Record) {
+            self.index = index
+            self.decode = decode
+        }
+    }
+
+    /// The rows of each query of a transaction.
+    public struct Results: Sendable {
+        @usableFromInline let results: [QueryResult]
+
+        init(_ results: [QueryResult]) {
+            self.results = results
+        }
+
+        /// The rows of a query.
+        @inlinable public subscript<Record>(_ step: Step<Record>) -> Rows<Record> {
+            Rows(results[step.index], decode: step.decode)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ChatterdPostgres
+import ChatterdRelay
+
+extension PostgresPool {
+    /// Runs a transaction.
+    ///
+    /// - Parameters:
+    ///   - attempts: the maximum number of attempts. The transaction is repeated if another one has inserted a row with the same
+    ///     key.
+    ///   - code: the code of errors that an unavailable store does not explain.
+    /// - Throws: `storeUnavailable`, or an error with `code`.
+    public func runForRelay(
+        _ transaction: Transaction, attempts: Int = 1, otherwise code: RelayError.Code = .internal
+    ) async throws(RelayError) -> Transaction.Results {
+        var left = attempts
+        while true {
+            left -= 1
+            do throws(PostgresError) {
+                return try await run(transaction)
+            } catch  where error.code == .uniqueViolation && left > 0 {
+                continue
+            } catch {
+                throw RelayError(error, otherwise: code)
+            }
+        }
+    }
+
+    /// Runs a query as a transaction.
+    ///
+    /// - Throws: as `runForRelay` of a transaction.
+    public func runForRelay<Record>(
+        _ query: Query<Record>, attempts: Int = 1, otherwise code: RelayError.Code = .internal
+    ) async throws(RelayError) -> Rows<Record> {
+        var transaction = Transaction()
+        let step = transaction.add(query)
+        return try await runForRelay(transaction, attempts: attempts, otherwise: code)[step]
+    }
+}

@@ -21,7 +21,7 @@ from checks import Checks
 from client import Client
 from cluster import Cluster
 from cutting_proxy import CuttingProxy
-from killer import Killer
+from failure_injector import FailureInjector
 from processes import TIMEOUT, Server
 from record import Record
 from upstream import Upstream
@@ -79,7 +79,7 @@ class Run:
                 self._left((await self.cluster.rows("SELECT count(*) AS \"leases left\" FROM chatterd_processes"))[0])
             await self.checks.run()
         finally:
-            # From here on the trial itself breaks connections.
+            # From here on the run itself closes connections.
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             for server in self.servers:
                 server.abandon()
@@ -104,24 +104,24 @@ class Run:
         """Runs clients and faults until there were enough of both, or the time is up."""
         options, record = self.options, self.record
         until = record.now() + options.minutes * 60 - (20 if options.short else min(180, options.minutes * 18))
-        killer = Killer(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
-        killing = asyncio.create_task(killer.run(options.acts, max(0.5, (until - record.now()) * 0.85 / max(1, options.acts))))
+        injector = FailureInjector(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
+        injecting = asyncio.create_task(injector.run(options.failures, max(0.5, (until - record.now()) * 0.85 / max(1, options.failures))))
         self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
         told = record.now()
-        while record.now() < until and (record.count["cuts"] < options.cuts or not killing.done()):
+        while record.now() < until and (record.count["cuts"] < options.cuts or not injecting.done()):
             await asyncio.sleep(0.2)
             for server in self.servers:
                 server.look()
-            if killing.done() and killing.exception():
-                raise killing.exception() or AssertionError
+            if injecting.done() and injecting.exception():
+                raise injecting.exception() or AssertionError
             if record.now() > told + 30:
                 told = record.now()
-                say(f"{told:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {killer.acts} acts, "
+                say(f"{told:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {injector.failures} failures, "
                     f"{len(record.violations)} violations")
-        killer.is_over = True
-        await killing
-        if record.count["cuts"] < options.cuts or killer.acts < options.acts:
-            say(f"the time was up before there were {options.cuts} cuts and {options.acts} acts")
+        injector.is_over = True
+        await injecting
+        if record.count["cuts"] < options.cuts or injector.failures < options.failures:
+            say(f"the time was up before there were {options.cuts} cuts and {options.failures} failures")
 
     async def _talk(self) -> None:
         """One of the clients: one conversation after another."""
@@ -198,13 +198,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--clients", type=int)
     parser.add_argument("--cuts", type=int)
-    parser.add_argument("--acts", type=int, help="kills, stops and restarts")
+    parser.add_argument("--failures", type=int, help="kills, stops and restarts")
     parser.add_argument("--standby", choices=("none", "sync", "async"))
     parser.add_argument("--show", type=int, default=10, help="how many violations are printed in full")
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
-    usual = {"minutes": 0.8, "clients": 40, "cuts": 300, "acts": 7, "standby": "none"} if options.short else \
-        {"minutes": 10, "clients": 100, "cuts": 5_000, "acts": 120, "standby": "sync"}
+    usual = {"minutes": 0.8, "clients": 40, "cuts": 300, "failures": 7, "standby": "none"} if options.short else \
+        {"minutes": 10, "clients": 100, "cuts": 5_000, "failures": 120, "standby": "sync"}
     for name, value in usual.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -213,7 +213,7 @@ def main() -> int:
     gc.freeze()
     scratch = tempfile.mkdtemp(prefix="chaos.")
     standby = {"none": "no standby", "sync": "a synchronous standby", "async": "an asynchronous standby"}[options.standby]
-    say(f"seed {options.seed}: at least {options.cuts} cuts and {options.acts} acts, {options.clients} clients, {standby}, "
+    say(f"seed {options.seed}: at least {options.cuts} cuts and {options.failures} failures, {options.clients} clients, {standby}, "
         f"{options.minutes:g} minutes at most")
     run = Run(options, scratch)
     # Ended as by Ctrl-C, so that no process and no file is left.
@@ -233,7 +233,7 @@ def main() -> int:
         say("all is well")
         return 0
     with open(f"{scratch}/report.txt", "w", encoding="utf-8") as file:
-        file.write("\n".join(run.record.deeds) + "\n")
+        file.write("\n".join(run.record.failures) + "\n")
         for violation in run.record.violations:
             file.write(f"\n== {violation.kind}: {violation.token}\n  {violation.text}\n")
             if violation.token:

@@ -149,7 +149,7 @@ class Cluster:
             self.conninfo += " target_session_attrs=read-write connect_timeout=5"
         self.is_lossy = standby == "async"
         self.lost: list[dict[str, Any]] = []  # new rows of dead primaries, as they were there
-        self.acts = asyncio.Lock()  # one act of the killer at a time
+        self.failure_lock = asyncio.Lock()  # one injected failure at a time
 
     async def make(self) -> None:
         """Makes the data directory and the database, and starts the server, and its standby."""

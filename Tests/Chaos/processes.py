@@ -59,7 +59,7 @@ class Server:
         self.kills = 0
         # Grows when a process dies, stops, or stands still; odd meanwhile, as it accepts connections until it is dead.
         self.changes = 0
-        self.acts = asyncio.Lock()  # one act of the killer at a time
+        self.failure_lock = asyncio.Lock()  # one injected failure at a time
         self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
         self.log_path = f"{scratch}/chatterd.{slot}.log"
         self._log = open(self.log_path, "ab")

@@ -29,8 +29,8 @@ class Record:
         self.count: collections.Counter[str] = collections.Counter()
         self.violations: list[Violation] = []
         self.tokens: set[str] = set()  # of prompts that something was wrong with
-        self.deeds: list[str] = []  # of the killer
-        self.deaths: list[tuple[float, float]] = []  # begin and end of acts that may cost a process its replies
+        self.failures: list[str] = []  # that were injected
+        self.deaths: list[tuple[float, float]] = []  # begin and end of failures that may cost a process its replies
         self._notes: dict[str, collections.deque[str]] = {}
         self._beat = self._stood_still = 0.0  # when the heart last beat, and when it last had not beaten for too long
 
@@ -68,12 +68,12 @@ class Record:
         return list(self._notes.get(token, ()))
 
     def was_anyone_lost(self, since: float, until: float) -> bool:
-        """Whether an act of the killer in this time may have cost a process its replies."""
+        """Whether an injected failure in this time may have cost a process its replies."""
         return any(began <= until and ended >= since for began, ended in self.deaths)
 
     def note_fault(self, text: str) -> None:
-        """Remembers what the killer did."""
-        self.deeds.append(f"{self.now():9.3f} {text}")
+        """Remembers an injected failure."""
+        self.failures.append(f"{self.now():9.3f} {text}")
 
     def violation(self, kind: str, token: str, text: str) -> None:
         """Remembers that something is wrong."""

@@ -40,7 +40,7 @@ async def run(options: argparse.Namespace, scratch: str) -> Findings:
             await cluster.stop()
         findings.faults += [f"{fault.kind}: {fault.text}" for fault in cluster.record.violations]
     finally:
-        # From here on the scenario itself breaks connections.
+        # From here on the run itself closes connections.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         cluster.abandon()
     return findings

@@ -94,7 +94,7 @@ class FaultTable:
                 for waits, relay in relays.items():
                     await self._run(relay, [case for case in self.cases if case.fault.restarts == waits])
             finally:
-                # From here on the case itself breaks connections.
+                # From here on the run itself closes connections.
                 asyncio.get_running_loop().set_exception_handler(lambda *_: None)
                 for relay in relays.values():
                     relay.abandon()

@@ -35,7 +35,7 @@ async def run(options: argparse.Namespace, scratch: str) -> ProxyScenarios:
             await cluster.stop()
             scenarios.faults += await repeats(make(options.path, f"{scratch}/repeats"))
     finally:
-        # From here on the scenario itself breaks connections.
+        # From here on the run itself closes connections.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         cluster.abandon()
     return scenarios

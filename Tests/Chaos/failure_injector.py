@@ -11,7 +11,7 @@ from cluster import Cluster
 from processes import Server
 from record import Record
 
-ACTS = {
+FAILURES = {
     "kill chatterd": 24, "kill two chatterd": 3, "kill a backend": 8, "kill the postmaster": 6, "kill the postmaster and chatterd": 3,
     "freeze chatterd": 26, "freeze two chatterd": 6, "freeze PostgreSQL": 8, "restart chatterd": 12, "fail over": 4,
 }
@@ -20,37 +20,37 @@ FIRST = ["kill chatterd", "freeze chatterd", "kill a backend", "restart chatterd
 """What a run begins with, so that a short one has some of each."""
 OF_THE_DATABASE = {"freeze PostgreSQL": 50, "kill a backend": 20, "kill the postmaster": 15, "fail over": 15}
 ROUND, QUIET_ROUND = 20, 6
-"""The number of acts of any kind, and of acts on the database alone: then no reply of a living process may be lost."""
+"""The number of failures of any kind, and of failures on the database alone: then no reply of a living process may be lost."""
 FREEZES = ((0.2, 4), (9, 13), (14, 25))
 """The lengths of a freeze, in seconds: shorter than a lease, longer than a lease, longer than chatterd waits for the database."""
 
 
-class Killer:
-    """Spreads its acts over the run."""
+class FailureInjector:
+    """Spreads its failures over the run."""
 
     def __init__(self, record: Record, chance: random.Random, servers: list[Server], cluster: Cluster, longest: float) -> None:
         self._record, self._chance, self._servers, self._cluster = record, chance, servers, cluster
         self._longest = longest  # the longest freeze, in seconds
         self._under_way: set[asyncio.Task[None]] = set()
-        self.acts = 0
+        self.failures = 0
         self.is_over = False
 
-    async def run(self, acts: int, pause: float) -> None:
-        """Performs the acts, with the given mean number of seconds in between; ends when all frozen processes continue."""
+    async def run(self, failures: int, pause: float) -> None:
+        """Performs the failures, with the given mean number of seconds in between; ends when all frozen processes continue."""
         try:
-            while self.acts < acts:
+            while self.failures < failures:
                 until = self._record.now() + self._chance.uniform(0.3, 1.7) * pause
                 while self._record.now() < until and not self.is_over:
                     await asyncio.sleep(0.1)
                 if self.is_over:
                     return
-                act, is_quiet = self._draw()
+                failure, is_quiet = self._draw()
                 if is_quiet:
-                    # Earlier acts on processes are over.
+                    # Earlier failures on processes are over.
                     await self._finish()
-                task = asyncio.create_task(self._perform(act))
+                task = asyncio.create_task(self._perform(failure))
                 self._under_way.add(task)
-                self.acts += 1
+                self.failures += 1
         finally:
             await self._finish()
 
@@ -61,34 +61,34 @@ class Killer:
                 raise outcome
 
     def _draw(self) -> tuple[str, bool]:
-        """The next act, and whether processes are left alone at that time."""
-        index = self.acts - len(FIRST)
+        """The next failure, and whether processes are left alone at that time."""
+        index = self.failures - len(FIRST)
         is_quiet = index >= 0 and index % (ROUND + QUIET_ROUND) >= ROUND
-        kinds = OF_THE_DATABASE if is_quiet else ACTS
-        act = FIRST[self.acts] if index < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
-        return act, is_quiet
+        kinds = OF_THE_DATABASE if is_quiet else FAILURES
+        failure = FIRST[self.failures] if index < 0 else self._chance.choices(tuple(kinds), tuple(kinds.values()))[0]
+        return failure, is_quiet
 
-    def _perform(self, act: str) -> Coroutine[Any, Any, None]:
+    def _perform(self, failure: str) -> Coroutine[Any, Any, None]:
         """Makes all decisions at once, so that they depend on the seed alone."""
-        victims = self._chance.sample(self._servers, 2 if "two" in act else 1)
+        victims = self._chance.sample(self._servers, 2 if "two" in failure else 1)
         shortest, longest = self._chance.choice(FREEZES)
         seconds = min(self._chance.uniform(shortest, longest), self._longest)
         lag, gap = self._chance.uniform(0, 2), self._chance.choice((0.0, self._chance.uniform(0, 4), self._chance.uniform(9, 12)))
         number = self._chance.getrandbits(16)
-        if act == "fail over":
+        if failure == "fail over":
             if self._cluster.standby is None:
-                act = "freeze PostgreSQL"
+                failure = "freeze PostgreSQL"
             else:
                 return self._fail_over(lag, gap)
-        if act == "freeze PostgreSQL":
+        if failure == "freeze PostgreSQL":
             return self._freeze_database(seconds)
-        if act == "kill a backend":
+        if failure == "kill a backend":
             return self._kill_backend(number)
-        if act == "kill the postmaster":
+        if failure == "kill the postmaster":
             return self._kill_postmaster([])
-        if act == "kill the postmaster and chatterd":
+        if failure == "kill the postmaster and chatterd":
             return self._kill_postmaster(victims)
-        verb = act.split()[0]
+        verb = failure.split()[0]
         return self._each(verb, victims, seconds)
 
     # --- chatterd
@@ -98,10 +98,10 @@ class Killer:
 
     async def _one(self, verb: str, victim: Server, seconds: float) -> None:
         name = f"chatterd {victim.slot}, life {victim.kills}"
-        if victim.acts.locked():
-            # Another act is not over: all acts that waited for it would happen at once.
+        if victim.failure_lock.locked():
+            # Another failure is not over: all failures that waited for it would happen at once.
             return
-        async with victim.acts, self._death():
+        async with victim.failure_lock, self._death():
             if verb == "kill":
                 self._did(f"killed {name}", "kills of chatterd")
                 await victim.kill()
@@ -128,31 +128,31 @@ class Killer:
     # --- the database
 
     async def _freeze_database(self, seconds: float) -> None:
-        if self._cluster.acts.locked():
+        if self._cluster.failure_lock.locked():
             return
-        async with self._cluster.acts:
+        async with self._cluster.failure_lock:
             self._did(f"stops PostgreSQL for {seconds:.1f} s", "freezes of PostgreSQL")
             await self._cluster.freeze(seconds)
             self._record.note_fault("continued PostgreSQL")
 
     async def _kill_backend(self, number: int) -> None:
-        if self._cluster.acts.locked():
+        if self._cluster.failure_lock.locked():
             return
-        async with self._cluster.acts:
+        async with self._cluster.failure_lock:
             self._did("killed a backend of PostgreSQL", "kills of PostgreSQL")
             await self._cluster.kill_backend(number)
 
     async def _kill_postmaster(self, victims: list[Server]) -> None:
-        if self._cluster.acts.locked():
+        if self._cluster.failure_lock.locked():
             return
-        async with self._cluster.acts:
+        async with self._cluster.failure_lock:
             self._did("killed the postmaster", "kills of PostgreSQL")
             await asyncio.gather(self._cluster.kill(), *(self._one("kill", victim, 0) for victim in victims))
 
     async def _fail_over(self, lag: float, gap: float) -> None:
-        if self._cluster.acts.locked():
+        if self._cluster.failure_lock.locked():
             return
-        async with self._cluster.acts:
+        async with self._cluster.failure_lock:
             self._did(f"stops the standby for {lag:.1f} s, kills the primary, promotes {gap:.1f} s later", "failovers")
             await self._cluster.fail_over(lag, gap)
             self._record.note_fault("promoted, and another standby follows")

@@ -231,7 +231,8 @@ public final class SlotQueue: @unchecked Sendable {
         } catch {
             mayBeDone()
             guard passage.isWanted, !passage.isEntered, !passage.isToLeave else { return }
-            guard let pause = passage.patience.pause(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
+            guard
+                let pause = passage.patience.pause(after: error, within: limits.storeRetryTimeout, now: scheduler.now())
             else {
                 abandon(passage, error)
                 return

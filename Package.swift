@@ -94,7 +94,8 @@ let package = Package(
         tests(of: "HTTPServer", ["HTTP", "Sockets", "Basics"]),
         tests(of: "HTTPClient", ["HTTP", "Sockets", "Basics"]),
         tests(of: "Postgres", ["Sockets", "Basics"]),
-        tests(of: "LanguageModels", ["ModelServers", "HTTPClient", "HTTP", "Sockets", "Basics"]),
+        tests(of: "LanguageModels", ["Basics"]),
+        tests(of: "ModelServers", ["LanguageModels", "HTTPClient", "HTTP", "Sockets", "Basics"]),
         tests(of: "Relay", ["LanguageModels", "Basics"]),
         .testTarget(
             name: "ChatterdServerTests",

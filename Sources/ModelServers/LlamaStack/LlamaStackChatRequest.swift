@@ -3,14 +3,14 @@ import ChatterdLanguageModels
 
 /// Writes the body of a request to Llama Stack's `/v1/inference/chat-completion`.
 ///
-/// What it cannot be told is refused by its name.
+/// A field that Llama Stack cannot express is rejected with its name.
 struct LlamaStackChatRequest {
-    /// The body, whole after `init`.
+    /// The body, complete after `init`.
     private(set) var body: ByteBuffer
 
     /// Translates a request.
     ///
-    /// - Throws: `unsupported`.
+    /// - Throws: `unsupported` with the name of the field.
     init(_ request: GenerationRequest) throws(ModelError) {
         body = ByteBuffer(capacity: request.messages.json.count + request.beginning.count + 512)
         body.append("{\"model_id\":")
@@ -46,7 +46,7 @@ struct LlamaStackChatRequest {
         case "format":
             try append(format: member.value)
         case "tool_choice", "tool_prompt_format", "tool_config":
-            // Its own names.
+            // These members are Llama Stack's own.
             body.append(UInt8(ascii: ","))
             body.append([member])
         case "logprobs" where member.value == Array("false".utf8):
@@ -63,10 +63,10 @@ struct LlamaStackChatRequest {
             body.append(format)
             body.append(UInt8(ascii: "}"))
         case UInt8(ascii: "\"") where format == Array("\"json\"".utf8):
-            // It has no other word for any JSON.
+            // Llama Stack has no other way to ask for any JSON.
             body.append(",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"object\"}}")
         case UInt8(ascii: "\"") where format.count == 2:
-            // Ollama's clients mean none.
+            // Ollama's clients write an empty text for no format.
             break
         default:
             throw .llamaStack("format", "but a schema or \"json\"")
@@ -75,7 +75,7 @@ struct LlamaStackChatRequest {
 }
 
 extension ModelError {
-    /// Llama Stack cannot be told a member of a request.
+    /// A member of the request has no counterpart in Llama Stack; `how` completes the sentence.
     static func llamaStack(_ name: String, _ how: String = "") -> ModelError {
         ModelError(
             .unsupported, "The native API of Llama Stack does not take \"\(name)\"\(how.isEmpty ? "" : " ")\(how).",

@@ -3,20 +3,20 @@ import ChatterdLanguageModels
 
 /// Translates the messages of a conversation for Llama Stack.
 ///
-/// Its assistants say why they stopped, and its tools answer calls by their ids: ids that are missing are made. What a model has
-/// thought is not sent back.
+/// Messages of its assistant have a stop reason, and messages of its tools the id of a call; missing ids are generated. The
+/// reasoning of a model is not sent.
 struct LlamaStackMessages {
-    /// The calls that are remembered: each result is looked for among them.
+    /// The limit of stored calls, because each result is searched among them.
     private static let limit = 1_000
 
     private var isFirst = true
-    private var madeIDs = 0
-    /// The calls of the assistant's last message that no tool has answered yet.
+    private var generatedIDs = 0
+    /// The calls of the assistant's last message without a result.
     private var openCalls: [LlamaStackCall] = []
 
     /// Appends messages: JSON objects with commas between them, as in `EncodedMessages`.
     ///
-    /// - Throws: `unsupported` for roles that Llama Stack does not have.
+    /// - Throws: `unsupported` for a role that Llama Stack does not have, or a message that cannot be read.
     mutating func append(_ messages: Span<UInt8>, to buffer: inout ByteBuffer) throws(ModelError) {
         var start = 0
         while start < messages.count {
@@ -33,7 +33,7 @@ struct LlamaStackMessages {
         }
     }
 
-    /// Appends the text that the answer begins with.
+    /// Appends the text that the answer begins with, as a message of the assistant.
     mutating func append(beginning: Span<UInt8>, to buffer: inout ByteBuffer) {
         separate(&buffer)
         buffer.append("{\"role\":\"assistant\",\"content\":")
@@ -48,7 +48,7 @@ struct LlamaStackMessages {
         switch message.role {
         case "tool":
             buffer.append(",\"call_id\":")
-            buffer.append(jsonString: takeCall(of: message))
+            buffer.append(jsonString: callID(for: message))
         case "assistant":
             buffer.append(
                 message.calls.isEmpty ? ",\"stop_reason\":\"end_of_turn\"" : ",\"stop_reason\":\"end_of_message\"")
@@ -78,8 +78,8 @@ struct LlamaStackMessages {
         for (index, call) in calls.enumerated() {
             var call = call
             if call.id.isEmpty {
-                madeIDs += 1
-                call.id = "call_\(madeIDs)"
+                generatedIDs += 1
+                call.id = "call_\(generatedIDs)"
             }
             if openCalls.count < Self.limit {
                 openCalls.append(call)
@@ -99,17 +99,17 @@ struct LlamaStackMessages {
         }
     }
 
-    /// The id of the call that a tool's message answers: its own, or that of the next open call of the name that it gives.
-    private mutating func takeCall(of message: LlamaStackMessage) -> String {
-        let place = openCalls.firstIndex { call in
+    /// The id of the call that a message of a tool answers: its own id, or the id of the next open call with its name. Closes the call.
+    private mutating func callID(for message: LlamaStackMessage) -> String {
+        let index = openCalls.firstIndex { call in
             message.callID.isEmpty
                 ? message.toolName.isEmpty || call.name == message.toolName : call.id == message.callID
         }
-        let open = place.map { openCalls.remove(at: $0) }
+        let open = index.map { openCalls.remove(at: $0) }
         if !message.callID.isEmpty { return message.callID }
         if let open { return open.id }
-        madeIDs += 1
-        return "call_\(madeIDs)"
+        generatedIDs += 1
+        return "call_\(generatedIDs)"
     }
 
     private mutating func separate(_ buffer: inout ByteBuffer) {
@@ -129,7 +129,7 @@ extension ByteBuffer {
     }
 }
 
-/// A message, taken apart: ranges are the insides of strings.
+/// The members of a message; ranges are the insides of strings.
 private struct LlamaStackMessage {
     var role = ""
     var content = 0..<0
@@ -138,7 +138,7 @@ private struct LlamaStackMessage {
     var callID = ""
     var toolName = ""
 
-    /// Reads the message at `start`, and moves `start` behind the comma that follows it.
+    /// Reads the message at `start`, and moves `start` past the comma that follows it.
     init(in text: Span<UInt8>, from start: inout Int) throws(JSONError) {
         var reader = JSONReader(text, at: start)
         try reader.beginObject()
@@ -173,7 +173,7 @@ private struct LlamaStackMessage {
 private struct LlamaStackCall {
     var id = ""
     var name = ""
-    /// An object.
+    /// A JSON object.
     var arguments = Array("{}".utf8)
 
     init(from reader: inout JSONReader) throws(JSONError) {
@@ -215,7 +215,7 @@ private struct LlamaStackCall {
 }
 
 extension JSONReader {
-    /// Passes a value, and returns the text that it stands for; empty if it is no string.
+    /// Skips a value of any type. Returns its text if it is a string, else an empty one.
     fileprivate mutating func text() throws(JSONError) -> String {
         guard let string = try stringOrSkip() else { return "" }
         return String(decodingJSON: bytes.extracting(string.range))

@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Ollama's `options` as Llama Stack's `sampling_params`. What is not set stays unset.
+/// Ollama's `options` as Llama Stack's `sampling_params`.
 struct LlamaStackSampling {
     private var maximumTokens: [UInt8]?
     private var temperature: [UInt8]?
@@ -12,7 +12,7 @@ struct LlamaStackSampling {
 
     /// Translates options.
     ///
-    /// - Throws: `unsupported` for those without a counterpart, and for those that cannot be said together.
+    /// - Throws: `unsupported` for an option without a counterpart, and for options that exclude each other.
     init(options: RawMember) throws(ModelError) {
         let members: [RawMember]
         do throws(JSONError) {
@@ -36,13 +36,13 @@ struct LlamaStackSampling {
         }
     }
 
-    /// Whether nothing is set.
+    /// Whether no option is set.
     var isEmpty: Bool {
         maximumTokens == nil && temperature == nil && topP == nil && topK == nil && repetitionPenalty == nil
             && stop == nil
     }
 
-    /// Whether the most likely token is always taken: no other choice counts then.
+    /// Whether the model always chooses the most likely token; the other options have no effect then.
     private var isGreedy: Bool { temperature.map { Self.number($0) == 0 } == true }
 
     /// Appends the object.
@@ -73,7 +73,7 @@ struct LlamaStackSampling {
             text.append(topK)
             text.append(UInt8(ascii: "}"))
         } else if temperature != nil || topP != nil {
-            // It wants to see a temperature, were it null.
+            // Llama Stack requires the member, although it may be null.
             text.append("{\"type\":\"top_p\",\"temperature\":")
             text.append(temperature ?? Array("null".utf8))
             if let topP {

@@ -1,14 +1,14 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Gathers the tool calls of an answer of Llama Stack, as the elements of an array of Ollama's form.
+/// The tool calls of an answer of Llama Stack, collected as the elements of an array in Ollama's form.
 struct LlamaStackToolCalls {
     private var elements = ByteBuffer()
     private var count = 0
-    /// Where the last call begins, with the comma before it.
+    /// The start of the last call, with the comma before it.
     private var last = ByteBuffer().endMark
 
-    /// The array; nothing if there are no calls.
+    /// The array; `nil` without calls.
     var array: [UInt8]? {
         guard count > 0 else { return nil }
         var buffer = ByteBuffer(capacity: elements.count + 2)
@@ -31,7 +31,7 @@ struct LlamaStackToolCalls {
     /// Appends a call: `{"call_id", "tool_name", "arguments", "arguments_json"}`, of which the arguments are an object, or a
     /// text that is one.
     ///
-    /// - Throws: when there is no name, or the arguments are no object.
+    /// - Throws: `wrongType` if the name is missing or the arguments are no object, or the error of the JSON.
     mutating func append(_ call: Span<UInt8>) throws(JSONError) {
         var id: JSONString?
         var name: JSONString?
@@ -81,7 +81,7 @@ struct LlamaStackToolCalls {
         last = start
     }
 
-    /// Appends the object that a JSON string's inside stands for; an empty one is one without members.
+    /// Appends the object that the inside of a JSON string encodes; an empty string stands for an object without members.
     private mutating func append(argumentsIn text: Span<UInt8>) throws(JSONError) {
         var object = ByteBuffer()
         object.append(decodingJSON: text)
@@ -90,7 +90,7 @@ struct LlamaStackToolCalls {
         try JSONReader.validate(bytes)
         var reader = JSONReader(bytes)
         guard try reader.kind() == .object else { throw JSONError(.wrongType, at: 0) }
-        // What is escaped within an escaped text was not seen before.
+        // Escapes within an escaped text have not been checked before.
         elements.append(repairingJSON: bytes)
     }
 }

@@ -4,8 +4,10 @@ import ChatterdLanguageModels
 extension ByteBuffer {
     /// Appends tools as Llama Stack describes them, from an array of OpenAI's and Ollama's form.
     ///
-    /// There, a parameter has a type, a description, a default, and may be required; whatever else its schema says is
-    /// appended to its description as JSON, so that the model is told all the same.
+    /// A parameter of Llama Stack has a type, a description, a default and a flag whether it is required. The rest of its schema is
+    /// appended to its description as JSON, so that the model can read it.
+    ///
+    /// - Throws: `wrongType` if an element is no function, or the error of the JSON.
     mutating func append(llamaStackTools tools: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(tools)
         try reader.beginArray()
@@ -53,28 +55,28 @@ extension ByteBuffer {
     }
 }
 
-/// A description in words, and the part of a schema that only words can carry.
+/// A description, with the part of a schema that Llama Stack can express only there.
 private struct LlamaStackDescription {
-    var words = ""
+    var text = ""
     var rest: [RawMember] = []
 
-    /// The JSON string; nothing if there is nothing to say.
+    /// The description as a JSON string; `nil` if it is empty.
     var json: [UInt8]? {
-        guard !words.isEmpty || !rest.isEmpty else { return nil }
-        var text = ByteBuffer()
-        text.append(utf8: words)
+        guard !text.isEmpty || !rest.isEmpty else { return nil }
+        var buffer = ByteBuffer()
+        buffer.append(utf8: text)
         if !rest.isEmpty {
-            text.append(utf8: words.isEmpty ? "{" : " {")
-            text.append(rest)
-            text.append(UInt8(ascii: "}"))
+            buffer.append(utf8: text.isEmpty ? "{" : " {")
+            buffer.append(rest)
+            buffer.append(UInt8(ascii: "}"))
         }
         var json = ByteBuffer()
-        json.append(jsonString: text.bytes)
+        json.append(jsonString: buffer.bytes)
         return json.array
     }
 }
 
-/// A tool, taken apart.
+/// The members of a tool.
 private struct LlamaStackTool {
     var name = Array("\"\"".utf8)
     var description = LlamaStackDescription()
@@ -95,7 +97,7 @@ private struct LlamaStackTool {
         for member in try RawMember.members(of: function) where member.value != Array("null".utf8) {
             switch member.key {
             case "name": name = member.value
-            case "description": description.words = try member.value.jsonText()
+            case "description": description.text = try member.value.jsonText()
             case "parameters": try read(parameters: member.value)
             default: description.rest.append(member)
             }
@@ -120,7 +122,7 @@ private struct LlamaStackTool {
     }
 }
 
-/// A parameter of a tool, taken apart.
+/// The members of a parameter of a tool.
 private struct LlamaStackParameter {
     var type = Array("\"string\"".utf8)
     var description = LlamaStackDescription()
@@ -130,7 +132,7 @@ private struct LlamaStackParameter {
         for member in try RawMember.members(of: schema) {
             switch member.key {
             case "type" where member.value.first == UInt8(ascii: "\""): type = member.value
-            case "description": description.words = try member.value.jsonText()
+            case "description": description.text = try member.value.jsonText()
             case "default": defaultValue = member.value
             default: description.rest.append(member)
             }
@@ -139,7 +141,7 @@ private struct LlamaStackParameter {
 }
 
 extension [UInt8] {
-    /// The text that a JSON string stands for.
+    /// The text that a JSON string encodes.
     fileprivate func jsonText() throws(JSONError) -> String {
         var reader = JSONReader(span)
         let string = try reader.string()

@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// One message in Ollama's shape, as places in the text, and how it is said to an OpenAI server.
+/// One message in Ollama's shape, as ranges of its text, with its translation for an OpenAI server.
 struct OpenAIMessage {
     /// The whole object.
     let range: Range<Int>
@@ -49,8 +49,12 @@ struct OpenAIMessage {
         isPlain = isPlain && !json.extracting(role).isTool
     }
 
-    /// Appends it as an OpenAI server takes it.
-    func append(from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames) {
+    /// Appends the message in OpenAI's shape.
+    ///
+    /// - Throws: the error of images that are not strings, or of tool calls that are not objects.
+    func append(
+        from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames
+    ) throws(JSONError) {
         guard !isPlain else {
             body.append(json.extracting(range))
             return
@@ -58,9 +62,9 @@ struct OpenAIMessage {
         body.append("{\"role\":\"")
         body.append(json.extracting(role))
         body.append("\",\"content\":")
-        appendContent(from: json, to: &body)
+        try appendContent(from: json, to: &body)
         if let thinking {
-            // Servers have either name for it, and leave out the other.
+            // Each server reads one of the two names and ignores the other.
             for name: StaticString in ["reasoning", "reasoning_content"] {
                 body.append(",\"")
                 body.append(name)
@@ -71,7 +75,7 @@ struct OpenAIMessage {
         }
         if let toolCalls {
             body.append(",\"tool_calls\":[")
-            try? Self.append(calls: json.extracting(toolCalls), to: &body, naming: &calls)
+            try Self.append(calls: json.extracting(toolCalls), to: &body, naming: &calls)
             body.append(UInt8(ascii: "]"))
         }
         if json.extracting(role).isTool {
@@ -80,7 +84,7 @@ struct OpenAIMessage {
         body.append(UInt8(ascii: "}"))
     }
 
-    private func appendContent(from json: Span<UInt8>, to body: inout ByteBuffer) {
+    private func appendContent(from json: Span<UInt8>, to body: inout ByteBuffer) throws(JSONError) {
         let text = json.extracting(content)
         guard let images else {
             if text.isEmpty, toolCalls != nil {
@@ -100,7 +104,7 @@ struct OpenAIMessage {
             body.append("\"}")
             needsComma = true
         }
-        try? Self.append(images: json.extracting(images), to: &body, after: &needsComma)
+        try Self.append(images: json.extracting(images), to: &body, after: &needsComma)
         body.append(UInt8(ascii: "]"))
     }
 
@@ -177,7 +181,7 @@ struct OpenAIMessage {
         body.append(",\"tool_call_id\":\"")
         body.append(id)
         body.append(UInt8(ascii: "\""))
-        // The call says the name, where there is one.
+        // The name of a known call stands in the call.
         if !isKnown, !name.isEmpty {
             body.append(",\"name\":\"")
             body.append(name)
@@ -187,10 +191,10 @@ struct OpenAIMessage {
 }
 
 extension Span<UInt8> {
-    /// Whether it is `tool`.
+    /// Whether the bytes are `tool`.
     fileprivate var isTool: Bool { starts(with: "tool") && count == 4 }
 
-    /// The type of an image in Base64 by its first bytes; nothing for what is a URL already.
+    /// The type of an image in Base64, by its first bytes; `nil` for a URL.
     fileprivate var imageType: StaticString? {
         if starts(with: "data:") || starts(with: "http:") || starts(with: "https:") { return nil }
         // A slash may be escaped.
@@ -207,11 +211,5 @@ extension Span<UInt8> {
         withUnsafeBufferPointer {
             $0.starts(with: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
         }
-    }
-
-    /// The bytes of a range; none without one.
-    fileprivate func array(_ range: Range<Int>?) -> [UInt8] {
-        guard let range else { return [] }
-        return extracting(range).array
     }
 }

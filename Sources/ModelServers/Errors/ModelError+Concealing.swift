@@ -34,9 +34,8 @@ extension ModelError {
         let report = UpstreamErrorBody(body.span)
         guard report.message != nil else { return Array(words.utf8) }
         var json = ByteBuffer()
-        json.append("{\"error\":")
-        json.append(jsonString: report.clientMessage ?? "…")
-        json.append("}\n")
+        json.appendJSON { writer in writer.object { $0.member("error", report.clientMessage ?? "…") } }
+        json.append("\n")
         return json.array
     }
 

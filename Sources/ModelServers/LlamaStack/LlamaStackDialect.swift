@@ -37,9 +37,9 @@ extension ModelError {
             return
         }
         var body = ByteBuffer()
-        body.append("{\"error\":")
-        body.append(jsonString: String(words[words.index(after: colon)...].drop { $0 == " " }))
-        body.append(UInt8(ascii: "}"))
+        body.appendJSON { writer in
+            writer.object { $0.member("error", String(words[words.index(after: colon)...].drop { $0 == " " })) }
+        }
         self.init(status: status, report: UpstreamErrorBody(body.bytes), unknownPath: "the path of the request.")
         // Llama Stack 0.2 gives only this message if the prompt exceeds the context of the server behind it.
         if code == .failed, words.contains("Internal server error") { hint = .context }

@@ -46,9 +46,7 @@ extension [RawMember] {
         else { return self }
         options.append(RawMember(key: "num_ctx", value: [UInt8](String(contextLength).utf8)))
         var object = ByteBuffer()
-        object.append(UInt8(ascii: "{"))
-        object.append(options)
-        object.append(UInt8(ascii: "}"))
+        object.appendJSON { writer in writer.object { $0.members(options) } }
         var members = self
         members[index] = RawMember(key: "options", value: object.array)
         return members

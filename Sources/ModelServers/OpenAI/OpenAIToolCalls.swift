@@ -76,25 +76,24 @@ struct OpenAIToolCalls {
     ///
     /// - Throws: `malformed` if a call has no name, or arguments that are not a JSON object.
     func append(to buffer: inout ByteBuffer) throws(ModelError) {
-        buffer.append(UInt8(ascii: "["))
-        for (index, call) in calls.enumerated() {
-            guard !call.name.isEmpty else { throw .malformed("a tool call has no name") }
-            if index > 0 { buffer.append(UInt8(ascii: ",")) }
-            buffer.append(UInt8(ascii: "{"))
-            if !call.id.isEmpty {
-                buffer.append("\"id\":\"")
-                buffer.append(call.id)
-                buffer.append("\",")
+        try buffer.appendJSON { writer throws(ModelError) in
+            try writer.array { array throws(ModelError) in
+                for (index, call) in calls.enumerated() {
+                    guard !call.name.isEmpty else { throw .malformed("a tool call has no name") }
+                    try array.object { object throws(ModelError) in
+                        if !call.id.isEmpty { object.member("id", inside: call.id.span) }
+                        try object.object("function") { function throws(ModelError) in
+                            function.member("index", index)
+                            function.member("name", inside: call.name.span)
+                            function.name("arguments")
+                            try function.raw { buffer throws(ModelError) in
+                                try Self.append(arguments: call.arguments, to: &buffer)
+                            }
+                        }
+                    }
+                }
             }
-            buffer.append("\"function\":{\"index\":")
-            buffer.append(decimal: index)
-            buffer.append(",\"name\":\"")
-            buffer.append(call.name)
-            buffer.append("\",\"arguments\":")
-            try Self.append(arguments: call.arguments, to: &buffer)
-            buffer.append("}}")
         }
-        buffer.append(UInt8(ascii: "]"))
     }
 
     private static func append(arguments: ByteBuffer, to buffer: inout ByteBuffer) throws(ModelError) {

@@ -75,7 +75,7 @@ extension Doctor {
             }
             let lists = isListed ?? ((try? endpoint.models?.get()) != nil)
             guard let model = upstream.model as? UpstreamModel else { return endpoint }
-            endpoint.isRight = lists ? await model.takesChats() != false : true
+            endpoint.isRight = lists ? await model.acceptsChats() != false : true
             if !endpoint.isRight || !lists && endpoint.mayBeElsewhere {
                 endpoint.correction = await model.correction()
             }

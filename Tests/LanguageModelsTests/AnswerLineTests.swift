@@ -1,11 +1,10 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct AnswerLineTests {
-    @Test(arguments: ollamaSamples)
-    func theLinesOfRealServersAreRead(_ sample: OllamaSample) throws {
+    @Test(arguments: answerLineSamples)
+    func linesOfRealServersAreRead(_ sample: AnswerLineSample) throws {
         let bytes = Array(sample.line.utf8)
         let line = try AnswerLine(bytes.span)
         #expect(bytes.summary(of: line) == sample.summary)
@@ -13,15 +12,15 @@ import Testing
         #expect(!line.needsRepair)
     }
 
-    @Test(arguments: ollamaSamples)
-    func noPartOfALineIsTakenForALine(_ sample: OllamaSample) {
+    @Test(arguments: answerLineSamples)
+    func partOfALineIsRejected(_ sample: AnswerLineSample) {
         let bytes = Array(sample.line.utf8)
         for end in 0..<bytes.count {
             #expect(bytes[..<end].asLine == nil)
         }
     }
 
-    @Test func theObjectIsFoundBetweenWhiteSpace() throws {
+    @Test func whiteSpaceAroundTheObjectIsSkipped() throws {
         let bytes = Array("  {\"done\":true} \t".utf8)
         let line = try AnswerLine(bytes.span)
         #expect(line.object == 2..<15)
@@ -32,11 +31,11 @@ import Testing
     @Test(arguments: [
         "", " ", "[]", "1", "null", "\"done\"", "{\"done\":true}{}", "{\"done\":tru}", "data: {}", "<html>", "{]",
     ])
-    func whatIsNotOneObjectIsRefused(_ text: String) {
+    func textThatIsNoObjectIsRejected(_ text: String) {
         #expect(Array(text.utf8)[...].asLine == nil)
     }
 
-    @Test func keysMayComeInAnyOrderAndTheLastOfTwoCounts() throws {
+    @Test func keysMayComeInAnyOrderAndTheLastOneCounts() throws {
         let bytes = Array(
             #"{"done":false,"eval_count":1,"message":{"content":"a","thinking":"t","role":"x"},"eval_count":2,"message":{"content":"b"},"created_at":"c","done":true,"model":"m"}"#
                 .utf8)
@@ -61,7 +60,7 @@ import Testing
         (#"{"error":{}}"#, nil),
         (#"{"error":"a","error":null}"#, nil), (#"{"message":{"error":"x"}}"#, nil),
     ])
-    func anErrorIsFoundWhateverItsShape(_ text: String, _ expected: String?) throws {
+    func errorIsFoundInAnyShape(_ text: String, _ expected: String?) throws {
         let bytes = Array(text.utf8)
         let line = try AnswerLine(bytes.span)
         let found = line.error?.text(in: bytes.span)
@@ -78,7 +77,7 @@ import Testing
             (#"{"created_at":"c","message":{"role":"assistant","content":""}}"#, [.model]),
             (#"{"model":"m","message":{"role":"assistant","content":""}}"#, [.createdAt]),
         ] as [(String, AnswerLineMembers)])
-    func whatOldClientsNeedIsMissed(_ text: String, _ expected: AnswerLineMembers) throws {
+    func missingMembersForOldClientsAreFound(_ text: String, _ expected: AnswerLineMembers) throws {
         let bytes = Array(text.utf8)
         let line = try AnswerLine(bytes.span)
         #expect(line.missing == expected)
@@ -113,7 +112,7 @@ import Testing
         (#"{"message":{"tool_calls":[]}}"#, nil), (#"{"message":{"tool_calls":null}}"#, nil),
         (#"{"message":{"tool_calls":{}}}"#, nil), (#"{"message":{"tool_calls":[{"a":[1]}]}}"#, #"[{"a":[1]}]"#),
     ])
-    func onlyAnArrayWithElementsIsToolCalls(_ text: String, _ expected: String?) throws {
+    func emptyArrayIsNoToolCalls(_ text: String, _ expected: String?) throws {
         let bytes = Array(text.utf8)
         #expect(bytes.summary(of: try AnswerLine(bytes.span)).toolCalls == expected)
     }
@@ -123,12 +122,12 @@ import Testing
         (#"{"a":"\ud83d\ude00é"}"#, false), (#"{"a":"\\u0000"}"#, false), ("{\"a\":\r1}", true), ("{\"a\":\n1}", true),
         ("{\"a\":\t1}", false), ("{\"a\":1}\r", true), ("\n{\"a\":1}", true), (#"{"a":"\r\n"}"#, false),
     ])
-    func aLineThatMustBeRewrittenIsNoticed(_ text: String, _ expected: Bool) throws {
+    func lineThatNeedsRepairIsDetected(_ text: String, _ expected: Bool) throws {
         let bytes = Array(text.utf8)
         #expect(try AnswerLine(bytes.span).needsRepair == expected)
     }
 
-    @Test func bytesThatAreNotUTF8AreNoticed() throws {
+    @Test func invalidUTF8IsDetected() throws {
         let bytes = Array("{\"a\":\"".utf8) + [0xE2, 0x82] + Array("\"}".utf8)
         #expect(try AnswerLine(bytes.span).needsRepair)
     }

@@ -1,6 +1,5 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct AnswerLineWriterTests {
@@ -9,14 +8,14 @@ import Testing
     private let opening =
         #"{"model":"m\"1","created_at":"2026-11-20T10:39:26.491288961Z","message":{"role":"assistant","content":"#
 
-    @Test func aPieceOfTextBecomesALine() {
+    @Test func textBecomesALine() {
         var buffer = ByteBuffer()
         let text = Array("a\"b\n".utf8)
         answer.append(content: text.span, at: time, to: &buffer)
         #expect(buffer.string == opening + #""a\"b\n"},"done":false}"#)
     }
 
-    @Test func thinkingAndToolCallsHaveEmptyContentBesideThem() {
+    @Test func thinkingAndToolCallsHaveEmptyContent() {
         var buffer = ByteBuffer()
         let thinking = Array("hm".utf8)
         answer.append(thinking: thinking.span, at: time, to: &buffer)
@@ -27,7 +26,7 @@ import Testing
         #expect(buffer.string == opening + #""","tool_calls":[{"function":{"name":"f"}}]},"done":false}"#)
     }
 
-    @Test func theLastLineHasTheReasonAndTheCountsThatAreKnown() {
+    @Test func lastLineHasTheReasonAndTheKnownCounts() {
         var buffer = ByteBuffer()
         answer.appendEnd(at: time, doneReason: "stop", promptTokens: 18, answerTokens: nil, to: &buffer)
         #expect(buffer.string == opening + #"""},"done":true,"done_reason":"stop","prompt_eval_count":18}"#)
@@ -36,7 +35,7 @@ import Testing
         #expect(buffer.string == opening + #"""},"done":true,"done_reason":"length","eval_count":7}"#)
     }
 
-    @Test func everyLineIsReadBackWithNothingMissing() throws {
+    @Test func linesAreReadBackWithNothingMissing() throws {
         var lines: [ByteBuffer] = []
         let text = Array("x".utf8)
         var buffer = ByteBuffer()
@@ -67,7 +66,7 @@ import Testing
         (1_795_171_166_491_288_961, "2026-11-20T10:39:26.491288961Z"), (Int64.max, "2262-04-11T23:47:16.854775807Z"),
         (Int64.min, "1677-09-21T00:12:43.145224192Z"),
     ])
-    func timesAreWrittenAsRFC3339Says(_ nanoseconds: Int64, _ expected: String) {
+    func timesAreWrittenAsRFC3339(_ nanoseconds: Int64, _ expected: String) {
         var buffer = ByteBuffer()
         buffer.append(rfc3339: nanoseconds)
         #expect(buffer.string == expected)

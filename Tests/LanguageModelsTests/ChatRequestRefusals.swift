@@ -1,5 +1,4 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
 /// A body that is not accepted, and what is said about it.

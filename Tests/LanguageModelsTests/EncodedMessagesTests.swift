@@ -1,6 +1,5 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct EncodedMessagesTests {
@@ -20,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func eachMessageIsKnownByWhereItStands() {
+    @Test func messagesHaveTheirOffsets() {
         let messages = messages([("system", 1, 0), ("user", 2, 3), ("assistant", 3, 3)])
         #expect(messages.count == 3 && messages.entries.map(\.place) == [1, 2, 3])
         #expect(messages.entries.map(\.turn) == [0, 3, 3])
@@ -35,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [0..<0, 0..<1, 1..<3, 2..<4, 3..<4, 0..<4])
-    func neighboursCanBeTakenOut(_ range: Range<Int>) {
+    func adjacentMessagesCanBeRemoved(_ range: Range<Int>) {
         let all = messages([("system", 1, 0), ("user", 2, 3), ("tool", 3, 3), ("user", 5, 6)])
         let rest = all.removing(range)
         var expected = texts(all)
@@ -47,7 +46,7 @@ import Testing
         #expect(rest.entries.map(\.place) == places)
     }
 
-    @Test func whatIsBehindAMarkCanBeNamedAndRemoved() {
+    @Test func messagesAfterAMarkCanBeListedAndRemoved() {
         var messages = messages([("user", 1, 0)])
         let mark = messages.end
         messages.append(ModelMessage(role: "user", content: "a"), place: 2)
@@ -63,11 +62,11 @@ import Testing
         ("system", MessageRole.system), ("developer", .system), ("user", .user), ("tool", .tool), ("assistant", .other),
         ("", .other), ("users", .other), ("usex", .other), ("systen", .other), ("developed", .other),
     ])
-    func rolesAreTakenByTheLetter(_ role: String, _ expected: MessageRole) {
+    func rolesMatchExactly(_ role: String, _ expected: MessageRole) {
         #expect(MessageRole(Array(role.utf8).span) == expected)
     }
 
-    @Test func whatHasMoreThanTextIsMarked() {
+    @Test func messagesWithExtrasAreMarked() {
         var messages = EncodedMessages()
         messages.append(ModelMessage(role: "user", content: "", extras: #""images":["QQ=="]"#))
         messages.append(ModelMessage(role: "user", content: "x"))
@@ -92,7 +91,7 @@ import Testing
         "{}", "null", "[]", "7", #"{"num_ctx":"4096"}"#, #"{"num_ctx":4096.5}"#, #"{"num_ctx":null}"#,
         #"{"num_ctx":99999999999999999999}"#, #"{"num_ctx":4096"#, #"{"num_predict":3}"#,
     ])
-    func whatIsNoNumberIsNone(_ options: String) {
+    func valueThatIsNoNumberIsNil(_ options: String) {
         #expect(option(options) == nil)
     }
 

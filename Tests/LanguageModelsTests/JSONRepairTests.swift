@@ -1,6 +1,5 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
@@ -12,7 +11,7 @@ import Testing
         (#"{"\u0000":"\"\u0000\""}"#, #"{"\ufffd":"\"\ufffd\""}"#), ("{\r\n\"a\":\r1}", "{  \"a\": 1}"),
         (#"{"a":"\r\n"}"#, #"{"a":"\r\n"}"#), (#"{"a":"é\udc00日"}"#, #"{"a":"é\ufffd日"}"#),
     ])
-    func onlyWhatCannotBeStoredIsReplaced(_ text: String, _ expected: String) {
+    func onlyUnstorableCharactersAreReplaced(_ text: String, _ expected: String) {
         let bytes = Array(text.utf8)
         var buffer = ByteBuffer()
         buffer.append(repairingJSON: bytes.span)
@@ -20,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: 1...20)
-    func aRepairedLineNeedsNoRepairAndSaysTheSame(_ seed: UInt64) throws {
+    func repairedLineNeedsNoRepairAndHasTheSameText(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let pieces: [[UInt8]] = [
             Array("text ".utf8), Array("é日😀".utf8), Array(#"\n\"\\"#.utf8), Array(#"\u0000"#.utf8),

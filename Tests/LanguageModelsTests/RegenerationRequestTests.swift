@@ -1,5 +1,4 @@
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct RegenerationRequestTests {
@@ -13,11 +12,11 @@ import Testing
         #"{"model":null,"stream":null,"on_disconnect":null,"on_interrupt":null,"queue_events":null}"#,
         #"{"stream":false,"stream":true}"#,
     ])
-    func nothingNeedBeSaid(_ json: String) throws {
+    func allMembersAreOptional(_ json: String) throws {
         #expect(try decode(json) == RegenerationRequest())
     }
 
-    @Test func everythingMayBeSaid() throws {
+    @Test func allMembersAreDecoded() throws {
         var expected = RegenerationRequest()
         expected.model = "other"
         expected.stream = false
@@ -41,13 +40,13 @@ import Testing
             (#"{"options":{},"appID":"a"}"#, .unknownMember, nil),
             (#"{"model":"m","messages":[]}"#, .unknownMember, nil),
         ] as [(String, ChatRequestError.Problem, String?)])
-    func aBodyOutOfShapeIsRefused(_ json: String, _ problem: ChatRequestError.Problem, _ field: String?) throws {
+    func bodyOfTheWrongShapeIsRejected(_ json: String, _ problem: ChatRequestError.Problem, _ field: String?) throws {
         let error = try #require(throws: ChatRequestError.self) { try decode(json) }
         #expect(error.problem == problem)
         #expect(error.field == field)
     }
 
-    @Test func bytesThatAreNotUTF8AreRefused() {
+    @Test func invalidUTF8IsRejected() {
         let body = Array(#"{"model":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
         #expect(throws: ChatRequestError.self) { try RegenerationRequest(decoding: body.span) }
     }
@@ -59,7 +58,7 @@ import Testing
             ("", nil),
             ("Cancel", nil), ("cancel ", nil), ("999999999999999999999", nil),
         ] as [(String, DisconnectPolicy?)])
-    func aFieldSaysTheSameAsTheMember(_ text: String, _ expected: DisconnectPolicy?) {
+    func errorFieldEqualsTheErrorMember(_ text: String, _ expected: DisconnectPolicy?) {
         #expect(DisconnectPolicy(parsing: text) == expected)
     }
 }

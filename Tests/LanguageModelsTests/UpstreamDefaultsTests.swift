@@ -1,6 +1,5 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct UpstreamDefaultsTests {
@@ -25,7 +24,7 @@ import Testing
         ),
         (#""options":[1]"#, #""options":[1],"keep_alive":"1h""#),
     ])
-    func whatARequestSaysCountsBeforeTheDefaults(_ request: String, expected: String) throws {
+    func membersOfTheRequestOverrideDefaults(_ request: String, expected: String) throws {
         var upstream = UpstreamDescription(name: "a", kind: .ollama)
         upstream.defaults = try Self.members(Self.standard)
         var text = ByteBuffer()
@@ -33,7 +32,7 @@ import Testing
         #expect(String(decoding: text.array, as: UTF8.self) == expected)
     }
 
-    @Test func withoutDefaultsARequestStaysAsItIs() throws {
+    @Test func requestWithoutDefaultsIsUnchanged() throws {
         let members = try Self.members(#""options":{ "a" : 1 }"#)
         #expect(UpstreamDescription(name: "a", kind: .echo).merged(into: members) == members)
     }

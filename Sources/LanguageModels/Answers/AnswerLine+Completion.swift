@@ -1,9 +1,9 @@
 import ChatterdBasics
 
 extension ByteBuffer {
-    /// Appends the object of a line with the members that clients of the first generation need and it lacks.
+    /// Appends the object of a line, and adds the members that clients of the first generation need and the line lacks.
     ///
-    /// `line` is what was read from `bytes`; it must not need repair. The time is in nanoseconds since 1970.
+    /// `line` has the fields of `bytes`; it must not need repair. The time is in nanoseconds since 1970.
     public mutating func append(
         completing line: AnswerLine, in bytes: Span<UInt8>, model: String, createdAt nanoseconds: Int64
     ) {
@@ -46,7 +46,7 @@ extension ByteBuffer {
 }
 
 extension Span<UInt8> {
-    /// Whether an object whose closing brace stands at `end` has members.
+    /// Whether an object with its closing brace at `end` has members.
     fileprivate func hasMembers(before end: Int) -> Bool {
         var index = end - 1
         while self[index] <= 0x20 { index -= 1 }

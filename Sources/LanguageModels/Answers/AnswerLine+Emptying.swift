@@ -1,11 +1,11 @@
 import ChatterdBasics
 
 extension ByteBuffer {
-    /// Appends a line without the text, the reasoning and the tool calls that it carries; all else stays as it is.
+    /// Appends a line without its text, reasoning and tool calls; the rest is unchanged.
     ///
-    /// `line` is what was read from `bytes`.
+    /// `line` has the fields of `bytes`.
     public mutating func append(emptying line: AnswerLine, in bytes: Span<UInt8>) {
-        // The members may come in any order. Brackets stay where the calls were.
+        // The members may come in any order. The brackets of the calls stay.
         var gaps: [Range<Int>] = []
         if let content = line.content { gaps.append(content.range) }
         if let thinking = line.thinking { gaps.append(thinking.range) }
@@ -13,12 +13,12 @@ extension ByteBuffer {
         append(line, in: bytes, without: gaps.sorted { $0.lowerBound < $1.lowerBound })
     }
 
-    /// Appends a line without the text that it carries; all else stays as it is.
+    /// Appends a line without its text; the rest is unchanged.
     public mutating func append(emptyingContentOf line: AnswerLine, in bytes: Span<UInt8>) {
         append(line, in: bytes, without: line.content.map { [$0.range] } ?? [])
     }
 
-    /// Appends a line without the last of the tool calls that it carries; all else stays as it is.
+    /// Appends a line without its last tool call; the rest is unchanged.
     public mutating func append(removingLastCallOf line: AnswerLine, in bytes: Span<UInt8>) {
         append(line, in: bytes, without: line.toolCalls.flatMap { bytes.lastElement(ofArrayAt: $0) }.map { [$0] } ?? [])
     }
@@ -34,7 +34,7 @@ extension ByteBuffer {
 }
 
 extension Span<UInt8> {
-    /// Where the last element of an array stands, with the comma before it; nil if there is none. The brackets stand in `array`.
+    /// The range of the last element of an array, with the comma before it; `nil` for an empty array. `array` includes the brackets.
     fileprivate func lastElement(ofArrayAt array: Range<Int>) -> Range<Int>? {
         var reader = JSONReader(self, at: array.lowerBound)
         var starts = array.lowerBound + 1
@@ -46,7 +46,7 @@ extension Span<UInt8> {
                 end = try reader.skipValue().upperBound
             }
         } catch {
-            // The line was read before: its calls read.
+            // The line has been parsed, so its calls always parse.
             return nil
         }
         return end.map { starts..<$0 }

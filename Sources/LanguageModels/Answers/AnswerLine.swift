@@ -1,13 +1,13 @@
 import ChatterdBasics
 
-/// What one line of Ollama's `/api/chat` answer says, as places in the line.
+/// The fields of one line of an answer in the shape of Ollama's `/api/chat`, as ranges of the line.
 ///
-/// Made by one walk over the line that checks all of it. Keys may come in any order; of two alike the last counts.
+/// One walk over the line checks all of it. Keys may come in any order; of two equal keys the last one counts.
 public struct AnswerLine: Sendable, Equatable {
     /// The object, without white space around it.
     public private(set) var object = 0..<0
 
-    /// What the model server complains about; the answer has failed then, whatever else the line says.
+    /// The error that the model server reports. With an error the answer has failed, whatever else the line has.
     public private(set) var error: AnswerLineError?
 
     /// Whether this is the last line of the answer.
@@ -25,7 +25,7 @@ public struct AnswerLine: Sendable, Equatable {
     /// `message.thinking`.
     public private(set) var thinking: JSONString?
 
-    /// `message.tool_calls`, brackets included; nil if there are none.
+    /// `message.tool_calls`, brackets included; `nil` if there are none.
     public private(set) var toolCalls: Range<Int>?
 
     /// Why the model stopped: `stop`, `length`, `load`, `unload`.
@@ -37,13 +37,15 @@ public struct AnswerLine: Sendable, Equatable {
     /// The tokens of the answer.
     public private(set) var answerTokens: Int?
 
-    /// What clients of the first generation need and the line does not have.
+    /// The members that clients of the first generation need and the line does not have.
     public private(set) var missing = AnswerLineMembers.all
 
-    /// Whether the line must be rewritten before it can be stored and sent: see `ByteBuffer.append(repairingJSON:)`.
+    /// Whether the line must be rewritten before it can be stored and sent; see `ByteBuffer.append(repairingJSON:)`.
     public private(set) var needsRepair = false
 
     /// Reads a line, which may have white space around it.
+    ///
+    /// - Throws: `wrongType` if the line is not an object, or the error of the JSON.
     public init(_ line: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(line)
         guard try reader.kind() == .object else { throw JSONError(.wrongType, at: reader.position) }
@@ -57,7 +59,7 @@ public struct AnswerLine: Sendable, Equatable {
         needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(line)
     }
 
-    /// What a line says that is like another but for these two strings, of which the time stands first.
+    /// The fields of a line that differs from another one only in these two strings. The time precedes the content.
     public init(_ other: AnswerLine, createdAt time: JSONString, content text: JSONString) {
         self = other
         guard let oldTime = other.createdAt, let oldText = other.content, let oldMessage = other.message else { return }
@@ -69,12 +71,12 @@ public struct AnswerLine: Sendable, Equatable {
         object = object.lowerBound..<(object.upperBound + growth)
     }
 
-    /// Whether the line carries any part of the answer: text, reasoning or tool calls.
-    public var saysSomething: Bool {
+    /// Whether the line has a part of the answer: text, reasoning or tool calls.
+    public var hasAnswer: Bool {
         content?.range.isEmpty == false || thinking?.range.isEmpty == false || toolCalls != nil
     }
 
-    /// Whether the line has text, and nothing else that counts.
+    /// Whether the line has text and no other field.
     public var isPlainToken: Bool {
         content != nil && !isDone && missing.isEmpty && !needsRepair && error == nil && thinking == nil
             && toolCalls == nil && doneReason == nil && promptTokens == nil && answerTokens == nil
@@ -84,10 +86,10 @@ public struct AnswerLine: Sendable, Equatable {
         if reader.matches(key, "message") {
             try readMessage(from: &reader)
         } else if reader.matches(key, "model") {
-            note(.model, if: try reader.stringOrSkip() != nil)
+            mark(.model, ifPresent: try reader.stringOrSkip() != nil)
         } else if reader.matches(key, "created_at") {
             createdAt = try reader.stringOrSkip()
-            note(.createdAt, if: createdAt != nil)
+            mark(.createdAt, ifPresent: createdAt != nil)
         } else if reader.matches(key, "done") {
             isDone = try reader.kind() == .boolean ? reader.boolean() : reader.skipped(false)
         } else if reader.matches(key, "done_reason") {
@@ -104,7 +106,7 @@ public struct AnswerLine: Sendable, Equatable {
     }
 
     private mutating func readMessage(from reader: inout JSONReader) throws(JSONError) {
-        // Of two messages the last counts, with all it has.
+        // Of two messages only the last one counts.
         (message, content, thinking, toolCalls) = (nil, nil, nil, nil)
         missing.formUnion([.message, .role, .content])
         guard try reader.kind() == .object else { return try reader.skipped(()) }
@@ -112,12 +114,12 @@ public struct AnswerLine: Sendable, Equatable {
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "content") {
-                // Old clients decode null as they do text.
+                // Old clients decode null like a text.
                 let isNull = try reader.kind() == .null
                 content = try reader.stringOrSkip()
-                note(.content, if: content != nil || isNull)
+                mark(.content, ifPresent: content != nil || isNull)
             } else if reader.matches(key, "role") {
-                note(.role, if: try reader.stringOrSkip() != nil)
+                mark(.role, ifPresent: try reader.stringOrSkip() != nil)
             } else if reader.matches(key, "thinking") {
                 thinking = try reader.stringOrSkip()
             } else if reader.matches(key, "tool_calls") {
@@ -130,7 +132,7 @@ public struct AnswerLine: Sendable, Equatable {
         missing.remove(.message)
     }
 
-    private mutating func note(_ member: AnswerLineMembers, if isPresent: Bool) {
+    private mutating func mark(_ member: AnswerLineMembers, ifPresent isPresent: Bool) {
         if isPresent {
             missing.remove(member)
         } else {
@@ -140,7 +142,7 @@ public struct AnswerLine: Sendable, Equatable {
 }
 
 extension JSONReader {
-    /// Passes a value, and returns what stands for it.
+    /// Skips a value. Returns the substitute for it.
     fileprivate mutating func skipped<Value>(_ value: Value) throws(JSONError) -> Value {
         try skipValue()
         return value

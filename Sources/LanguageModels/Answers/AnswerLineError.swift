@@ -1,13 +1,15 @@
 import ChatterdBasics
 
-/// A complaint of a model server in a line of its answer.
+/// An error that a model server reports in a line of its answer.
 public enum AnswerLineError: Sendable, Equatable {
-    /// The text itself, or the `message` of an error object.
+    /// A text, or the `message` of an error object.
     case text(JSONString)
-    /// Any other JSON value, by its place.
+    /// The range of any other JSON value.
     case value(Range<Int>)
 
-    /// Reads the value of `error`; nil if it is null, false or empty, which says that there is no error.
+    /// Reads the value of `error`; `nil` if it is null, false or empty, which means no error.
+    ///
+    /// - Throws: the error of the JSON.
     public init?(from reader: inout JSONReader) throws(JSONError) {
         switch try reader.kind() {
         case .string:
@@ -46,7 +48,7 @@ public enum AnswerLineError: Sendable, Equatable {
         }
     }
 
-    /// The complaint in words: the text decoded, or the JSON value as it stands.
+    /// The error as text: the decoded text, or the JSON value unchanged.
     public func text(in line: Span<UInt8>) -> String {
         switch self {
         case .text(let string): String(decodingJSON: line.extracting(string.range))

@@ -2,10 +2,10 @@ import ChatterdBasics
 
 /// The members of a line without which clients of the first generation fail.
 public struct AnswerLineMembers: OptionSet, Sendable {
-    /// One bit a member.
+    /// One bit for each member.
     public let rawValue: UInt8
 
-    /// Makes a set of its bits.
+    /// Creates a set from its bits.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }

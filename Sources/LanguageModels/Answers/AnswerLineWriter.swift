@@ -7,7 +7,7 @@ public struct AnswerLineWriter: Sendable {
     /// `{"model":"…","created_at":"`, the same in all lines.
     private let opening: [UInt8]
 
-    /// Prepares the lines of an answer of `model`.
+    /// Creates a writer of the lines of an answer of `model`.
     public init(model: String) {
         var buffer = ByteBuffer()
         buffer.append("{\"model\":")
@@ -32,7 +32,7 @@ public struct AnswerLineWriter: Sendable {
         buffer.append("\"},\"done\":false}")
     }
 
-    /// Appends a line with tool calls, which are a JSON array already.
+    /// Appends a line with tool calls, which are a JSON array.
     public func append(toolCalls: Span<UInt8>, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         appendOpening(at: nanoseconds, to: &buffer)
         buffer.append("\"content\":\"\",\"tool_calls\":")
@@ -40,7 +40,7 @@ public struct AnswerLineWriter: Sendable {
         buffer.append("},\"done\":false}")
     }
 
-    /// Appends the last line.
+    /// Appends the last line. Counts that are `nil` are left out.
     public func appendEnd(
         at nanoseconds: Int64, doneReason: String, promptTokens: Int?, answerTokens: Int?, to buffer: inout ByteBuffer
     ) {

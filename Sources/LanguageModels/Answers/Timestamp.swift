@@ -3,7 +3,7 @@ import ChatterdBasics
 extension ByteBuffer {
     /// Appends a time as RFC 3339 writes it, in UTC: `2026-11-20T10:39:26.491288Z`.
     ///
-    /// The time is in nanoseconds since 1970; the fraction has six digits, or nine where six would lose something.
+    /// The time is in nanoseconds since 1970; the fraction has six digits, or nine if six would lose precision.
     public mutating func append(rfc3339 nanoseconds: Int64) {
         let (seconds, fraction) = nanoseconds.flooredDivision(by: 1_000_000_000)
         let (days, second) = seconds.flooredDivision(by: 86_400)

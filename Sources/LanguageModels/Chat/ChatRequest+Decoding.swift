@@ -3,7 +3,9 @@ import ChatterdBasics
 extension ChatRequest {
     /// Decodes the body of a request to `/llmchat`, or to `/llmprep`, which needs no model.
     ///
-    /// Members of our own are checked strictly; null counts as absent. Those for the model server are kept as they came.
+    /// chatterd's own members are checked strictly; null counts as absent. Members for the model server are kept unchanged.
+    ///
+    /// - Throws: the first problem that is found.
     public init(decoding body: Span<UInt8>, requiringModel: Bool = true) throws(ChatRequestError) {
         if let offset = UTF8Repair.firstInvalid(in: body) {
             throw .notUTF8(at: offset)
@@ -95,7 +97,7 @@ extension ChatRequest {
                 try checkOptions(body.extracting(value))
             }
             let member = RawMember(key: name, value: ChatRequestField("", body.extracting(value)).json)
-            // Of two alike the last counts.
+            // Of two equal names the last one counts.
             result.removeAll { $0.key == member.key }
             result.append(member)
         }
@@ -133,7 +135,7 @@ extension ChatRequest {
     }
 }
 
-/// Where the members of a request stand in its body; null counts as absent, and of two alike the last counts.
+/// The ranges of the members of a request in its body. Null counts as absent; of two equal names the last one counts.
 private struct ChatRequestMembers {
     var appID: Range<Int>?
     var model: Range<Int>?
@@ -148,7 +150,7 @@ private struct ChatRequestMembers {
     init(of body: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(body)
         guard try reader.kind() == .object else {
-            // Broken text is a graver fault than the wrong type.
+            // An error of the JSON is reported before the wrong type.
             try reader.skipValue()
             try reader.finish()
             throw JSONError(.wrongType, at: 0)

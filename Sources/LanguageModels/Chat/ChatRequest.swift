@@ -1,48 +1,48 @@
-/// What an app asks for: messages to be added to its conversation, and the model to answer.
+/// A request of an app: messages to add to its conversation, and the model to answer.
 public struct ChatRequest: Sendable, Equatable {
-    /// The conversation.
+    /// The name of the conversation.
     public var appID: String
 
-    /// The model; empty if the body names none, where that is allowed.
+    /// The model; empty if the body of an `/llmprep` has none.
     public var model: String
 
     /// The new messages, at least one.
     public var messages: [ModelMessage]
 
-    /// Whether the answer is to come piece by piece, which is the default as it is Ollama's.
+    /// Whether the answer is streamed, which is the default, as in Ollama.
     public var stream: Bool
 
-    /// The reply that the messages follow, or `start` for the start of the conversation; nothing for its last message.
+    /// The id of the reply that the messages follow, or `start` for the start of the conversation; `nil` for its last message.
     public var parent: String?
 
-    /// What becomes of the reply when nobody reads it any more; nothing for the server's default.
+    /// The policy for a reply without readers; `nil` for the server's default.
     public var onDisconnect: DisconnectPolicy?
 
-    /// What becomes of the reply when its process dies.
+    /// The policy for a reply whose process dies.
     public var onInterrupt = InterruptPolicy.close
 
-    /// Whether places in the queue of a model server are told as events, too; nothing if the body does not say.
+    /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 
-    /// The members that are none of ours, for the model server: `options`, `format`, `tools`.
+    /// The members for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 
-    /// The characters an `appID` may have, counted as PostgreSQL counts them: Unicode scalars.
+    /// The limit of an `appID`, in Unicode scalars, which are PostgreSQL's characters.
     public static let maximumAppIDLength = 155
 
-    /// The characters a role may have.
+    /// The limit of a role, in Unicode scalars.
     public static let maximumRoleLength = 32
 
-    /// The characters a `parent` may have: those of an id.
+    /// The limit of a `parent`, in Unicode scalars: the length of an id.
     static let maximumParentLength = 36
 
-    /// The messages a request may have.
+    /// The limit of messages in a request.
     public static let maximumMessages = 16_384
 
-    /// The members that are handed on to the model server.
+    /// The limit of members for the model server.
     public static let maximumPassThrough = 64
 
-    /// Makes a request.
+    /// Creates a request.
     public init(
         appID: String, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []
     ) {

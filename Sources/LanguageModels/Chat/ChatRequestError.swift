@@ -1,24 +1,24 @@
 import ChatterdBasics
 
-/// Why the body of a chat request is not accepted.
+/// The reason why the body of a chat request is rejected.
 public struct ChatRequestError: Error, Equatable, Sendable {
-    /// The kind of fault.
+    /// The kind of problem.
     public let problem: Problem
 
-    /// The member at fault, such as `messages[2].role`; nil if it is the body as a whole.
+    /// The member with the problem, such as `messages[2].role`; `nil` for the body as a whole.
     public let field: String?
 
-    /// A sentence for the client. It quotes nothing of the body but type names and numbers.
+    /// A sentence for the client. Of the body it quotes only type names and numbers.
     public let message: String
 
-    /// Makes an error.
+    /// Creates an error.
     public init(problem: Problem, field: String?, message: String) {
         self.problem = problem
         self.field = field
         self.message = message
     }
 
-    /// The kinds of faults.
+    /// The kinds of problems.
     public enum Problem: String, Sendable, CaseIterable {
         /// The body is not a JSON text.
         case notJSON
@@ -26,7 +26,7 @@ public struct ChatRequestError: Error, Equatable, Sendable {
         case notUTF8
         /// A member is absent or null.
         case missing
-        /// A value is of another type than asked for.
+        /// A value has the wrong type.
         case wrongType
         /// A string or an array is empty, or a prompt is blank.
         case empty
@@ -34,11 +34,11 @@ public struct ChatRequestError: Error, Equatable, Sendable {
         case tooLong
         /// An array or object has more members than allowed.
         case tooMany
-        /// A string holds characters that it must not hold.
+        /// A string has forbidden characters.
         case forbiddenCharacter
-        /// A value is of the right type, but none of those that are understood.
+        /// A value has the right type, but is unknown.
         case unknownValue
-        /// A member stands where it has no meaning.
+        /// A member has no meaning in this request.
         case unknownMember
     }
 }

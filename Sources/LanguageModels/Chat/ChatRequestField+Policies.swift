@@ -1,7 +1,7 @@
 import ChatterdBasics
 
 extension ChatRequestField {
-    /// The value as what becomes of a reply that nobody reads: `finish`, `cancel`, or a number of whole seconds.
+    /// The value as the policy for a reply without readers: `finish`, `cancel`, or a number of whole seconds.
     func disconnectPolicy() throws(ChatRequestError) -> DisconnectPolicy {
         let wanted = "\"finish\", \"cancel\" or whole seconds from 0 to \(DisconnectPolicy.maximumSeconds)"
         switch try kind() {
@@ -21,7 +21,7 @@ extension ChatRequestField {
         }
     }
 
-    /// The value as what becomes of a reply whose process dies.
+    /// The value as the policy for a reply whose process dies.
     func interruptPolicy() throws(ChatRequestError) -> InterruptPolicy {
         guard let policy = InterruptPolicy(rawValue: try string()) else {
             throw .unknownValue(name, wanted: "\"close\" or \"regenerate\"")

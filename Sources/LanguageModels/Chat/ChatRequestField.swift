@@ -1,24 +1,24 @@
 import ChatterdBasics
 
-/// A value in the body of a request, and what it is called in a sentence about it.
+/// A value in the body of a request, with its name for error messages.
 struct ChatRequestField: ~Escapable {
     let name: ChatRequestFieldName
     private let text: Span<UInt8>
 
-    /// Names the value that is all of `text`, which has been read before.
+    /// Creates a field of a value that fills `text` and has been parsed before.
     @_lifetime(copy text)
     init(_ name: ChatRequestFieldName, _ text: Span<UInt8>) {
         self.name = name
         self.text = text
     }
 
-    /// Whether strings in it hold `\u0000` or halves of surrogate pairs.
+    /// Whether its strings have `\u0000` or halves of surrogate pairs.
     var hasUnstorableEscapes: Bool {
         var reader = JSONReader(text)
         return (try? reader.skipValue()) != nil && reader.hasUnstorableEscapes
     }
 
-    /// The JSON text, with U+FFFD in place of what cannot be stored.
+    /// The JSON text, with U+FFFD instead of characters that cannot be stored.
     var json: [UInt8] {
         var buffer = ByteBuffer(capacity: text.count)
         if hasUnstorableEscapes {
@@ -29,7 +29,7 @@ struct ChatRequestField: ~Escapable {
         return buffer.array
     }
 
-    /// Refuses values of another type.
+    /// Throws `wrongType` if the value has another type.
     func require(_ kind: JSONKind, _ noun: String) throws(ChatRequestError) {
         let found = try self.kind()
         guard found == kind else { throw .wrongType(name, wanted: noun, found: found) }
@@ -45,7 +45,7 @@ struct ChatRequestField: ~Escapable {
         }
     }
 
-    /// The value, which is a number, if it is a whole one that fits.
+    /// The value of a number; `nil` unless it is a whole number that fits.
     func integer() throws(ChatRequestError) -> Int? {
         do {
             var reader = JSONReader(text)
@@ -61,7 +61,7 @@ struct ChatRequestField: ~Escapable {
         return text[0] == UInt8(ascii: "t")
     }
 
-    /// The value as text, whatever its length.
+    /// The value as text of any length.
     func string() throws(ChatRequestError) -> String {
         try require(.string, "a string")
         return String(decodingJSON: text.extracting(1..<text.count - 1))
@@ -95,7 +95,7 @@ struct ChatRequestField: ~Escapable {
         }
     }
 
-    /// Refuses values that are not arrays of one type.
+    /// Throws `wrongType` unless the value is an array with elements of one type.
     func requireArray(of kind: JSONKind, _ noun: String) throws(ChatRequestError) {
         try require(.array, "an array")
         var found: JSONKind?

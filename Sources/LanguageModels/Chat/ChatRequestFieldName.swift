@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// What a value is called; put into words only when there is something to say about it.
+/// The name of a value. Its text is built only for an error message.
 struct ChatRequestFieldName: ExpressibleByStringLiteral {
     private let message: Int?
     private let member: StaticString

@@ -1,8 +1,8 @@
 extension DisconnectPolicy {
-    /// The longest time that clients may ask for, in seconds: a day.
+    /// The limit of the time that clients may ask for, in seconds: a day.
     public static let maximumSeconds = 86_400
 
-    /// Reads what clients write: `finish`, `cancel`, or whole seconds up to `maximumSeconds`; nil for any other text.
+    /// Parses `finish`, `cancel`, or whole seconds up to `maximumSeconds`; `nil` for any other text.
     public init?(parsing text: some StringProtocol) {
         switch text {
         case "finish": self = .finish
@@ -16,7 +16,7 @@ extension DisconnectPolicy {
         }
     }
 
-    /// Nil when the time is longer than allowed, or negative.
+    /// Creates the policy of a time in seconds; `nil` if it is negative or above the limit.
     init?(seconds: Int) {
         guard 0...Self.maximumSeconds ~= seconds else { return nil }
         self = .cancel(after: .seconds(seconds))

@@ -1,7 +1,7 @@
-/// What becomes of a reply that nobody reads any more.
+/// The policy for a reply without readers.
 public enum DisconnectPolicy: Sendable, Hashable {
-    /// It is made to its end all the same.
+    /// The reply is generated to its end.
     case finish
-    /// It goes on for a while, for readers who come back; zero cancels it at once.
+    /// The reply is cancelled unless a reader returns within the duration; zero cancels it at once.
     case cancel(after: Duration)
 }

@@ -1,15 +1,15 @@
 import ChatterdBasics
 
-/// What a message among `EncodedMessages` is, and where it stands.
+/// The properties of one of the `EncodedMessages`, and its start in the JSON text.
 public struct EncodedMessage: Sendable, Equatable {
-    /// Its place in the conversation; 0 when it has none.
+    /// Its `seq` in the conversation; 0 if it has none.
     public var place: Int64
-    /// The turn it belongs to; 0 outside of any turn.
+    /// The `seq` of its turn; 0 outside of any turn.
     public var turn: Int64
-    /// The byte of the JSON text at which its object begins.
+    /// The offset of its object in the JSON text, in bytes.
     public var start: Int
-    /// Who speaks.
+    /// Its role.
     public var role: MessageRole
-    /// Whether it has more than role and content: pictures, tool calls.
+    /// Whether it has more than role and content, such as images or tool calls.
     public var hasExtras: Bool
 }

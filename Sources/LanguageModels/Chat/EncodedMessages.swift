@@ -4,13 +4,13 @@ import ChatterdBasics
 public struct EncodedMessages: Sendable {
     /// The JSON text.
     public private(set) var json: ByteBuffer
-    /// What each message is and where it begins, in order.
+    /// The properties and the start of each message, in order.
     public private(set) var entries: [EncodedMessage] = []
 
     /// The number of messages.
     public var count: Int { entries.count }
 
-    /// Makes an empty list with room for `capacity` bytes and `count` messages.
+    /// Creates an empty list with a capacity of `capacity` bytes and `count` messages.
     public init(capacity: Int = 0, count: Int = 0) {
         json = ByteBuffer(capacity: capacity)
         entries.reserveCapacity(count)
@@ -60,18 +60,18 @@ public struct EncodedMessages: Sendable {
         json.append(other.json.bytes.extracting(bytes))
     }
 
-    /// Lets go of room that the text does not take.
+    /// Frees capacity that the text does not use.
     public mutating func trim() {
         json.trim()
     }
 
-    /// A place to go back to.
+    /// The end of the list at some time, to return to by `truncate`.
     public struct Mark: Sendable {
         fileprivate let json: ByteBuffer.Mark
         fileprivate let count: Int
     }
 
-    /// The place after the last message.
+    /// The mark after the last message.
     public var end: Mark { Mark(json: json.endMark, count: entries.count) }
 
     /// The messages after a mark.
@@ -83,14 +83,14 @@ public struct EncodedMessages: Sendable {
         entries.removeSubrange(mark.count...)
     }
 
-    /// Says to which turn the messages after a mark belong.
+    /// Sets the turn of the messages after a mark.
     public mutating func assign(turn: Int64, since mark: Mark) {
         for index in mark.count..<entries.count {
             entries[index].turn = turn
         }
     }
 
-    /// Where the JSON of a number of neighbours stands, with the commas between them.
+    /// The range of the JSON of adjacent messages, with the commas between them.
     public func bytes(of messages: Range<Int>) -> Range<Int> {
         guard !messages.isEmpty else { return 0..<0 }
         let end = messages.upperBound < entries.count ? entries[messages.upperBound].start - 1 : json.count

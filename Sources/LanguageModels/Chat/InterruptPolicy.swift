@@ -1,7 +1,7 @@
-/// What becomes of a reply whose process dies.
+/// The policy for a reply whose process dies.
 public enum InterruptPolicy: String, Sendable, CaseIterable {
-    /// It is closed as interrupted, with the text that there is.
+    /// The reply ends as interrupted, with its text so far.
     case close
-    /// Another process asks the model again, under the same name.
+    /// Another process restarts the reply under the same id.
     case regenerate
 }

@@ -1,17 +1,17 @@
 import ChatterdBasics
 
-/// Who speaks in a message, as far as it matters for what may be left out.
+/// The role of a message, as far as history fitting distinguishes roles.
 public enum MessageRole: Sendable {
-    /// Who says how the model is to behave: `system`, or `developer`.
+    /// Instructions for the model: `system`, or `developer`.
     case system
-    /// Who asks.
+    /// The user.
     case user
-    /// A tool that was called.
+    /// The result of a tool.
     case tool
-    /// The model, or whatever else models know.
+    /// The model, or any other role.
     case other
 
-    /// Reads a role.
+    /// Parses a role.
     public init(_ text: Span<UInt8>) {
         switch text.count {
         case 4: self = text.isEqual(to: "user") ? .user : text.isEqual(to: "tool") ? .tool : .other

@@ -14,7 +14,7 @@ extension ModelMessage {
         role = try ChatRequestField(ChatRequestFieldName(message: index, "role"), text.extracting(range))
             .string(upTo: ChatRequest.maximumRoleLength)
         content = try Self.content(members, in: text, at: index)
-        guard role != "user" || members.says || !content.isBlank else {
+        guard role != "user" || members.hasContentBesideText || !content.isBlank else {
             throw .blank(ChatRequestFieldName(message: index, "content"))
         }
         extras = try Self.extras(members, in: text, at: index)
@@ -25,7 +25,7 @@ extension ModelMessage {
     ) throws(ChatRequestError) -> String {
         let name = ChatRequestFieldName(message: index, "content")
         guard let range = members.content else {
-            guard members.says else { throw .missing(name) }
+            guard members.hasContentBesideText else { throw .missing(name) }
             return ""
         }
         if text[range.lowerBound] == UInt8(ascii: "[") {
@@ -36,7 +36,8 @@ extension ModelMessage {
         return try ChatRequestField(name, text.extracting(range)).string()
     }
 
-    /// What the model server would refuse must not get into a conversation, where each later turn would repeat it.
+    /// The further members as JSON text; `nil` if there are none. A member that the model server would reject is rejected here, because
+    /// each later turn would repeat it.
     private static func extras(
         _ members: MessageMembers, in text: Span<UInt8>, at index: Int
     ) throws(ChatRequestError) -> String? {
@@ -59,7 +60,7 @@ extension ModelMessage {
     }
 }
 
-/// Where the members of a message stand; null counts as absent, and of two alike the last counts.
+/// The ranges of the members of a message. Null counts as absent; of two equal names the last one counts.
 private struct MessageMembers {
     var role: Range<Int>?
     var content: Range<Int>?
@@ -85,10 +86,10 @@ private struct MessageMembers {
         }
     }
 
-    /// Whether the message has tool calls or pictures, so that it needs no text.
-    var says: Bool { extras.contains { $0.key == .toolCalls || $0.key == .images } }
+    /// Whether the message has tool calls or images, so that it needs no text.
+    var hasContentBesideText: Bool { extras.contains { $0.key == .toolCalls || $0.key == .images } }
 
-    /// The members that are kept beside role and content; the model server ignores any other.
+    /// The members that are kept beside role and content. Others are dropped, because model servers ignore them.
     enum Extra: CaseIterable {
         case thinking
         case toolCalls

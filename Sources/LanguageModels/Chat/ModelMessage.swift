@@ -1,17 +1,17 @@
 import ChatterdBasics
 
-/// One message of a conversation, as models take it.
+/// One message of a conversation, in the form of Ollama's `/api/chat`.
 public struct ModelMessage: Sendable, Equatable {
-    /// Who speaks: `system`, `user`, `assistant`, `tool`, or what the model knows besides.
+    /// The role: `system`, `user`, `assistant`, `tool`, or another one that the model knows.
     public var role: String
 
-    /// The text; empty where tool calls or images stand for it.
+    /// The text; may be empty beside tool calls or images.
     public var content: String
 
     /// Further members as JSON text, without braces: `"images":["…"],"tool_calls":[…]`.
     public var extras: String?
 
-    /// Makes a message.
+    /// Creates a message.
     public init(role: String, content: String, extras: String? = nil) {
         self.role = role
         self.content = content

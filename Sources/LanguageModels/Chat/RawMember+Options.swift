@@ -1,12 +1,12 @@
 import ChatterdBasics
 
 extension [RawMember] {
-    /// A whole number among the members themselves, such as `max_tokens`; nothing if it is not there or no such number.
+    /// A whole number among the members, such as `max_tokens`; `nil` if it is missing or no whole number.
     public func number(_ name: StaticString) -> Int? {
         last { $0.key == String(describing: name) }.flatMap { Self.integer($0.value.span) }
     }
 
-    /// A whole number that a client has set in `options`, such as `num_ctx`; nothing if it is not there or no such number.
+    /// A whole number among the `options` of a client, such as `num_ctx`; `nil` if it is missing or no whole number.
     public func generationOption(_ name: StaticString) -> Int? {
         guard let options = last(where: { $0.key == "options" }) else { return nil }
         let text = options.value.span
@@ -16,7 +16,7 @@ extension [RawMember] {
             try reader.beginObject()
             while let key = try reader.nextKey() {
                 let value = try reader.skipValue()
-                // Of two alike the last counts.
+                // Of two equal names the last one counts.
                 if reader.matches(key, name) {
                     found = Self.integer(text.extracting(value))
                 }

@@ -15,7 +15,9 @@ extension ByteBuffer {
 }
 
 extension [RawMember] {
-    /// Reads members from JSON text without braces, as they were written.
+    /// Reads members from JSON text without braces; their values are unchanged.
+    ///
+    /// - Throws: the error of the JSON.
     public init(decodingMembers text: [UInt8]) throws(JSONError) {
         self = []
         guard !text.isEmpty else { return }
@@ -33,21 +35,23 @@ extension [RawMember] {
 }
 
 extension RawMember {
-    /// The members of an object, as they were written; of two alike the last counts.
+    /// The members of an object, with their values unchanged; of two equal names the last one counts.
+    ///
+    /// - Throws: the error of the JSON.
     public static func members(of object: [UInt8]) throws(JSONError) -> [RawMember] {
         let span = object.span
         var members: [RawMember] = []
-        // An object of a client may have very many members.
-        var places: [String: Int] = [:]
+        // A client may send an object with very many members, so names are searched in a dictionary.
+        var indices: [String: Int] = [:]
         var reader = JSONReader(span)
         try reader.beginObject()
         while let key = try reader.nextKey() {
             let name = String(decodingJSON: span.extracting(key.range))
             let member = RawMember(key: name, value: [UInt8](object[try reader.skipValue()]))
-            if let place = places[name] {
-                members[place] = member
+            if let index = indices[name] {
+                members[index] = member
             } else {
-                places[name] = members.count
+                indices[name] = members.count
                 members.append(member)
             }
         }

@@ -1,4 +1,4 @@
-/// A member of a JSON object that is handed on as it came.
+/// A member of a JSON object whose value is passed on unchanged.
 public struct RawMember: Sendable, Equatable {
     /// The name, decoded.
     public let key: String
@@ -6,7 +6,7 @@ public struct RawMember: Sendable, Equatable {
     /// The value as JSON text.
     public let value: [UInt8]
 
-    /// Makes a member; `value` must be JSON.
+    /// Creates a member; `value` must be JSON.
     public init(key: String, value: [UInt8]) {
         self.key = key
         self.value = value

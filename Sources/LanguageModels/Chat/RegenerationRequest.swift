@@ -1,28 +1,30 @@
 import ChatterdBasics
 
-/// What an app asks for that wants another answer to the same prompt.
+/// A request of an app for another answer to the same prompt.
 public struct RegenerationRequest: Sendable, Equatable {
-    /// The model; nothing for the one that was asked before.
+    /// The model; `nil` for the model of the earlier answer.
     public var model: String?
 
-    /// Whether the answer is to come piece by piece.
+    /// Whether the answer is streamed.
     public var stream = true
 
-    /// What becomes of the reply when nobody reads it any more; nothing for the server's default.
+    /// The policy for a reply without readers; `nil` for the server's default.
     public var onDisconnect: DisconnectPolicy?
 
-    /// What becomes of the reply when its process dies.
+    /// The policy for a reply whose process dies.
     public var onInterrupt = InterruptPolicy.close
 
-    /// Whether places in the queue of a model server are told as events, too; nothing if the body does not say.
+    /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 
-    /// Makes a request for which nothing was said.
+    /// Creates a request with the defaults.
     public init() {}
 
     /// Decodes a body, which may be empty; null counts as absent.
     ///
-    /// Other members are refused: who sends options would believe that they count.
+    /// Other members are rejected, because options would have no effect here.
+    ///
+    /// - Throws: the first problem that is found.
     public init(decoding body: Span<UInt8>) throws(ChatRequestError) {
         if body.isEmpty { return }
         if let offset = UTF8Repair.firstInvalid(in: body) {
@@ -70,7 +72,7 @@ public struct RegenerationRequest: Sendable, Equatable {
     private static func members(of body: Span<UInt8>) throws(JSONError) -> [(member: Member?, value: Range<Int>)] {
         var reader = JSONReader(body)
         guard try reader.kind() == .object else {
-            // Broken text is a graver fault than the wrong type.
+            // An error of the JSON is reported before the wrong type.
             try reader.skipValue()
             try reader.finish()
             throw JSONError(.wrongType, at: 0)
@@ -91,7 +93,7 @@ public struct RegenerationRequest: Sendable, Equatable {
                 member = .queueEvents
             }
             let value = try reader.skipValue()
-            // One foreign member says it all, however many there are.
+            // One unknown member is enough for the error, however many there are.
             if member != nil || members.last?.member != nil || members.isEmpty {
                 members.append((member, value))
             }

@@ -1,36 +1,36 @@
-/// Why an answer did not come to its end.
+/// The reason why an answer was not completed.
 public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The closed set of reasons; the raw values go to clients.
     public enum Code: String, Sendable, CaseIterable {
-        /// Nobody listens there, or the name has no address.
+        /// No server listens at the address, or the name has no address.
         case unavailable = "upstream_unavailable"
         /// The connection was not made in time.
         case connectTimeout = "upstream_connect_timeout"
-        /// The connection was made, and nothing came in time.
+        /// The connection was made, and no byte came in time.
         case firstByteTimeout = "upstream_first_byte_timeout"
-        /// The answer stopped in the middle for too long.
+        /// The answer paused for too long.
         case silenceTimeout = "upstream_silence_timeout"
         /// The answer took too long as a whole.
         case totalTimeout = "upstream_total_timeout"
-        /// The answer grew beyond its limit.
+        /// The answer exceeded its limit.
         case answerTooLarge = "answer_too_large"
         /// The model server does not have the model.
         case modelNotFound = "model_not_found"
-        /// The model server refused the request, and said why.
+        /// The model server rejected the request with a reason.
         case rejected = "upstream_rejected"
         /// The model server does not accept our key.
         case unauthorized = "upstream_auth"
-        /// The conversation is longer than what the model takes.
+        /// The conversation exceeds the context length of the model.
         case contextTooLong = "context_too_long"
-        /// The request has a field that this model server cannot be told.
+        /// The request has a field without a counterpart in the dialect of the model server.
         case unsupported = "unsupported_field"
-        /// The model server has too much to do.
+        /// The model server has too many requests.
         case busy = "upstream_busy"
-        /// The model server failed, before or in the middle of the answer.
+        /// The model server failed, before or within the answer.
         case failed = "upstream_error"
-        /// What came is not an answer.
+        /// The response is not an answer of the dialect.
         case malformed = "upstream_malformed"
-        /// The answer stopped without its end.
+        /// The answer ended before its last line.
         case incomplete = "upstream_incomplete"
 
         /// Whether the same request may succeed if it is sent again.
@@ -43,7 +43,7 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
             }
         }
 
-        /// Whether another server, or the same one a little later, may do better.
+        /// Whether another server, or the same one a little later, may succeed.
         public var isWorthAnotherServer: Bool {
             switch self {
             case .answerTooLarge, .rejected, .contextTooLong, .totalTimeout: false
@@ -67,20 +67,20 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The reason, for machines.
     public let code: Code
-    /// The reason, for the person who asked: no addresses, no secrets; the model server's own words where it gave some.
+    /// The reason, for the user: no addresses, no secrets; the model server's own message if it sent one.
     public let message: String
-    /// What the operator should know beyond that; goes to the log only.
+    /// Details for the operator, for the log only.
     public let detail: String
     /// The possible cause of the failure, beyond its code.
     public var hint: Hint?
-    /// How long the model server asks to be left alone (`Retry-After`).
+    /// The delay that the model server asks for (`Retry-After`).
     public var retryAfter: Duration?
-    /// The tokens that the model takes, where a server that refused a prompt has said so.
+    /// The context length of the model in tokens, if a server that rejected a prompt has reported it.
     public var contextLength: Int?
-    /// The tokens of the prompt, where a server that refused it has said so.
+    /// The tokens of the prompt, if a server that rejected it has reported them.
     public var promptTokens: Int?
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, _ message: String, detail: String = "") {
         self.code = code
         self.message = message

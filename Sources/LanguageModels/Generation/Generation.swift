@@ -1,11 +1,11 @@
 import ChatterdBasics
 
-/// An answer that is being made. Confined to its shard.
+/// An answer that a model server is generating. Confined to its shard.
 public protocol Generation: AnyObject {
-    /// Ends it: the model server is told by the close of the connection, and the consumer hears nothing more.
+    /// Ends the answer: the connection is closed, and the consumer gets no further call.
     func cancel()
-    /// Holds it back while its reader is slow.
+    /// Stops reading the answer, because its reader is slow.
     func pause()
-    /// Goes on after `pause`.
+    /// Continues reading after `pause`.
     func resume()
 }

@@ -1,13 +1,13 @@
 import ChatterdBasics
 
-/// Whoever receives an answer; all calls come on the shard.
+/// The receiver of an answer. All calls come on the shard.
 public protocol GenerationConsumer: AnyObject {
-    /// One line of the answer, a JSON object of Ollama's shape without its line end, in UTF-8 and free of NUL.
+    /// Receives one line of the answer, a JSON object of Ollama's shape without its line end, in UTF-8 and free of NUL.
     ///
     /// - Parameters:
-    ///   - line: lent for the duration of the call.
-    ///   - fields: where the members of interest stand in the line.
+    ///   - line: borrowed for the duration of the call.
+    ///   - fields: the ranges of the known members in the line.
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine)
-    /// The answer is over: complete after a line with `"done":true`, or for the reason given. Called once.
+    /// Receives the end of the answer, once: `nil` after a line with `"done":true`, else the error that ended it.
     func generationEnded(_ generation: any Generation, error: ModelError?)
 }

@@ -2,19 +2,19 @@ import ChatterdBasics
 
 /// The limits of one answer.
 public struct GenerationLimits: Sendable, Equatable {
-    /// How long the model server may take to its first byte: it may have to load the model, and queues by itself.
+    /// The timeout of the first byte, long because the server may have to load the model, or queues requests itself.
     public var firstByte: Duration = .seconds(300)
-    /// How long it may be silent in the middle of an answer.
+    /// The timeout of the next byte within an answer.
     public var silence: Duration = .seconds(60)
-    /// How long the whole answer may take.
+    /// The timeout of the whole answer.
     public var total: Duration = .seconds(1800)
-    /// How long the rest is awaited once the answer is whole: its token counts, and the end of the body.
+    /// The timeout of the rest after the answer is whole: its token counts, and the end of the body.
     public var rest: Duration = .seconds(2)
-    /// The longest line, in bytes.
+    /// The limit of a line, in bytes.
     public var line = 1 << 20
-    /// The longest answer, in bytes of all its lines' texts.
+    /// The limit of an answer, in bytes of the texts of all its lines.
     public var answer = 16 << 20
 
-    /// Makes the limits with their defaults.
+    /// Creates the default limits.
     public init() {}
 }

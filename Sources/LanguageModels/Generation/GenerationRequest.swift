@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// What a model is asked.
+/// A request to a model for an answer.
 public struct GenerationRequest: Sendable {
     /// The model's name, as its server knows it.
     public var model: String
@@ -8,16 +8,16 @@ public struct GenerationRequest: Sendable {
     public var messages: EncodedMessages
     /// The client's further members of the request (`options`, `format`, `think`, `tools` ...), passed on as they came.
     public var passThrough: [RawMember]
-    /// The text that the answer begins with, already made: the model goes on behind it, and does not say it again.
+    /// The text that the answer begins with, from an earlier attempt. The model continues after it and does not repeat it.
     public var beginning: [UInt8] = []
-    /// How a model that has a `beginning` is made to go on.
+    /// How the server is asked to continue the `beginning`.
     public var continuation = UpstreamDescription.Continuation.none
-    /// Whether the answer replaces one that broke off. Its reader is waiting, so the silence timeout also limits the first byte.
+    /// Whether the answer replaces one that was cut. Its reader is waiting, so the silence timeout also limits the first byte.
     public var isRecovery = false
-    /// The tokens that prompt and answer may take together, for servers that want to be told; nothing when unknown.
+    /// The context length, prompt and answer together, in tokens, for servers that need it in the request; `nil` if unknown.
     public var contextLength: Int?
 
-    /// Makes a request.
+    /// Creates a request.
     public init(model: String, messages: EncodedMessages, passThrough: [RawMember] = []) {
         self.model = model
         self.messages = messages

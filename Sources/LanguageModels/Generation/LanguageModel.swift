@@ -1,11 +1,13 @@
 import ChatterdBasics
 
-/// A model server, or what stands in for one, as a shard sees it. Confined to its shard.
+/// A model server, or the built-in model. Confined to its shard.
 ///
-/// Whatever it speaks on the wire, its answer arrives at the consumer as lines in the shape of Ollama's `/api/chat`.
+/// The consumer gets the answer as lines in the shape of Ollama's `/api/chat`, for every dialect.
 public protocol LanguageModel: AnyObject, Sendable {
-    /// Starts an answer; the consumer hears of it on the shard, never before this call has returned.
+    /// Starts an answer. The consumer is called on the shard, never before this call has returned.
     func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation
-    /// Asks for its models.
+    /// Asks the server for its models.
+    ///
+    /// - Throws: the error of the server or the exchange.
     func listModels() async throws(ModelError) -> [ModelDescription]
 }

@@ -1,9 +1,11 @@
-/// The numbers that servers put into a sentence about a prompt that is too long.
+/// The numbers in a server's message about a prompt that is too long.
 public struct ContextNumbers {
+    /// The context length of the model, in tokens; `nil` if the message does not have it.
     public private(set) var contextLength: Int?
+    /// The tokens of the prompt; `nil` if the message does not have them.
     public private(set) var promptTokens: Int?
 
-    /// Reads a sentence.
+    /// Reads a message.
     public init(in message: String) {
         let words = Array(message.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 })
         contextLength = Self.contextPhrases.lazy.compactMap { Self.number(after: $0, in: words) }.first
@@ -12,7 +14,7 @@ public struct ContextNumbers {
             ?? Self.promptPhrases.lazy.compactMap { Self.number(after: $0, in: words) }.first
     }
 
-    /// vLLM, OpenAI, llama-cpp-python; llama.cpp; vLLM once more; Anthropic.
+    /// The phrases of vLLM, OpenAI, llama-cpp-python; llama.cpp; vLLM again; Anthropic.
     private static let contextPhrases: [StaticString] = [
         "context length is ", "context length of ", "context size (", "context window of ", "maximum model length of ",
         "tokens > ",
@@ -20,18 +22,18 @@ public struct ContextNumbers {
     private static let promptPhrases: [StaticString] = [
         "at least ", "resulted in ", "prompt (length ", "prompt is too long: ", "request (", "you requested ",
     ]
-    /// A prompt's share of what was requested counts more than the whole.
+    /// The share of the prompt counts more than the number of all requested tokens.
     private static let promptEndings: [StaticString] = [" input tokens", " in the messages"]
 
     private static func number(after phrase: StaticString, in words: [UInt8]) -> Int? {
-        guard let place = range(of: phrase, in: words) else { return nil }
-        return number(words[place.upperBound...].prefix { isNumeric($0) })
+        guard let found = range(of: phrase, in: words) else { return nil }
+        return number(words[found.upperBound...].prefix { isNumeric($0) })
     }
 
     private static func number(before phrase: StaticString, in words: [UInt8]) -> Int? {
-        guard let place = range(of: phrase, in: words) else { return nil }
-        let start = words[..<place.lowerBound].lastIndex { !isNumeric($0) }.map { $0 + 1 } ?? 0
-        return number(words[start..<place.lowerBound])
+        guard let found = range(of: phrase, in: words) else { return nil }
+        let start = words[..<found.lowerBound].lastIndex { !isNumeric($0) }.map { $0 + 1 } ?? 0
+        return number(words[start..<found.lowerBound])
     }
 
     private static func range(of phrase: StaticString, in words: [UInt8]) -> Range<Int>? {

@@ -1,11 +1,11 @@
-/// A model that a server says it has.
+/// A model in the list of a model server.
 public struct ModelDescription: Sendable, Equatable {
-    /// Its name there.
+    /// Its name on that server.
     public var name: String
-    /// The tokens that it takes, prompt and answer together, if the server says so.
+    /// Its context length, prompt and answer together, in tokens; `nil` if the server does not report it.
     public var contextLength: Int?
 
-    /// Makes a description.
+    /// Creates a description.
     public init(name: String, contextLength: Int? = nil) {
         self.name = name
         self.contextLength = contextLength

@@ -1,6 +1,6 @@
-/// A model server as its operator describes it.
+/// The operator's description of a model server.
 public struct UpstreamDescription: Sendable, Equatable {
-    /// What a model server speaks.
+    /// The dialect of a model server.
     public enum Kind: String, Sendable, CaseIterable {
         /// Ollama's own API.
         case ollama
@@ -8,21 +8,21 @@ public struct UpstreamDescription: Sendable, Equatable {
         case openai
         /// The native API of Llama Stack up to 0.2.
         case llamastack
-        /// Nothing: the model is built in.
+        /// The built-in model, without a server.
         case echo
     }
 
-    /// How a model server goes on with an answer that another one began.
+    /// How a model server continues an answer that another one began.
     public enum Continuation: String, Sendable, CaseIterable {
-        /// Not at all: the answer is begun anew.
+        /// It cannot continue; the answer restarts.
         case none
-        /// A last message of the assistant is gone on with: llama.cpp, Ollama with most templates.
+        /// It continues a last message of the assistant: llama.cpp, Ollama with most templates.
         case prefill
-        /// The same, when asked for by `continue_final_message`: vLLM.
+        /// The same, if the request has `continue_final_message`: vLLM.
         case continueFinalMessage = "continue_final_message"
     }
 
-    /// Where a key is found. The key itself is never stored, sent to clients or logged.
+    /// The source of a key. The key itself is never stored, sent to clients or logged.
     public enum Key: Sendable, Equatable {
         /// In a variable of the environment.
         case environment(String)
@@ -37,7 +37,7 @@ public struct UpstreamDescription: Sendable, Equatable {
         public var name: String
         public var value: String
 
-        /// Makes a field.
+        /// Creates a field.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -46,40 +46,40 @@ public struct UpstreamDescription: Sendable, Equatable {
 
     /// Its name, unique among all.
     public var name: String
-    /// What it speaks.
+    /// Its dialect.
     public var kind: Kind
-    /// Where it is; empty for `echo`.
+    /// Its base URL; empty for `echo`.
     public var url: String
-    /// The key that it wants, sent as `Authorization: Bearer`.
+    /// Its key, sent as `Authorization: Bearer`; `nil` sends none.
     public var key: Key?
     /// Further header fields of every request to it.
     public var fields: [Field] = []
-    /// The path of a PEM file of authorities that its certificate may be of, beside those of the system.
+    /// The path of a PEM file of certificate authorities to trust beside those of the system.
     public var authorities: String?
-    /// Whether it may be at a link-local address, where clouds have their metadata services.
+    /// Whether it may have a link-local address, like the metadata services of clouds.
     public var allowsLinkLocal = false
-    /// The models that it is asked for; empty when it is asked for any that no other one claims.
+    /// Its models; empty for all models that no other server lists.
     public var models: [String] = []
-    /// Other names of its models.
+    /// Further names of its models: the name in requests, and the name that the server knows.
     public var aliases: [String: String] = [:]
-    /// Among those that have a model, the one with the greatest number is asked first.
+    /// The rank among the servers that have a model: the highest number is asked first.
     public var priority = 0
-    /// Answers that it makes at once; nothing for as many as there are.
+    /// The limit of answers at once; `nil` for no limit.
     public var slots: Int?
-    /// Replies that may wait for a slot.
+    /// The limit of replies that wait for a slot.
     public var queueLimit = 1_000
-    /// Members of a request that does not have them: `options`, `keep_alive` …
+    /// Default members of requests: `options`, `keep_alive` …
     public var defaults: [RawMember] = []
-    /// The tokens that its models take, prompt and answer together; nothing when unknown.
+    /// The context length of its models, prompt and answer together, in tokens; `nil` if unknown.
     public var contextLength: Int?
-    /// How it goes on with an answer that another one began.
+    /// How it continues an answer that another one began.
     public var continuation = Continuation.none
-    /// The time to connect.
+    /// The timeout of connecting.
     public var connectTimeout: Duration = .seconds(5)
     /// The limits of its answers.
     public var limits = GenerationLimits()
 
-    /// Makes a description.
+    /// Creates a description.
     public init(name: String, kind: Kind, url: String = "") {
         self.name = name
         self.kind = kind
@@ -88,7 +88,7 @@ public struct UpstreamDescription: Sendable, Equatable {
 }
 
 extension UpstreamDescription.Key: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Where it is found, or `(secret)`.
+    /// The source, or `(secret)` for a key itself.
     public var description: String {
         switch self {
         case .environment(let name): "in the variable \(name)"
@@ -97,9 +97,9 @@ extension UpstreamDescription.Key: CustomStringConvertible, CustomDebugStringCon
         }
     }
 
-    /// The same.
+    /// The same as `description`, so that a key is never printed.
     public var debugDescription: String { description }
 
-    /// Nothing, so that `dump` shows nothing.
+    /// An empty mirror, so that `dump` prints no key.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }

@@ -2,22 +2,22 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdSockets
 
-/// The built-in model `echo`: no intelligence, but proof that the history arrives. Confined to its shard.
+/// The built-in model `echo`, which shows that the history arrives. Confined to its shard.
 ///
-/// It says how many messages it was given, repeats the prompt, and, asked "what did I say", the one before it.
+/// Its answer has the number of messages and the prompt; to "what did I say" it is the prompt before.
 public final class EchoModel: LanguageModel, @unchecked Sendable {
     private let shard: Shard
     private let interval: Duration
     private let now: @Sendable () -> Int64
 
-    /// Makes the model; `interval` is the time between two words, `now` the wall clock in nanoseconds since 1970.
+    /// Creates the model; `interval` is the time between two words, `now` the wall clock in nanoseconds since 1970.
     public init(shard: Shard, interval: Duration = .milliseconds(150), now: @escaping @Sendable () -> Int64) {
         self.shard = shard
         self.interval = interval
         self.now = now
     }
 
-    /// There is one.
+    /// Returns the one model, `echo`.
     public func listModels() async throws(ModelError) -> [ModelDescription] { [ModelDescription(name: "echo")] }
 
     /// Starts an answer.
@@ -30,16 +30,16 @@ public final class EchoModel: LanguageModel, @unchecked Sendable {
         return generation
     }
 
-    /// What the model answers to a conversation.
+    /// The answer to a conversation.
     static func answer(to messages: [ModelMessage]) -> String {
-        let said = messages.filter { $0.role == "user" }.map(\.content)
+        let prompts = messages.filter { $0.role == "user" }.map(\.content)
         let prompt = messages.last?.content ?? ""
         if prompt.lowercased().contains("what did i say") {
-            guard said.count > 1 else { return "You have said nothing before this." }
-            return "Before this, you said: \(said[said.count - 2])"
+            guard prompts.count > 1 else { return "You have said nothing before this." }
+            return "Before this, you said: \(prompts[prompts.count - 2])"
         }
         let messageCount = messages.count == 1 ? "1 message" : "\(messages.count) messages"
-        let turnCount = said.count == 1 ? "1 turn" : "\(said.count) turns"
+        let turnCount = prompts.count == 1 ? "1 turn" : "\(prompts.count) turns"
         return "I am echo, the built-in model. I was given \(messageCount) of \(turnCount). You said: \(prompt)"
     }
 
@@ -60,7 +60,7 @@ public final class EchoModel: LanguageModel, @unchecked Sendable {
         return words
     }
 
-    /// The messages that were encoded; the encoder is ours, so what does not read is left out.
+    /// The messages that were encoded. chatterd encodes them itself; messages after one that cannot be decoded are left out.
     static func messages(in encoded: EncodedMessages) -> [ModelMessage] {
         var messages: [ModelMessage] = []
         var text = ByteBuffer()
@@ -94,13 +94,13 @@ public final class EchoModel: LanguageModel, @unchecked Sendable {
 
 /// An answer of the model `echo`, word by word. Confined to its shard.
 private final class EchoGeneration: Generation {
-    private let answer: AnswerLineWriter
+    private let writer: AnswerLineWriter
     private let words: [String]
     private let promptCount: Int
     private let interval: Duration
     private let now: @Sendable () -> Int64
     private var consumer: (any GenerationConsumer)?
-    private var spoken = 0
+    private var sent = 0
     private var isPaused = false
     private var timer: DeadlineTimer?
 
@@ -108,7 +108,7 @@ private final class EchoGeneration: Generation {
         model: String, words: [String], promptCount: Int, interval: Duration, now: @escaping @Sendable () -> Int64,
         consumer: any GenerationConsumer
     ) {
-        answer = AnswerLineWriter(model: model)
+        writer = AnswerLineWriter(model: model)
         self.words = words
         self.promptCount = promptCount
         self.interval = interval
@@ -117,7 +117,7 @@ private final class EchoGeneration: Generation {
     }
 
     func start(on shard: Shard) {
-        timer = DeadlineTimer(on: shard) { [unowned self] in speak() }
+        timer = DeadlineTimer(on: shard) { [unowned self] in sendNext() }
         timer?.set(after: interval)
     }
 
@@ -136,27 +136,27 @@ private final class EchoGeneration: Generation {
         timer?.set(after: interval)
     }
 
-    private func speak() {
+    private func sendNext() {
         guard let consumer, !isPaused else { return }
         var line = ByteBuffer()
-        if spoken < words.count {
-            var word = words[spoken]
-            word.withUTF8 { answer.append(content: $0.span, at: now(), to: &line) }
-            spoken += 1
-            say(line, to: consumer)
+        if sent < words.count {
+            var word = words[sent]
+            word.withUTF8 { writer.append(content: $0.span, at: now(), to: &line) }
+            sent += 1
+            deliver(line, to: consumer)
             timer?.set(after: interval)
         } else {
-            answer.appendEnd(
+            writer.appendEnd(
                 at: now(), doneReason: "stop", promptTokens: promptCount, answerTokens: words.count, to: &line)
-            say(line, to: consumer)
+            deliver(line, to: consumer)
             self.consumer = nil
             consumer.generationEnded(self, error: nil)
         }
     }
 
-    private func say(_ line: ByteBuffer, to consumer: any GenerationConsumer) {
+    private func deliver(_ line: ByteBuffer, to consumer: any GenerationConsumer) {
         let bytes = line.bytes
-        // The line is of our own making: it reads.
+        // The writer made the line, so it always parses.
         guard let fields = try? AnswerLine(bytes) else { return }
         consumer.generation(self, line: bytes, fields: fields)
     }

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 
 extension ModelError {
-    /// The same with a secret blotted out of its words: some servers and proxies repeat what they were sent.
+    /// The error with a secret replaced in its texts, because some servers and proxies repeat what they were sent.
     func concealing(_ secret: String?) -> ModelError {
         guard let secret, Self.isConcealable(secret), message.contains(secret) || detail.contains(secret) else {
             return self
@@ -31,12 +31,11 @@ extension ModelError {
             .replacing("\\\\", with: "\\")
         let words = plain.withoutServerInternals
         guard words != plain else { return body }
-        let said = UpstreamErrorBody(body.span)
-        guard said.message != nil else { return Array(words.utf8) }
+        let report = UpstreamErrorBody(body.span)
+        guard report.message != nil else { return Array(words.utf8) }
         var json = ByteBuffer()
-        json.append("{\"error\":")
-        json.append(jsonString: said.words ?? "…")
-        json.append("}\n")
+        json.appendJSON { writer in writer.object { $0.member("error", report.clientMessage ?? "…") } }
+        json.append("\n")
         return json.array
     }
 

@@ -2,14 +2,14 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 extension ModelError {
-    /// What came is not an answer.
+    /// The bytes are not an answer of the dialect; `reason` completes "The model server's answer cannot be read:".
     static func malformed(_ reason: String, detail: String = "") -> ModelError {
         ModelError(
             .malformed, "The model server's answer cannot be read: \(reason).", detail: detail.isEmpty ? reason : detail
         )
     }
 
-    /// The answer ended in order, but not with its end.
+    /// The body ended before the answer did; `hasBegun` says whether it had a part of the answer.
     static func incomplete(hasBegun: Bool) -> ModelError {
         guard !hasBegun else {
             return ModelError(
@@ -23,14 +23,14 @@ extension ModelError {
         return error
     }
 
-    /// The answer is over its limit.
+    /// The answer exceeds the limit of its size.
     static func answerTooLarge(_ limits: GenerationLimits) -> ModelError {
         ModelError(
             .answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended.",
             detail: "more than \(limits.answer) bytes")
     }
 
-    /// Makes the error of an exchange that failed.
+    /// Creates the error of an exchange that failed.
     public init(_ error: HTTPClientError) {
         switch error.code {
         case .connectTimedOut:

@@ -2,30 +2,31 @@ import ChatterdHTTP
 import ChatterdLanguageModels
 
 extension ModelError {
-    /// Makes the error of an answer with another status than 2xx.
+    /// Creates the error of an answer whose status is not 2xx.
     ///
-    /// - Parameter unknownPath: the end of the sentence "The model server does not know …", for a 404 without words.
-    init(status: Status, said: UpstreamErrorBody, unknownPath: String) {
-        let words = said.words
-        let detail = "status \(status.code)\((said.message ?? said.text).map { ": \($0)" } ?? "")"
-        if said.isContextOverflow(status: status.code) {
-            self.init(.contextTooLong, words ?? "The conversation is longer than what the model takes.", detail: detail)
-            contextLength = said.contextLength
-            promptTokens = said.promptTokens
+    /// - Parameter unknownPath: the end of the sentence "The model server does not know …", for a 404 without a message.
+    init(status: Status, report: UpstreamErrorBody, unknownPath: String) {
+        let message = report.clientMessage
+        let detail = "status \(status.code)\((report.message ?? report.text).map { ": \($0)" } ?? "")"
+        if report.isContextOverflow(status: status.code) {
+            self.init(
+                .contextTooLong, message ?? "The conversation is longer than what the model takes.", detail: detail)
+            contextLength = report.contextLength
+            promptTokens = report.promptTokens
             return
         }
         switch status.code {
-        case 400... where said.isAboutKey:
+        case 400... where report.isAboutKey:
             self.init(
                 .unauthorized, "The model server refused access: its key must be corrected.",
                 detail: "\(detail) (LiteLLM gives this error for a missing or wrong key)")
         case 401, 403:
-            // Its own words may hold parts of the key.
+            // The server's own message may contain parts of the key.
             self.init(
                 .unauthorized, "The model server refused access: its key must be corrected.", detail: detail)
-        case let code where said.isAboutModel && (code == 400 || code == 404 || code == 422):
-            self.init(.modelNotFound, words ?? "The model server does not have the model.", detail: detail)
-        case 404 where said.isAboutPath:
+        case let code where report.isAboutModel && (code == 400 || code == 404 || code == 422):
+            self.init(.modelNotFound, message ?? "The model server does not have the model.", detail: detail)
+        case 404 where report.isAboutPath:
             self.init(
                 .rejected, "The model server does not know \(unknownPath)",
                 detail: "\(detail) (`chatterd doctor` tries other kinds and paths)")
@@ -35,31 +36,31 @@ extension ModelError {
                 "The model server answered with a redirect, which is not followed: its URL must be corrected.",
                 detail: detail)
         case 429, 503, 529:
-            self.init(.busy, words ?? "The model server is too busy. Try again in a moment.", detail: detail)
-        case 500... where said.isAboutRequest:
-            self.init(.rejected, words ?? Self.refused(status), detail: detail)
+            self.init(.busy, message ?? "The model server is too busy. Try again in a moment.", detail: detail)
+        case 500... where report.isAboutRequest:
+            self.init(.rejected, message ?? Self.refused(status), detail: detail)
         case 408, 500...:
-            self.init(.failed, words ?? "The model server failed with status \(status.code).", detail: detail)
+            self.init(.failed, message ?? "The model server failed with status \(status.code).", detail: detail)
         default:
-            self.init(.rejected, words ?? Self.refused(status), detail: detail)
+            self.init(.rejected, message ?? Self.refused(status), detail: detail)
         }
-        hint = Self.hint(status, said, code)
+        hint = Self.hint(status, report, code)
     }
 
-    /// Makes the error that a server told in the middle of an answer, whose status said that all was well.
-    init(inAnswer said: UpstreamErrorBody) {
-        let words = said.words ?? "The model server failed in the middle of its answer."
-        let detail = said.message ?? words
-        guard !said.isContextOverflow else {
-            self.init(.contextTooLong, words, detail: detail)
-            contextLength = said.contextLength
-            promptTokens = said.promptTokens
+    /// Creates the error that a server reported in the middle of an answer with the status 200.
+    init(inAnswer report: UpstreamErrorBody) {
+        let message = report.clientMessage ?? "The model server failed in the middle of its answer."
+        let detail = report.message ?? message
+        guard !report.isContextOverflow else {
+            self.init(.contextTooLong, message, detail: detail)
+            contextLength = report.contextLength
+            promptTokens = report.promptTokens
             return
         }
-        self.init(said.isAboutRequest ? .rejected : .failed, words, detail: detail)
-        if said.mentionsContext {
+        self.init(report.isAboutRequest ? .rejected : .failed, message, detail: detail)
+        if report.mentionsContext {
             hint = .context
-        } else if code == .failed, let message = said.message, !said.isAboutServer {
+        } else if code == .failed, let message = report.message, !report.isAboutServer {
             hint = .request("200 \(message)")
         }
     }
@@ -68,15 +69,15 @@ extension ModelError {
         "The model server refused the request with status \(status.code)."
     }
 
-    private static func hint(_ status: Status, _ said: UpstreamErrorBody, _ code: Code) -> Hint? {
+    private static func hint(_ status: Status, _ report: UpstreamErrorBody, _ code: Code) -> Hint? {
         switch status.code {
         case 502, 503, 504:
             // A server explains its failures in the body. A proxy whose server is down sends a page.
-            return said.message == nil || said.isLoading ? .restart(wasRead: status.code == 504) : nil
-        case 500... where code == .failed && said.mentionsContext:
+            return report.message == nil || report.isLoading ? .restart(wasRead: status.code == 504) : nil
+        case 500... where code == .failed && report.mentionsContext:
             return .context
         case 500... where code == .failed:
-            guard let message = said.message, !said.isAboutServer else { return nil }
+            guard let message = report.message, !report.isAboutServer else { return nil }
             return .request("\(status.code) \(message)")
         default:
             return nil

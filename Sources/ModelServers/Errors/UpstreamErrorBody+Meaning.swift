@@ -1,55 +1,55 @@
 import ChatterdLanguageModels
 
 extension UpstreamErrorBody {
-    /// Whether the server calls it by a name that says that the prompt is longer than what the model takes.
+    /// Whether the type or the code names a prompt that exceeds the context length.
     var isContextOverflow: Bool {
         type == "exceed_context_size_error" || code == "context_length_exceeded"
     }
 
-    /// Whether it says with a status that the prompt is longer than what the model takes.
+    /// Whether an error with a status means that the prompt exceeds the context length.
     func isContextOverflow(status: Int) -> Bool {
         isContextOverflow || (status == 400 || status == 413 || status == 422) && mentionsContext
     }
 
     /// Whether the message mentions the context size of the model.
-    var mentionsContext: Bool { says(Self.contextWords) }
+    var mentionsContext: Bool { mentions(Self.contextPhrases) }
 
-    /// Whether it is the model that the server does not have.
+    /// Whether the server does not have the model.
     var isAboutModel: Bool {
-        code == "model_not_found" || says(["model"]) && says(["not found", "not exist", "invalid model name"])
+        code == "model_not_found" || mentions(["model"]) && mentions(["not found", "not exist", "invalid model name"])
     }
 
     /// Whether the request is at fault, for any status.
     var isAboutRequest: Bool {
-        type.map { Self.requestTypes.contains($0) } == true || says(Self.requestWords)
+        type.map { Self.requestTypes.contains($0) } == true || mentions(Self.requestPhrases)
     }
 
     /// Whether the server is at fault. Two such answers do not prove a fault of the request.
-    var isAboutServer: Bool { says(Self.serverWords) }
+    var isAboutServer: Bool { mentions(Self.serverPhrases) }
 
     /// Whether the server is loading its model and will answer later.
-    var isLoading: Bool { says(["loading model", "model is loading", "still loading"]) }
+    var isLoading: Bool { mentions(["loading model", "model is loading", "still loading"]) }
 
-    /// Whether the message contains any of the words, which are in lower case.
-    private func says(_ words: [String]) -> Bool {
+    /// Whether the message contains any of the phrases, which are in lower case.
+    private func mentions(_ phrases: [String]) -> Bool {
         guard let message = message?.lowercased() else { return false }
-        return words.contains { message.contains($0) }
+        return phrases.contains { message.contains($0) }
     }
 
     /// Whether a 404 only reports an unknown path.
     var isAboutPath: Bool {
-        guard let words = message?.lowercased() else { return true }
-        return Self.pathWords.contains(words.hasSuffix(".") ? words.dropLast() : words[...])
+        guard let text = message?.lowercased() else { return true }
+        return Self.pathPhrases.contains(text.hasSuffix(".") ? text.dropLast() : text[...])
     }
 
     /// Whether the message is LiteLLM's for a missing or wrong key, without a database.
     var isAboutKey: Bool { message?.lowercased().contains("no connected db") ?? false }
 
-    private static let pathWords: Set<Substring> = [
+    private static let pathPhrases: Set<Substring> = [
         "not found", "file not found", "page not found", "404 page not found", "404 not found", "404: not found",
     ]
 
-    private static let contextWords = [
+    private static let contextPhrases = [
         "context length", "context size", "context window", "maximum context", "maximum model length",
         "prompt is too long",
         "too many tokens", "input is too long", "reduce the length of the messages",
@@ -59,7 +59,7 @@ extension UpstreamErrorBody {
     private static let requestTypes: Set<String> = ["invalid_request_error", "BadRequestError", "not_supported_error"]
 
     /// Phrases of servers for bad requests, with the status 500 or within an answer.
-    private static let requestWords = [
+    private static let requestPhrases = [
         // llama.cpp: pictures and sound for a model of text, templates that refuse the messages, grammars, options.
         "input is not supported", "failed to load image", "failed to decode image", "failed to process image",
         "roles must alternate", "failed to parse grammar", "failed to initialize samplers",
@@ -76,7 +76,7 @@ extension UpstreamErrorBody {
     ]
 
     /// Phrases of servers for their own failures.
-    private static let serverWords = [
+    private static let serverPhrases = [
         "internal server error", "an unexpected error", "memory", "cuda", "enginecore",
         "engine is dead",
         "terminated", "crashed", "exited", "unexpected eof", "timed out", "timeout", "overload", "unavailable",

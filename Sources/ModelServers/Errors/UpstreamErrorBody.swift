@@ -1,34 +1,34 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What a model server says of a failure, in whichever of the shapes that are about.
+/// The error that a model server reports in the body of an answer, in any of the known shapes.
 ///
-/// They are: `{"error":"text"}` (Ollama); `{"error":{"message","type","code"}}` with a code that is text, a number or null (OpenAI,
+/// The shapes are: `{"error":"text"}` (Ollama); `{"error":{"message","type","code"}}` with a code that is text, a number or null (OpenAI,
 /// vLLM, llama.cpp, LiteLLM), also within `{"type":"error",…}` (Anthropic); the same members without `error` around them (older
 /// vLLM, OpenAI's responses); `detail` as text, as an object with `errors`, or as a list of `{loc, msg}`, alone or within `error`
 /// (FastAPI, Llama Stack); `{"StatusCode","Status","error"}` (Ollama's remote models); a JSON text inside one of these texts
-/// (Ollama passes on what llama.cpp said); and text that is not JSON (proxies).
+/// (Ollama passes on the errors of llama.cpp); and text that is not JSON (proxies).
 public struct UpstreamErrorBody {
     /// The server's message, unchanged.
     private(set) var message: String?
     /// The message for clients, without internals of the server's machine.
-    var words: String? {
+    var clientMessage: String? {
         message.map(\.withoutServerInternals).flatMap { $0.isEmpty ? nil : $0 }
     }
-    /// The kind of failure, as the server calls it.
+    /// The type of failure, in the server's own term.
     private(set) var type: String?
-    /// Another name for it, or the status once more.
+    /// The code of the failure: another name, or the status again.
     private(set) var code: String?
-    /// The tokens that the model takes, where told.
+    /// The context length of the model, if the server reports it.
     private(set) var contextLength: Int?
-    /// The tokens of the prompt, where told.
+    /// The tokens of the prompt, if the server reports them.
     private(set) var promptTokens: Int?
-    /// What came if it is not JSON: for the log, as it may be anybody's.
+    /// A body that is not JSON, for the log only, because a proxy may have written it.
     private(set) var text: String?
 
-    /// The longest message, in Unicode scalars: it is stored and sent with the reply.
+    /// The limit of a message, in Unicode scalars, because it is stored and sent with the reply.
     private static let messageLimit = 2_000
-    /// The longest text for the log, and the deepest nesting that is looked into.
+    /// The limit of a text for the log, in bytes, and the limit of nesting.
     private static let textLimit = 400
     private static let depthLimit = 5
 
@@ -48,13 +48,13 @@ public struct UpstreamErrorBody {
             try read(from: &reader, depth: depth)
         } catch {
             let kept = body.extracting(first: min(body.count, Self.textLimit))
-            let words = kept.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
-            // A page says nothing that a line of a log could hold.
-            text = words.isEmpty || words.hasPrefix("<") ? nil : words
+            let start = kept.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+            // A web page has no text that is useful in the log.
+            text = start.isEmpty || start.hasPrefix("<") ? nil : start
         }
     }
 
-    /// Reads one value: an object with members of interest, or the words themselves.
+    /// Reads one value: an object with known members, or the message itself.
     private mutating func read(from reader: inout JSONReader, depth: Int) throws(JSONError) {
         switch try reader.kind() {
         case .object where depth < Self.depthLimit:
@@ -65,12 +65,12 @@ public struct UpstreamErrorBody {
             while try reader.nextElement() {
                 var part = UpstreamErrorBody()
                 try part.read(from: &reader, depth: depth + 1)
-                if let words = part.message, parts.count < 3 { parts.append(words) }
+                if let message = part.message, parts.count < 3 { parts.append(message) }
             }
             message = parts.isEmpty ? nil : parts.joined(separator: "; ")
         case .string:
             let string = try reader.string()
-            take(String(decodingJSON: reader.bytes.extracting(string.range)), depth: depth)
+            store(message: String(decodingJSON: reader.bytes.extracting(string.range)), depth: depth)
         default:
             try reader.skipValue()
         }
@@ -81,7 +81,7 @@ public struct UpstreamErrorBody {
     private mutating func readObject(from reader: inout JSONReader, depth: Int) throws(JSONError) {
         var inner: UpstreamErrorBody?
         var detail: UpstreamErrorBody?
-        var place: String?
+        var location: String?
         let start = reader.position
         try reader.beginObject()
         while let key = try reader.nextKey() {
@@ -92,30 +92,30 @@ public struct UpstreamErrorBody {
             } else if reader.matches(key, "message") || reader.matches(key, "msg") {
                 try read(from: &reader, depth: depth + 1)
             } else if reader.matches(key, "loc") {
-                place = try reader.words(separator: ".")
+                location = try reader.words(separator: ".")
             } else if reader.matches(key, "type") {
                 type = try reader.words(separator: " ") ?? type
             } else if reader.matches(key, "code") {
                 code = try reader.words(separator: " ") ?? code
             } else if reader.matches(key, "n_ctx") {
-                contextLength = try reader.count()
+                contextLength = try reader.countOrSkip()
             } else if reader.matches(key, "n_prompt_tokens") {
-                promptTokens = try reader.count()
+                promptTokens = try reader.countOrSkip()
             } else {
                 try reader.skipValue()
             }
         }
-        if let place, let words = message { message = "\(place): \(words)" }
+        if let location, let text = message { message = "\(location): \(text)" }
         merge(detail, over: false)
         merge(inner, over: true)
         if inner != nil, message == nil {
-            // An error without words is shown as it stands.
+            // An error without a message is shown as JSON.
             let object = reader.bytes.extracting(start..<reader.position)
             message = object.withUnsafeBufferPointer { String(decoding: $0.prefix(Self.textLimit), as: UTF8.self) }
         }
     }
 
-    /// The value of `error` or `detail`; nothing for null, false and the empty text, which say that there is none.
+    /// The value of `error` or `detail`; `nil` for null, false and an empty text, object or array.
     private static func part(from reader: inout JSONReader, depth: Int) throws(JSONError) -> UpstreamErrorBody? {
         switch try reader.kind() {
         case .null:
@@ -131,7 +131,7 @@ public struct UpstreamErrorBody {
         }
     }
 
-    /// Takes what a part of the body says; `over` when it counts more than what stands around it.
+    /// Adds the fields of a part of the body. With `over` they replace the ones of the surrounding object.
     private mutating func merge(_ part: UpstreamErrorBody?, over: Bool) {
         guard let part else { return }
         message = over ? part.message ?? message : message ?? part.message
@@ -141,21 +141,21 @@ public struct UpstreamErrorBody {
         promptTokens = promptTokens ?? part.promptTokens
     }
 
-    /// Takes words, which may be a JSON text that says it better.
-    private mutating func take(_ words: String, depth: Int) {
-        if words.hasPrefix("{"), depth < Self.depthLimit {
-            let nested = UpstreamErrorBody(words.utf8.span, depth: depth + 1)
+    /// Stores a message. If it is a JSON object with a message of its own, the object is read instead.
+    private mutating func store(message text: String, depth: Int) {
+        if text.hasPrefix("{"), depth < Self.depthLimit {
+            let nested = UpstreamErrorBody(text.utf8.span, depth: depth + 1)
             if nested.message != nil {
                 merge(nested, over: true)
                 return
             }
         }
-        message = words.isEmpty ? nil : words
+        message = text.isEmpty ? nil : text
     }
 }
 
 extension JSONReader {
-    /// Passes a value, and returns it if it is text or a number, or a list of these.
+    /// Skips a value of any type. Returns it as text if it is a string, a number, or a list of these.
     fileprivate mutating func words(separator: String) throws(JSONError) -> String? {
         switch try kind() {
         case .string:
@@ -179,14 +179,5 @@ extension JSONReader {
             try skipValue()
             return nil
         }
-    }
-
-    /// Passes a value, and returns it if it is a number that counts something.
-    fileprivate mutating func count() throws(JSONError) -> Int? {
-        guard try kind() == .number else {
-            try skipValue()
-            return nil
-        }
-        return try integer().flatMap { $0 > 0 ? $0 : nil }
     }
 }

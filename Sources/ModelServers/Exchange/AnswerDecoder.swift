@@ -1,19 +1,21 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Reads the body of one answer, and says it in lines of Ollama's shape. Confined to its shard; no I/O, no clock of its own.
+/// Handles one line of an answer, whose bytes are borrowed for the call. Returns whether the decoder continues.
+typealias AnswerLineHandler = (_ line: Span<UInt8>, _ fields: AnswerLine) -> Bool
+
+/// Reads the body of one answer and delivers it as lines in Ollama's shape. Confined to its shard; no I/O, no clock of its own.
 protocol AnswerDecoder: AnyObject {
-    /// Whether the answer is whole, although more may be said about it (its token counts): from here on its end, however it
-    /// comes, is a good one.
+    /// Whether the answer is whole, although its token counts may follow. From then on the answer is complete however its body
+    /// ends.
     var isWhole: Bool { get }
-    /// Reads what one read has brought; `take` is given each line, and says whether to go on.
+    /// Reads the bytes of one read and delivers the lines that they complete. The line with `"done":true` is the last one.
     ///
-    /// The line with `"done":true` is the last one.
+    /// - Returns: whether the bytes held something of the answer, and not only comments of an event stream.
+    /// - Throws: `malformed`, `answerTooLarge`, or the error that the model server reports within its answer.
+    func read(_ bytes: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool
+    /// Reads the rest after the end of the body, or when an answer that `isWhole` has waited long enough for its counts.
     ///
-    /// - Returns: whether something of the answer was among it, and not only signs of life (comments of an event stream).
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool
-    /// The body has ended in order, or nothing more is worth waiting for when the answer `isWhole`.
-    ///
-    /// - Throws: `incomplete` when there was no last line and can be none.
-    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError)
+    /// - Throws: `incomplete` if there was no last line and the rest does not make one.
+    func finish(_ deliver: AnswerLineHandler) throws(ModelError)
 }

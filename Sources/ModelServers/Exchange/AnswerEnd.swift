@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// How an answer ended, for its last line.
+/// The contents of the last line of an answer.
 struct AnswerEnd {
     /// Why the model stopped: `stop` or `length`.
     var doneReason = "stop"
@@ -9,18 +9,18 @@ struct AnswerEnd {
     var promptTokens: Int?
     /// The tokens of the answer.
     var answerTokens: Int?
-    /// What it took to read the prompt, in nanoseconds.
+    /// The time to read the prompt, in nanoseconds.
     var promptDuration: Int?
-    /// What it took to make the answer, in nanoseconds.
+    /// The time to generate the answer, in nanoseconds.
     var answerDuration: Int?
-    /// What the server called the reason, where `doneReason` does not say as much.
+    /// The server's own word for the reason, if `doneReason` has no equivalent.
     var finishReason: String?
     /// Whether the text is a refusal.
     var isRefusal = false
 }
 
 extension AnswerLineWriter {
-    /// Appends the last line; `total` is what the answer took as a whole, in nanoseconds.
+    /// Appends the last line; `total` is the time of the whole answer, in nanoseconds.
     func append(_ end: AnswerEnd, total: Int, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         appendOpening(at: nanoseconds, to: &buffer)
         buffer.append("\"content\":\"\"},\"done\":true,\"done_reason\":")

@@ -1,66 +1,67 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Writes the lines of an answer that was said in another shape than Ollama's, and hands them on. Confined to its shard.
+/// Writes the lines of an answer that came in another shape than Ollama's, and delivers them. Confined to its shard.
 ///
-/// What is copied into a line is the inside of JSON strings, or JSON, as it came: checked, and free of what cannot be stored.
+/// Texts are the insides of JSON strings, and lists are JSON, both as they came: checked, and free of what cannot be stored.
 final class AnswerLines {
-    private let answer: AnswerLineWriter
+    private let writer: AnswerLineWriter
     private let now: @Sendable () -> Int64
     private let began: Int64
-    /// The time of the lines of this read; nothing until one is written.
+    /// The time of the lines of this read; `nil` until one is written.
     private var time: Int64?
 
-    /// The line for text alone: of this read, once there was one, and its storage between reads.
+    /// The line for text alone: of this read once there was one, with its storage between reads.
     private var textLine: AnswerTextLine?
     private var storage = ByteBuffer()
-    /// What the first line of text said; the others differ from it in time and text.
+    /// The fields of the first line of text; the others differ from it in time and text.
     private var example: AnswerLine?
     /// All other lines, one at a time.
     private var line = ByteBuffer()
 
     init(model: String, now: @escaping @Sendable () -> Int64) {
-        answer = AnswerLineWriter(model: model)
+        writer = AnswerLineWriter(model: model)
         self.now = now
         began = now()
     }
 
-    /// Makes the next line look at the clock: one time serves all lines of a read.
+    /// Begins a read: its first line reads the clock, and all its lines have that time.
     func beginRead() {
         time = nil
         if let line = textLine.take() { storage = line.close() }
     }
 
-    /// The line for text alone, for a while in which nobody else writes one: to be given back; nothing before the first text.
-    func openTextLine() -> AnswerTextLine? {
+    /// Lends the line for text alone, until `releaseTextLine`. No other text may be written meanwhile. `nil` before the first text.
+    func acquireTextLine() -> AnswerTextLine? {
         if let line = textLine.take() { return line }
         guard let example else { return nil }
         var buffer = ByteBuffer()
         swap(&buffer, &storage)
-        return AnswerTextLine(answer, at: currentTime(), like: example, in: buffer)
+        return AnswerTextLine(writer, at: currentTime(), like: example, in: buffer)
     }
 
-    /// Takes the line for text back.
-    func giveBack(_ line: consuming AnswerTextLine) {
+    /// Ends the loan of `acquireTextLine`.
+    func releaseTextLine(_ line: consuming AnswerTextLine) {
         textLine = line
     }
 
-    /// A line with text.
-    func take(text: Span<UInt8>, hasEscapes: Bool, _ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
-        guard var line = openTextLine() else { return takeFirst(text: text, take) }
+    /// Delivers a line with text alone. Returns whether the handler continues.
+    func write(text: Span<UInt8>, hasEscapes: Bool, to deliver: AnswerLineHandler) -> Bool {
+        guard var line = acquireTextLine() else { return writeFirst(text: text, to: deliver) }
         let fields = line.set(text, hasEscapes: hasEscapes)
-        let goesOn = take(line.bytes, fields)
-        giveBack(line)
-        return goesOn
+        let continues = deliver(line.bytes, fields)
+        releaseTextLine(line)
+        return continues
     }
 
-    /// A line with text, reasoning, tool calls (an array) and the probabilities of its tokens, or some of these.
-    func take(
+    /// Delivers a line with text, reasoning, tool calls (an array) and the probabilities of its tokens, or some of these. Returns
+    /// whether the handler continues.
+    func write(
         text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, logprobs: Span<UInt8>,
-        _ take: (Span<UInt8>, AnswerLine) -> Bool
+        to deliver: AnswerLineHandler
     ) -> Bool {
         line.removeAll()
-        answer.appendOpening(at: currentTime(), to: &line)
+        writer.appendOpening(at: currentTime(), to: &line)
         line.append("\"content\":\"")
         line.append(text)
         line.append(UInt8(ascii: "\""))
@@ -79,15 +80,15 @@ final class AnswerLines {
             line.append(logprobs)
         }
         line.append(UInt8(ascii: "}"))
-        return takeLine(take)
+        return deliverLine(to: deliver)
     }
 
-    /// The last line.
-    func take(_ end: AnswerEnd, _ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
+    /// Delivers the last line. Returns whether the handler continues.
+    func write(_ end: AnswerEnd, to deliver: AnswerLineHandler) -> Bool {
         line.removeAll()
         let time = currentTime()
-        answer.append(end, total: Int(max(0, time - began)), at: time, to: &line)
-        return takeLine(take)
+        writer.append(end, total: Int(max(0, time - began)), at: time, to: &line)
+        return deliverLine(to: deliver)
     }
 
     private func currentTime() -> Int64 {
@@ -97,19 +98,19 @@ final class AnswerLines {
         return time
     }
 
-    private func takeFirst(text: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
-        self.take(text: text, thinking: Span(), toolCalls: Span(), logprobs: Span()) { line, fields in
+    private func writeFirst(text: Span<UInt8>, to deliver: AnswerLineHandler) -> Bool {
+        write(text: text, thinking: Span(), toolCalls: Span(), logprobs: Span()) { line, fields in
             if fields.isPlainToken {
                 example = fields
             }
-            return take(line, fields)
+            return deliver(line, fields)
         }
     }
 
-    private func takeLine(_ take: (Span<UInt8>, AnswerLine) -> Bool) -> Bool {
-        // Made of checked parts: it reads.
+    private func deliverLine(to deliver: AnswerLineHandler) -> Bool {
         let line = line
+        // The line consists of checked parts and always parses.
         guard let fields = try? AnswerLine(line.bytes) else { return true }
-        return take(line.bytes, fields)
+        return deliver(line.bytes, fields)
     }
 }

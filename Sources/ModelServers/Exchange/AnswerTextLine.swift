@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// A line with text alone that is written again and again: what stands around the text stays, and so does the time.
+/// A line with text alone whose text is replaced for each token. The time and the bytes around the text stay.
 struct AnswerTextLine {
     private var buffer: ByteBuffer
     private let mark: ByteBuffer.Mark
@@ -11,19 +11,19 @@ struct AnswerTextLine {
 
     private static var ending: StaticString { "\"},\"done\":false}" }
 
-    /// Begins a line of an answer at a time; `example` is what another one of it says.
-    init(_ answer: AnswerLineWriter, at nanoseconds: Int64, like example: AnswerLine, in buffer: consuming ByteBuffer) {
+    /// Begins a line; `example` has the fields of another line of the same answer.
+    init(_ writer: AnswerLineWriter, at nanoseconds: Int64, like example: AnswerLine, in buffer: consuming ByteBuffer) {
         buffer.removeAll()
-        answer.appendOpening(at: nanoseconds, to: &buffer)
+        writer.appendOpening(at: nanoseconds, to: &buffer)
         buffer.append("\"content\":\"")
         mark = buffer.endMark
         start = buffer.count
         self.buffer = buffer
         self.example = example
-        // Times are not all equally long; what stands between the time and the text is.
-        let places = (example.createdAt?.range ?? 0..<0, example.content?.range ?? 0..<0)
-        let end = start - (places.1.lowerBound - places.0.upperBound)
-        time = JSONString(range: places.0.lowerBound..<end, hasEscapes: false)
+        // Times differ in length; the bytes between the time and the text do not.
+        let (timeRange, textRange) = (example.createdAt?.range ?? 0..<0, example.content?.range ?? 0..<0)
+        let end = start - (textRange.lowerBound - timeRange.upperBound)
+        time = JSONString(range: timeRange.lowerBound..<end, hasEscapes: false)
     }
 
     /// The line.
@@ -32,10 +32,10 @@ struct AnswerTextLine {
         borrowing get { buffer.bytes }
     }
 
-    /// Hands the storage over.
+    /// The storage, for the next line.
     consuming func close() -> ByteBuffer { buffer }
 
-    /// Writes a text into it, which is the inside of a JSON string, and returns what the line says then.
+    /// Replaces the text by another one, which is the inside of a JSON string. Returns the fields of the line.
     mutating func set(_ text: Span<UInt8>, hasEscapes: Bool) -> AnswerLine {
         buffer.truncate(to: mark)
         buffer.append(text)

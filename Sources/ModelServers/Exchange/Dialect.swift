@@ -2,15 +2,15 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdLanguageModels
 
-/// What a model server speaks: how it is asked, and how its answers are read.
+/// The wire format of one kind of model server: its requests, answers and errors.
 protocol Dialect: Sendable {
     /// The path that chats are posted to, below the base URL.
     var path: String { get }
     /// The body of a request.
     ///
-    /// - Throws: `unsupported`, which names the field that cannot be said in this dialect.
+    /// - Throws: `unsupported` with the name of a field that the dialect cannot express.
     func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer
-    /// Makes what reads the answer.
+    /// Creates the decoder of one answer.
     func makeDecoder(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) -> any AnswerDecoder
     /// The error of an answer with another status than 2xx; `body` is cut at 16 KiB.
     func error(status: Status, fields: Fields, body: Span<UInt8>) -> ModelError

@@ -2,9 +2,8 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdLanguageModels
 
-/// The event streams that answers come in.
 extension EventDecoder {
-    /// Makes a decoder of an answer, whose events have no longer lines than that.
+    /// Creates a decoder of an answer. Its lines and events have at most `limits.line` bytes.
     init(answerWithin limits: GenerationLimits, readsErrorField: Bool = false) {
         var events = EventLimits()
         events.line = limits.line
@@ -12,9 +11,9 @@ extension EventDecoder {
         self.init(limits: events, readsErrorField: readsErrorField)
     }
 
-    /// Reads on to the end of an event; whether there is one.
+    /// Reads up to the end of the next event. Returns whether the bytes hold that end.
     ///
-    /// - Throws: `malformed` when it is longer than the limit.
+    /// - Throws: `malformed` if the event is longer than the limit.
     mutating func nextOfAnswer(
         _ bytes: Span<UInt8>, from index: inout Int, within limits: GenerationLimits
     ) throws(ModelError) -> Bool {

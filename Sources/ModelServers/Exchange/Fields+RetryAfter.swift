@@ -2,10 +2,10 @@ import ChatterdHTTP
 import ChatterdLanguageModels
 
 extension Fields {
-    /// How long the server asks to be left alone: seconds, or a date (RFC 9110 10.2.3); at most a day.
+    /// The delay that the server asks for in `Retry-After`, as seconds or a date (RFC 9110 10.2.3); at most a day.
     ///
-    /// A date counts from the server's own `Date`, whose clock it was written by; `now` in seconds since 1970 is for servers
-    /// that do not tell theirs.
+    /// A date is compared with the server's own `Date`, because both are from the same clock. Without `Date` it is compared with
+    /// `now`, in seconds since 1970.
     func retryAfter(now: Int64) -> Duration? {
         guard let text = self[.retryAfter] else { return nil }
         if let seconds = Int64(text) {

@@ -2,11 +2,10 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 extension UpstreamDescription {
-    /// Where requests go: the URL in any of its usual forms, with the base path that its kind has.
+    /// The origin of requests: the URL in any of its usual forms, with the base path of its kind.
     ///
-    /// Kind `ollama`: `/api`, `/v1` and the paths of single calls below them are left out. Kind `openai`: the path of a call is
-    /// left out; what remains is the base, `/v1` if nothing does. Kind `llamastack`: what begins with `/v1` at the end is left
-    /// out.
+    /// Kind `ollama`: `/api`, `/v1` and the paths of single calls below them are removed. Kind `openai`: the path of a call is
+    /// removed; an empty rest becomes `/v1`. Kind `llamastack`: an ending that starts with `/v1` is removed.
     ///
     /// - Throws: `invalidURL`; the message never repeats the URL, which may hold a secret.
     public func origin() throws(HTTPClientError) -> Origin {
@@ -16,7 +15,7 @@ extension UpstreamDescription {
 }
 
 extension UpstreamDescription.Kind {
-    /// The base path that is meant by the path of a URL.
+    /// The base path that the path of a URL stands for.
     func basePath(of path: String) -> String {
         switch self {
         case .echo:
@@ -26,7 +25,7 @@ extension UpstreamDescription.Kind {
                 "/api/chat", "/api/generate", "/api/tags", "/api", "/v1/chat/completions", "/v1/models", "/v1",
             ])
         case .openai:
-            // What other kinds are found at is no base of this one.
+            // A path of another kind is no base of this one.
             let base = path.dropping([
                 "/api/chat", "/api/generate", "/api/tags", "/chat/completions", "/completions", "/models",
             ])
@@ -38,7 +37,7 @@ extension UpstreamDescription.Kind {
 }
 
 extension String {
-    /// The text without the first of some endings that it has.
+    /// The text without the first of the endings that it has.
     fileprivate func dropping(_ endings: [String]) -> String {
         endings.first { hasSuffix($0) }.map { String(dropLast($0.count)) } ?? self
     }

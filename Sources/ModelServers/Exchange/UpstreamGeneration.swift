@@ -4,21 +4,22 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 import ChatterdSockets
 
-/// An answer of a model server, whatever that speaks: asked for, timed, limited and handed on. Confined to its shard.
+/// An answer of a model server of any dialect: it sends the request, limits the time and size of the answer, and delivers its lines.
+/// Confined to its shard.
 final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendable {
-    /// What is kept of the body of an error answer, in bytes.
+    /// The limit of the stored body of an error answer, in bytes; the rest is dropped.
     private static let errorBodyLimit = 16 * 1024
-    /// What may follow the last line before the connection is given up, in bytes.
+    /// The limit of the body after the last line, in bytes; a longer rest closes the connection.
     private static let trailingLimit = 16 * 1024
 
     private enum Phase {
         /// The request is sent; no head has come.
         case waiting
-        /// The answer comes in.
+        /// The answer is being received.
         case answering
-        /// An error answer comes in.
+        /// An error answer is being received.
         case failing(ResponseHead)
-        /// The consumer knows the end; the rest of the body is awaited, so that the connection can be used again.
+        /// The consumer has the end; the rest of the body is read, so that the connection can be used again.
         case trailing
     }
 
@@ -33,7 +34,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     private var isPaused = false
     private var phase = Phase.waiting
     private var hasBegun = false
-    /// The answer is whole, and only its token counts are awaited.
+    /// Whether the answer is whole, and only its token counts are missing.
     private var isEnding = false
     private var answerSize = 0
     private var trailing = 0
@@ -59,7 +60,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         expect(within: firstByte)
     }
 
-    /// Ends it for a reason that was known before anything was sent.
+    /// Ends the generation with an error that was found before anything was sent.
     func fail(_ error: ModelError, on shard: Shard) {
         shard.run { self.end(error) }
     }
@@ -73,7 +74,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     }
 
     func pause() {
-        // What follows the end is read in any case: nobody would go on with it.
+        // After the end no consumer would call `resume`, and the rest of the body must be read.
         guard !isPaused, consumer != nil else { return }
         isPaused = true
         exchange?.pause()
@@ -93,7 +94,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
 
     // MARK: - Ends
 
-    /// Tells the consumer the end.
+    /// Reports the end to the consumer.
     private func end(_ error: ModelError?) {
         guard let consumer else { return }
         self.consumer = nil
@@ -118,7 +119,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
     }
 
     private func expect(within limit: UInt64) {
-        // Silence of our own making is not the model server's; what was read before a pause still comes.
+        // A pause is not the model server's silence. Bytes that were read before the pause may still come.
         guard let shard, !isPaused else { return }
         timer?.set(at: min(shard.now.advanced(byNanoseconds: limit), totalDeadline))
     }
@@ -128,7 +129,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         if case .trailing = phase {
             cancel()
         } else if case .failing(let head) = phase {
-            // The status has said it, even if its body never ends.
+            // The status alone determines the error if the body never ends.
             end(failure(head))
         } else if isEnding {
             conclude()
@@ -197,7 +198,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
 
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
         if case .failing(let head) = phase {
-            // The status has said it already.
+            // The status determines the error.
             end(failure(head))
         } else if isEnding {
             conclude()
@@ -225,7 +226,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
             end(error)
             return
         }
-        // Asked again: the last line may have come, or the consumer may have cancelled.
+        // Check again: the last line may have come, or the consumer may have cancelled.
         guard consumer != nil, hasProgressed, !isEnding else { return }
         hasBegun = true
         if decoder.isWhole {
@@ -238,7 +239,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         }
     }
 
-    /// Nothing more comes: what the decoder has of the answer is all.
+    /// Ends the answer with what the decoder has of it.
     private func conclude() {
         guard consumer != nil else { return }
         do throws(ModelError) {
@@ -250,7 +251,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
         end(.incomplete(hasBegun: hasBegun))
     }
 
-    /// Hands on one line; whether another one is wanted.
+    /// Delivers one line. Returns whether the consumer still exists.
     private func deliver(_ line: Span<UInt8>, _ fields: AnswerLine) -> Bool {
         guard let consumer else { return false }
         answerSize +=

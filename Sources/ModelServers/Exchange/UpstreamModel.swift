@@ -4,11 +4,11 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 import ChatterdSockets
 
-/// A model server, whatever it speaks. Confined to its shard.
+/// A model server of any dialect. Confined to its shard.
 public final class UpstreamModel: LanguageModel, @unchecked Sendable {
-    /// Where it is.
+    /// The origin of its base URL.
     public let origin: Origin
-    /// The fields of every request to it.
+    /// The header fields of every request to it.
     public let fields: Fields
     /// The connections to it.
     public let client: HTTPClient
@@ -18,20 +18,20 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     let dialect: any Dialect
     /// The limits of its answers.
     public let limits: GenerationLimits
-    /// The server's key. No error repeats it.
+    /// The server's key. Errors never contain it.
     public let key: String?
     let now: @Sendable () -> Int64
-    /// The limits on waiting in nanoseconds: they are needed for every read.
+    /// Timeouts in nanoseconds, computed once because every read needs them.
     let firstByte: UInt64
     let silence: UInt64
 
-    /// Makes a model server's stand-in on a shard.
+    /// Creates the client of a model server on a shard.
     ///
     /// - Parameters:
     ///   - description: of any kind but `echo`.
-    ///   - origin: as `UpstreamDescription.origin` gives it.
-    ///   - key: sent as a bearer token if there is one.
-    ///   - listing: how long it may take to list its models.
+    ///   - origin: the result of `UpstreamDescription.origin`.
+    ///   - key: sent as a bearer token; `nil` sends none.
+    ///   - listing: the timeout of a list of its models.
     ///   - now: the wall clock in nanoseconds since 1970.
     public init(
         _ description: UpstreamDescription, origin: Origin, key: String?, client: HTTPClient, shard: Shard,
@@ -60,7 +60,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         self.fields = fields
     }
 
-    /// Sends the conversation.
+    /// Sends a request.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
         let generation = UpstreamGeneration(of: self, for: request, consumer: consumer)
         do throws(ModelError) {
@@ -73,7 +73,9 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         return generation
     }
 
-    /// Asks for its models, for as long as it may take; must be called on the shard. Cancelling the task ends it at once.
+    /// Asks for its models, within the timeout of `init`. Call it on the shard. Cancellation of the task ends it at once.
+    ///
+    /// - Throws: the error of the server or the exchange, without the key.
     public func listModels() async throws(ModelError) -> [ModelDescription] {
         let catalogue = ModelCatalogue(
             kind: kind, origin: origin, fields: fields, client: client, shard: shard, timeLimit: listing)
@@ -84,14 +86,14 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         }
     }
 
-    /// Whether the server accepts chats at the path of its description; `nil` if its answer does not tell. Spends no tokens. Call
+    /// Whether the server accepts chats at the path of its description; `nil` if its answer does not show it. Spends no tokens. Call
     /// it on the shard.
-    public func takesChats() async -> Bool? { await probe.takesChats(place) }
+    public func acceptsChats() async -> Bool? { await probe.acceptsChats(endpoint) }
 
     /// The correction of the description, found by probes of other kinds and paths, for example `its kind must be openai`. `nil` if
-    /// no other place accepts chats. Spends no tokens. Call it on the shard.
+    /// no other endpoint accepts chats. Spends no tokens. Call it on the shard.
     public func correction() async -> String? {
-        guard let found = await probe.place(otherThan: place) else { return nil }
+        guard let found = await probe.endpoint(otherThan: endpoint) else { return nil }
         var words: [String] = []
         if found.kind != kind {
             words.append("its kind must be \(found.kind.rawValue)")
@@ -103,7 +105,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
         return words.joined(separator: " and ")
     }
 
-    private var place: KindProbe.Place { KindProbe.Place(kind: kind, origin: origin) }
+    private var endpoint: KindProbe.Endpoint { KindProbe.Endpoint(kind: kind, origin: origin) }
 
     private var probe: KindProbe {
         KindProbe(fields: fields, client: client, shard: shard, timeLimit: listing)
@@ -111,7 +113,7 @@ public final class UpstreamModel: LanguageModel, @unchecked Sendable {
 }
 
 extension UpstreamDescription.Kind {
-    /// What the server speaks.
+    /// The dialect of servers of this kind.
     func dialect(at origin: Origin) -> any Dialect {
         switch self {
         case .openai:

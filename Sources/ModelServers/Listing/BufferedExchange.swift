@@ -4,9 +4,9 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 import ChatterdSockets
 
-/// One answer of a model server that is awaited as a whole, with a limit on its size and on its time. Confined to its shard.
+/// One exchange with a model server whose answer is collected whole, within limits on its size and its time. Confined to its shard.
 final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
-    /// The longest answer that is read, in bytes.
+    /// The limit of an answer, in bytes. A longer one is `malformed`.
     static let limit = 4 << 20
 
     /// An answer of any status.
@@ -31,9 +31,7 @@ final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
         self.shard = shard
     }
 
-    /// Asks for a path; must be called on the shard.
-    ///
-    /// A task that is cancelled gives the answer up at once, as if its time were over.
+    /// Gets a path. Call it on the shard. Cancellation of the task ends it at once, like the timeout.
     static func get(
         _ path: String, of origin: Origin, fields: Fields, client: HTTPClient, on shard: Shard, within limit: Duration
     ) async -> Outcome {
@@ -46,25 +44,25 @@ final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
         }
     }
 
-    /// Sends a request and returns an answer of any status. Call it on the shard. Cancellation of the task ends it as it ends
-    /// `get`.
+    /// Sends a request and returns an answer of any status. Call it on the shard. Cancellation of the task ends it at once, like the
+    /// timeout.
     static func send(
         _ request: OutgoingRequest, to origin: Origin, client: HTTPClient, on shard: Shard, within limit: Duration
     ) async -> Result<Answer, ModelError> {
-        let small = BufferedExchange(request.path, on: shard)
+        let buffered = BufferedExchange(request.path, on: shard)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                small.continuation = continuation
-                small.timer = DeadlineTimer(on: shard) { [unowned small] in small.giveUp() }
-                small.timer?.set(after: limit)
-                small.exchange = client.start(request, to: origin, delegate: small)
+                buffered.continuation = continuation
+                buffered.timer = DeadlineTimer(on: shard) { [unowned buffered] in buffered.timeOut() }
+                buffered.timer?.set(after: limit)
+                buffered.exchange = client.start(request, to: origin, delegate: buffered)
             }
         } onCancel: {
-            shard.run { small.giveUp() }
+            shard.run { buffered.timeOut() }
         }
     }
 
-    private func giveUp() {
+    private func timeOut() {
         end(
             .failure(
                 ModelError(
@@ -111,7 +109,7 @@ extension BufferedExchange.Answer {
         if !head.status.isSuccess {
             return .failure(
                 ModelError(
-                    status: head.status, said: UpstreamErrorBody(body.bytes),
+                    status: head.status, report: UpstreamErrorBody(body.bytes),
                     unknownPath: "\(path): is it of the kind that its description says?"))
         }
         return head.fields.mediaType == .html ? .failure(.malformed("it sent a web page")) : .success(body)

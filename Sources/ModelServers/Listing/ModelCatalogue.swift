@@ -6,8 +6,8 @@ import ChatterdSockets
 
 /// Asks a model server for its models. Confined to its shard.
 ///
-/// Models that cannot chat are left out where the server tells them apart. How much a model takes is what the server gives it,
-/// not what it was trained for, where both are told.
+/// Models that cannot chat are left out if the server marks them. The context length of a model is the one that the server gives
+/// it; the one that it was trained for counts only if the server reports no other.
 struct ModelCatalogue {
     let kind: UpstreamDescription.Kind
     let origin: Origin
@@ -15,10 +15,12 @@ struct ModelCatalogue {
     let fields: Fields
     let client: HTTPClient
     let shard: Shard
-    /// How long all of it may take.
+    /// The timeout of the whole listing.
     var timeLimit = Duration.seconds(2)
 
-    /// The models; must be called on the shard. Cancelling the task ends it at once.
+    /// Returns the models. Call it on the shard. Cancellation of the task ends it at once.
+    ///
+    /// - Throws: `firstByteTimeout` after the time limit, `malformed` for a list of another kind, or the error of the exchange.
     func models() async throws(ModelError) -> [ModelDescription] {
         switch kind {
         case .ollama: try await ollamaModels()
@@ -30,7 +32,7 @@ struct ModelCatalogue {
 
     private func ollamaModels() async throws(ModelError) -> [ModelDescription] {
         let installed = try await list("/api/tags")
-        // What a model takes depends on how it was loaded. Not all that speak Ollama's API tell.
+        // The context length depends on how the model was loaded. Not every server with Ollama's API reports it.
         guard let loaded = try? await list("/api/ps", within: timeLimit / 4) else {
             return installed.map(\.description)
         }
@@ -40,7 +42,7 @@ struct ModelCatalogue {
 
     private func openAIModels() async throws(ModelError) -> [ModelDescription] {
         let listed = try await list("/models")
-        // llama.cpp tells elsewhere how much of what its model was trained for it gives to each answer.
+        // llama.cpp reports the context length of each answer under another path.
         guard listed.count == 1, listed[0].served == nil, listed[0].trained != nil, origin.basePath.hasSuffix("/v1"),
             case .success(let body) = await get(
                 "/props", of: origin.at(String(origin.basePath.dropLast(3))), within: timeLimit / 4),

@@ -5,19 +5,19 @@ import ChatterdLanguageModels
 struct ModelListing {
     /// The model's name.
     private(set) var name = ""
-    /// The tokens that it takes there.
+    /// The context length that the server gives it, in tokens; `nil` if the server does not report it.
     private(set) var served: Int?
-    /// The tokens that it was trained for.
+    /// The context length that it was trained for, in tokens; `nil` if the server does not report it.
     private(set) var trained: Int?
-    /// Whether it makes text of text: not so a model that only makes vectors.
+    /// Whether it generates text; `false` for a model of embeddings.
     private var canChat = true
 
-    /// What is said of it to others.
+    /// The description for clients.
     var description: ModelDescription { ModelDescription(name: name, contextLength: served ?? trained) }
 
     /// The models of a list: `{"models":[…]}` of Ollama, `{"data":[…]}` of the others.
     ///
-    /// - Throws: when there is no such list.
+    /// - Throws: `wrongType` if there is no such list, or the error of the JSON.
     static func all(in body: Span<UInt8>, of kind: UpstreamDescription.Kind) throws(JSONError) -> [ModelListing] {
         var listings: [ModelListing] = []
         var hasList = false
@@ -26,7 +26,7 @@ struct ModelListing {
         while let key = try reader.nextKey() {
             let isList = kind == .ollama ? reader.matches(key, "models") : reader.matches(key, "data")
             guard isList, try reader.kind() == .array else {
-                // Ollama without models said null once.
+                // An old Ollama without models sends null.
                 if isList, try reader.kind() == .null { hasList = true }
                 try reader.skipValue()
                 continue
@@ -43,7 +43,7 @@ struct ModelListing {
         return listings
     }
 
-    /// The tokens that llama.cpp gives to each answer, from its `/props`; nothing if it does not say.
+    /// The context length of each answer of llama.cpp, from its `/props`; `nil` if it is missing.
     static func contextLength(inProperties body: Span<UInt8>) throws(JSONError) -> Int? {
         var found: Int?
         var reader = JSONReader(body)
@@ -56,7 +56,7 @@ struct ModelListing {
             try reader.beginObject()
             while let key = try reader.nextKey() {
                 if reader.matches(key, "n_ctx") {
-                    found = try reader.count()
+                    found = try reader.countOrSkip()
                 } else {
                     try reader.skipValue()
                 }
@@ -75,7 +75,7 @@ struct ModelListing {
             if reader.matches(key, "id") || reader.matches(key, "name") || reader.matches(key, "identifier") {
                 name = try reader.stringOrSkip().map { String(decodingJSON: reader.bytes.extracting($0.range)) } ?? name
             } else if reader.matches(key, "context_length") || reader.matches(key, "max_model_len") {
-                served = try reader.count()
+                served = try reader.countOrSkip()
             } else if reader.matches(key, "model_type") {
                 canChat = try reader.stringOrSkip().map { reader.matches($0, "llm") } ?? canChat
             } else if reader.matches(key, "capabilities"), try reader.kind() == .array {
@@ -88,21 +88,21 @@ struct ModelListing {
         }
     }
 
-    /// llama.cpp's own part of an entry.
+    /// Reads the part of an entry that only llama.cpp writes.
     private mutating func readMeta(from reader: inout JSONReader) throws(JSONError) {
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "n_ctx") {
-                served = try reader.count() ?? served
+                served = try reader.countOrSkip() ?? served
             } else if reader.matches(key, "n_ctx_train") {
-                trained = try reader.count()
+                trained = try reader.countOrSkip()
             } else {
                 try reader.skipValue()
             }
         }
     }
 
-    /// Whether Ollama's `capabilities` let a model chat; an empty list says nothing.
+    /// Whether Ollama's `capabilities` include chats. An empty list counts as yes.
     private static func hasCompletion(in reader: inout JSONReader) throws(JSONError) -> Bool {
         var isEmpty = true
         var found = false
@@ -112,16 +112,5 @@ struct ModelListing {
             if let word = try reader.stringOrSkip(), reader.matches(word, "completion") { found = true }
         }
         return isEmpty || found
-    }
-}
-
-extension JSONReader {
-    /// Passes a value, and returns it if it is a number that counts something.
-    fileprivate mutating func count() throws(JSONError) -> Int? {
-        guard try kind() == .number else {
-            try skipValue()
-            return nil
-        }
-        return try integer().flatMap { $0 > 0 ? $0 : nil }
     }
 }

@@ -3,52 +3,64 @@ import ChatterdLanguageModels
 
 /// Writes the body of a request to Llama Stack's `/v1/inference/chat-completion`.
 ///
-/// What it cannot be told is refused by its name.
+/// A field that Llama Stack cannot express is rejected with its name.
 struct LlamaStackChatRequest {
-    /// The body, whole after `init`.
+    /// The body.
     private(set) var body: ByteBuffer
 
     /// Translates a request.
     ///
-    /// - Throws: `unsupported`.
+    /// - Throws: `unsupported` with the name of the field.
     init(_ request: GenerationRequest) throws(ModelError) {
         body = ByteBuffer(capacity: request.messages.json.count + request.beginning.count + 512)
-        body.append("{\"model_id\":")
-        body.append(jsonString: request.model)
-        body.append(",\"messages\":[")
-        var messages = LlamaStackMessages()
-        try messages.append(request.messages.json.bytes, to: &body)
-        if !request.beginning.isEmpty {
-            guard request.continuation != .continueFinalMessage else { throw .llamaStack("continue_final_message") }
-            messages.append(beginning: request.beginning.span, to: &body)
+        try body.appendJSON { writer throws(ModelError) in
+            try writer.object { object throws(ModelError) in
+                object.member("model_id", request.model)
+                try object.array("messages") { messages throws(ModelError) in
+                    try Self.write(messagesOf: request, to: &messages)
+                }
+                object.member("stream", true)
+                for member in request.passThrough {
+                    try Self.write(member, to: &object)
+                }
+            }
         }
-        body.append("],\"stream\":true")
-        for member in request.passThrough {
-            try append(member)
-        }
-        body.append(UInt8(ascii: "}"))
     }
 
-    private mutating func append(_ member: RawMember) throws(ModelError) {
+    private static func write(
+        messagesOf request: GenerationRequest, to array: inout JSONWriter
+    ) throws(ModelError) {
+        var messages = LlamaStackMessages()
+        try messages.write(request.messages.json.bytes, to: &array)
+        guard !request.beginning.isEmpty else { return }
+        guard request.continuation != .continueFinalMessage else { throw .llamaStack("continue_final_message") }
+        array.object { message in
+            message.member("role", "assistant")
+            message.name("content")
+            message.string(request.beginning.span)
+            message.member("stop_reason", "out_of_tokens")
+        }
+    }
+
+    private static func write(_ member: RawMember, to object: inout JSONWriter) throws(ModelError) {
         switch member.key {
         case "options":
             let sampling = try LlamaStackSampling(options: member)
             guard !sampling.isEmpty else { return }
-            body.append(",\"sampling_params\":")
-            sampling.append(to: &body)
+            object.object("sampling_params") { sampling.write(to: &$0) }
         case "tools":
-            body.append(",\"tools\":")
             do throws(JSONError) {
-                try body.append(llamaStackTools: member.value.span)
+                try object.array("tools") { array throws(JSONError) in
+                    try array.write(llamaStackTools: member.value)
+                }
             } catch {
                 throw .llamaStack("tools", "but a list of functions")
             }
         case "format":
-            try append(format: member.value)
+            try write(format: member.value, to: &object)
         case "tool_choice", "tool_prompt_format", "tool_config":
-            // Its own names.
-            body.append(UInt8(ascii: ","))
-            body.append([member])
+            // These members are Llama Stack's own.
+            object.members([member])
         case "logprobs" where member.value == Array("false".utf8):
             break
         default:
@@ -56,18 +68,25 @@ struct LlamaStackChatRequest {
         }
     }
 
-    private mutating func append(format: [UInt8]) throws(ModelError) {
+    private static func write(format: [UInt8], to object: inout JSONWriter) throws(ModelError) {
+        guard let schema = try schema(of: format) else { return }
+        object.object("response_format") { format in
+            format.member("type", "json_schema")
+            format.member("json_schema", raw: schema.span)
+        }
+    }
+
+    /// The JSON schema of a format; `nil` for no format.
+    private static func schema(of format: [UInt8]) throws(ModelError) -> [UInt8]? {
         switch format.first {
         case UInt8(ascii: "{"):
-            body.append(",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":")
-            body.append(format)
-            body.append(UInt8(ascii: "}"))
+            return format
         case UInt8(ascii: "\"") where format == Array("\"json\"".utf8):
-            // It has no other word for any JSON.
-            body.append(",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"object\"}}")
+            // Llama Stack has no other way to ask for any JSON.
+            return Array("{\"type\":\"object\"}".utf8)
         case UInt8(ascii: "\"") where format.count == 2:
-            // Ollama's clients mean none.
-            break
+            // Ollama's clients write an empty text for no format.
+            return nil
         default:
             throw .llamaStack("format", "but a schema or \"json\"")
         }
@@ -75,7 +94,7 @@ struct LlamaStackChatRequest {
 }
 
 extension ModelError {
-    /// Llama Stack cannot be told a member of a request.
+    /// A member of the request has no counterpart in Llama Stack; `how` completes the sentence.
     static func llamaStack(_ name: String, _ how: String = "") -> ModelError {
         ModelError(
             .unsupported, "The native API of Llama Stack does not take \"\(name)\"\(how.isEmpty ? "" : " ")\(how).",

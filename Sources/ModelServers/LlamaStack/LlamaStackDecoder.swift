@@ -8,11 +8,11 @@ final class LlamaStackDecoder: AnswerDecoder {
     private let lines: AnswerLines
     private var events: EventDecoder
     private var calls = LlamaStackToolCalls()
-    /// Pieces of a call have come, and it has not.
+    /// Whether pieces of a call have come, but not the whole call.
     private var hasUnfinishedCall = false
-    /// Why the last call cannot be read.
+    /// The error of the last call, if it cannot be read.
     private var brokenCall: ModelError?
-    /// Whether nothing has followed the last call yet.
+    /// Whether the last call is also the last part of the answer so far.
     private var isCallOpen = false
     private var hasBegun = false
     private var isDone = false
@@ -23,69 +23,56 @@ final class LlamaStackDecoder: AnswerDecoder {
         events = EventDecoder(answerWithin: limits)
     }
 
-    /// Never before its last event, which says all.
+    /// The last event is the end of the answer and has its counts.
     var isWhole: Bool { false }
 
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
+    func read(_ bytes: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         lines.beginRead()
         var index = 0
         var hasProgressed = false
         while !isDone, try events.nextOfAnswer(bytes, from: &index, within: limits) {
             hasProgressed = true
             hasBegun = true
-            guard try read(event: events.data, take) else { return true }
+            guard try read(event: events.data, deliver) else { return true }
         }
         hasProgressed = hasProgressed || events.isInsideEvent
         hasBegun = hasBegun || hasProgressed
         return hasProgressed
     }
 
-    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
-        // The last event may lack the blank line behind it.
-        _ = try read("\n\n".utf8.span, take)
+    func finish(_ deliver: AnswerLineHandler) throws(ModelError) {
+        // The last event may lack the blank line after it.
+        _ = try read("\n\n".utf8.span, deliver)
         guard isDone else { throw .incomplete(hasBegun: hasBegun) }
     }
 
-    /// Hands on what one event says; whether another one is wanted.
-    private func read(
-        event data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
-    ) throws(ModelError) -> Bool {
+    /// Reads one event. Returns whether the handler continues.
+    private func read(event data: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         // An event with a field `data` that has no value.
         guard !data.isEmpty else { return true }
-        let event = try Self.event(data)
-        guard event.needsRepair else { return try handOn(event, data, take) }
-        var repaired = ByteBuffer()
-        repaired.append(repairingJSON: data)
-        let bytes = repaired.bytes
-        return try handOn(try Self.event(bytes), bytes, take)
+        return try LlamaStackEvent.decode(data) { event, data throws(ModelError) in try read(event, data, deliver) }
     }
 
-    private static func event(_ data: Span<UInt8>) throws(ModelError) -> LlamaStackEvent {
-        do throws(JSONError) {
-            return try LlamaStackEvent(data)
-        } catch {
-            throw .malformed("an event of it is not a JSON object", detail: "\(error)")
-        }
-    }
-
-    private func handOn(
-        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
+    private func read(
+        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         guard !event.isError else { throw ModelError(llamaStackEvent: data) }
         guard !event.isForeign else { throw .malformed("it is not text alone, and a conversation holds nothing else") }
         if let call = event.call {
-            try gather(call, of: data)
+            try collect(call, of: data)
         }
         if let text = event.text, !text.range.isEmpty {
             isCallOpen = false
-            guard lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take) else { return false }
+            guard lines.write(text: data.extracting(text.range), hasEscapes: text.hasEscapes, to: deliver) else {
+                return false
+            }
         }
-        return event.isComplete ? try end(event, data, take) : true
+        return event.isComplete ? try end(event, data, deliver) : true
     }
 
-    /// Gathers a call, or a piece of one. A broken call that comes last fails the answer only at its end: the token limit may
-    /// have cut it.
-    private func gather(_ call: LlamaStackEvent.CallState, of data: Span<UInt8>) throws(ModelError) {
+    /// Collects a call, or a piece of one. A broken call that comes last fails the answer only at its end, because the token limit
+    /// may have cut it.
+    private func collect(_ call: LlamaStackEvent.CallState, of data: Span<UInt8>) throws(ModelError) {
         if let brokenCall { throw brokenCall }
         isCallOpen = true
         if case .unfinished = call {
@@ -118,20 +105,20 @@ final class LlamaStackDecoder: AnswerDecoder {
     }
 
     private func end(
-        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
+        _ event: LlamaStackEvent, _ data: Span<UInt8>, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         try endCalls(isCut: event.isCut)
         if let array = calls.array {
             let none = "".utf8.span
-            guard lines.take(text: none, thinking: none, toolCalls: array.span, logprobs: none, take) else {
+            guard lines.write(text: none, thinking: none, toolCalls: array.span, logprobs: none, to: deliver) else {
                 return false
             }
         }
         isDone = true
-        return lines.take(
+        return lines.write(
             AnswerEnd(
                 doneReason: event.isCut ? "length" : "stop", promptTokens: event.promptTokens,
                 answerTokens: event.answerTokens),
-            take)
+            to: deliver)
     }
 }

@@ -4,7 +4,7 @@ import ChatterdLanguageModels
 
 /// The native API of Llama Stack up to 0.2: `/v1/inference/chat-completion`.
 ///
-/// Later ones have OpenAI's API alone, and are of the kind `openai`.
+/// Later versions have OpenAI's API only, and are of the kind `openai`.
 struct LlamaStackDialect: Dialect {
     var path: String { "/v1/inference/chat-completion" }
 
@@ -20,27 +20,27 @@ struct LlamaStackDialect: Dialect {
 
     func error(status: Status, fields: Fields, body: Span<UInt8>) -> ModelError {
         ModelError(
-            status: status, said: UpstreamErrorBody(body),
+            status: status, report: UpstreamErrorBody(body),
             unknownPath: "/v1/inference/chat-completion: since Llama Stack 0.3 its kind is openai.")
     }
 }
 
 extension ModelError {
-    /// Makes the error of an event: Llama Stack has said 200 by then, and puts the status into the words, as in
+    /// Makes the error of an event: Llama Stack has report 200 by then, and puts the status into the words, as in
     /// `400: Invalid value: Model 'm' not found`.
     init(llamaStackEvent event: Span<UInt8>) {
-        let said = UpstreamErrorBody(event)
-        guard let words = said.message, let colon = words.firstIndex(of: ":"), let number = Int(words[..<colon]),
+        let report = UpstreamErrorBody(event)
+        guard let words = report.message, let colon = words.firstIndex(of: ":"), let number = Int(words[..<colon]),
             400...599 ~= number, let status = Status(number)
         else {
-            self.init(inAnswer: said)
+            self.init(inAnswer: report)
             return
         }
         var body = ByteBuffer()
-        body.append("{\"error\":")
-        body.append(jsonString: String(words[words.index(after: colon)...].drop { $0 == " " }))
-        body.append(UInt8(ascii: "}"))
-        self.init(status: status, said: UpstreamErrorBody(body.bytes), unknownPath: "the path of the request.")
+        body.appendJSON { writer in
+            writer.object { $0.member("error", String(words[words.index(after: colon)...].drop { $0 == " " })) }
+        }
+        self.init(status: status, report: UpstreamErrorBody(body.bytes), unknownPath: "the path of the request.")
         // Llama Stack 0.2 gives only this message if the prompt exceeds the context of the server behind it.
         if code == .failed, words.contains("Internal server error") { hint = .context }
     }

@@ -1,41 +1,39 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What one event of Llama Stack's `/v1/inference/chat-completion` says, as places in its data.
-///
-/// Made by one walk that checks all of it.
-struct LlamaStackEvent {
-    /// What came of a tool call so far.
+/// The fields of one event of Llama Stack's `/v1/inference/chat-completion`, as ranges of its data. One walk checks all of it.
+struct LlamaStackEvent: AnswerPart {
+    /// The state of a tool call.
     enum CallState {
-        /// A piece of it, or its beginning: the whole call comes later.
+        /// The beginning or a piece of the call; the whole call follows.
         case unfinished
-        /// The whole call, an object, as `tool_call` holds it.
+        /// The whole call, as the object in `tool_call`.
         case whole(Range<Int>)
-        /// What the model said could not be read as a call.
+        /// Llama Stack could not parse the model's output as a call.
         case failed
     }
 
-    /// Whether the event is a complaint.
+    static var noun: String { "an event" }
+
+    /// Whether the event reports an error.
     private(set) var isError = false
-    /// Whether the answer is complete with it.
+    /// Whether the event is the last one.
     private(set) var isComplete = false
     /// A piece of the answer.
     private(set) var text: JSONString?
     /// A tool call, or a piece of one.
     private(set) var call: CallState?
-    /// Whether the model has made something that is neither text nor a call.
+    /// Whether the event has content that is neither text nor a call.
     private(set) var isForeign = false
-    /// Whether the model had no more tokens to say all; the other reasons, `end_of_turn` and `end_of_message`, are good ends.
+    /// Whether the token limit ended the answer. The other reasons, `end_of_turn` and `end_of_message`, are regular ends.
     private(set) var isCut = false
     /// The tokens of the prompt.
     private(set) var promptTokens: Int?
     /// The tokens of the answer.
     private(set) var answerTokens: Int?
 
-    /// Whether it must be rewritten before any of it can be stored: see `ByteBuffer.append(repairingJSON:)`.
     private(set) var needsRepair = false
 
-    /// Reads the data of an event.
     init(_ data: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(data)
         try reader.beginObject()

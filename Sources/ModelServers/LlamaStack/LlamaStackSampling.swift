@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Ollama's `options` as Llama Stack's `sampling_params`. What is not set stays unset.
+/// Ollama's `options` as Llama Stack's `sampling_params`.
 struct LlamaStackSampling {
     private var maximumTokens: [UInt8]?
     private var temperature: [UInt8]?
@@ -12,7 +12,7 @@ struct LlamaStackSampling {
 
     /// Translates options.
     ///
-    /// - Throws: `unsupported` for those without a counterpart, and for those that cannot be said together.
+    /// - Throws: `unsupported` for an option without a counterpart, and for options that exclude each other.
     init(options: RawMember) throws(ModelError) {
         let members: [RawMember]
         do throws(JSONError) {
@@ -36,55 +36,42 @@ struct LlamaStackSampling {
         }
     }
 
-    /// Whether nothing is set.
+    /// Whether no option is set.
     var isEmpty: Bool {
         maximumTokens == nil && temperature == nil && topP == nil && topK == nil && repetitionPenalty == nil
             && stop == nil
     }
 
-    /// Whether the most likely token is always taken: no other choice counts then.
+    /// Whether the model always chooses the most likely token; the other options have no effect then.
     private var isGreedy: Bool { temperature.map { Self.number($0) == 0 } == true }
 
-    /// Appends the object.
-    func append(to buffer: inout ByteBuffer) {
-        buffer.append(UInt8(ascii: "{"))
-        var members: [RawMember] = []
-        if let strategy {
-            members.append(RawMember(key: "strategy", value: strategy))
+    /// Writes the members.
+    func write(to object: inout JSONWriter) {
+        write(strategyTo: &object)
+        if let maximumTokens { object.member("max_tokens", raw: maximumTokens.span) }
+        if let repetitionPenalty { object.member("repetition_penalty", raw: repetitionPenalty.span) }
+        if let stop {
+            let list = stop.first == UInt8(ascii: "[") ? stop : Array("[".utf8) + stop + Array("]".utf8)
+            object.member("stop", raw: list.span)
         }
-        for (name, value) in [
-            ("max_tokens", maximumTokens), ("repetition_penalty", repetitionPenalty),
-            ("stop", stop.map { $0.first == UInt8(ascii: "[") ? $0 : Array("[".utf8) + $0 + Array("]".utf8) }),
-        ] {
-            if let value {
-                members.append(RawMember(key: name, value: value))
-            }
-        }
-        buffer.append(members)
-        buffer.append(UInt8(ascii: "}"))
     }
 
-    private var strategy: [UInt8]? {
-        var text = ByteBuffer()
-        if isGreedy {
-            text.append("{\"type\":\"greedy\"}")
-        } else if let topK {
-            text.append("{\"type\":\"top_k\",\"top_k\":")
-            text.append(topK)
-            text.append(UInt8(ascii: "}"))
-        } else if temperature != nil || topP != nil {
-            // It wants to see a temperature, were it null.
-            text.append("{\"type\":\"top_p\",\"temperature\":")
-            text.append(temperature ?? Array("null".utf8))
-            if let topP {
-                text.append(",\"top_p\":")
-                text.append(topP)
+    private func write(strategyTo object: inout JSONWriter) {
+        guard isGreedy || topK != nil || temperature != nil || topP != nil else { return }
+        object.object("strategy") { strategy in
+            if isGreedy {
+                strategy.member("type", "greedy")
+            } else if let topK {
+                strategy.member("type", "top_k")
+                strategy.member("top_k", raw: topK.span)
+            } else {
+                strategy.member("type", "top_p")
+                // Llama Stack requires the member, although it may be null.
+                let temperature = temperature ?? Array("null".utf8)
+                strategy.member("temperature", raw: temperature.span)
+                if let topP { strategy.member("top_p", raw: topP.span) }
             }
-            text.append(UInt8(ascii: "}"))
-        } else {
-            return nil
         }
-        return text.array
     }
 
     private static func number(_ json: [UInt8]) -> Double? {

@@ -1,37 +1,35 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Gathers the tool calls of an answer of Llama Stack, as the elements of an array of Ollama's form.
+/// The tool calls of an answer of Llama Stack, collected as the elements of an array in Ollama's form.
 struct LlamaStackToolCalls {
-    private var elements = ByteBuffer()
-    private var count = 0
-    /// Where the last call begins, with the comma before it.
-    private var last = ByteBuffer().endMark
+    private var elements: [[UInt8]] = []
 
-    /// The array; nothing if there are no calls.
+    /// The size of the calls with the commas between them, in bytes.
+    private(set) var size = 0
+
+    /// The array; `nil` without calls.
     var array: [UInt8]? {
-        guard count > 0 else { return nil }
-        var buffer = ByteBuffer(capacity: elements.count + 2)
-        buffer.append(UInt8(ascii: "["))
-        buffer.append(elements)
-        buffer.append(UInt8(ascii: "]"))
+        guard !elements.isEmpty else { return nil }
+        var buffer = ByteBuffer(capacity: size + 2)
+        buffer.appendJSON { writer in
+            writer.array { array in
+                for element in elements { array.raw(element.span) }
+            }
+        }
         return buffer.array
     }
 
-    /// Removes the last call; once for each that is appended.
+    /// Removes the last call.
     mutating func removeLast() {
-        guard count > 0 else { return }
-        elements.truncate(to: last)
-        count -= 1
+        guard let last = elements.popLast() else { return }
+        size -= last.count + (elements.isEmpty ? 0 : 1)
     }
-
-    /// The size so far, in bytes.
-    var size: Int { elements.count }
 
     /// Appends a call: `{"call_id", "tool_name", "arguments", "arguments_json"}`, of which the arguments are an object, or a
     /// text that is one.
     ///
-    /// - Throws: when there is no name, or the arguments are no object.
+    /// - Throws: `wrongType` if the name is missing or the arguments are no object, or the error of the JSON.
     mutating func append(_ call: Span<UInt8>) throws(JSONError) {
         var id: JSONString?
         var name: JSONString?
@@ -53,44 +51,35 @@ struct LlamaStackToolCalls {
             }
         }
         guard let name, !name.range.isEmpty else { throw JSONError(.wrongType, at: 0) }
-        let start = elements.endMark
-        if count > 0 { elements.append(UInt8(ascii: ",")) }
-        elements.append(UInt8(ascii: "{"))
-        if let id, !id.range.isEmpty {
-            elements.append("\"id\":\"")
-            elements.append(call.extracting(id.range))
-            elements.append("\",")
-        }
-        elements.append("\"function\":{\"index\":")
-        elements.append(decimal: count)
-        elements.append(",\"name\":\"")
-        elements.append(call.extracting(name.range))
-        elements.append("\",\"arguments\":")
-        if let object {
-            elements.append(call.extracting(object))
-        } else {
-            do throws(JSONError) {
-                try append(argumentsIn: call.extracting(text?.range ?? 0..<0))
-            } catch {
-                elements.truncate(to: start)
-                throw error
+        let arguments =
+            if let object { call.array(object) } else { try Self.object(in: call.extracting(text?.range ?? 0..<0)) }
+        var element = ByteBuffer()
+        element.appendJSON { writer in
+            writer.object { object in
+                if let id, !id.range.isEmpty { object.member("id", inside: call.extracting(id.range)) }
+                object.object("function") { function in
+                    function.member("index", elements.count)
+                    function.member("name", inside: call.extracting(name.range))
+                    function.member("arguments", raw: arguments.span)
+                }
             }
         }
-        elements.append("}}")
-        count += 1
-        last = start
+        size += element.count + (elements.isEmpty ? 0 : 1)
+        elements.append(element.array)
     }
 
-    /// Appends the object that a JSON string's inside stands for; an empty one is one without members.
-    private mutating func append(argumentsIn text: Span<UInt8>) throws(JSONError) {
-        var object = ByteBuffer()
-        object.append(decodingJSON: text)
-        if object.isEmpty { object.append("{}") }
-        let bytes = object.bytes
+    /// The object that the inside of a JSON string encodes; an empty string stands for an object without members.
+    private static func object(in text: Span<UInt8>) throws(JSONError) -> [UInt8] {
+        var decoded = ByteBuffer()
+        decoded.append(decodingJSON: text)
+        if decoded.isEmpty { decoded.append("{}") }
+        let bytes = decoded.bytes
         try JSONReader.validate(bytes)
         var reader = JSONReader(bytes)
         guard try reader.kind() == .object else { throw JSONError(.wrongType, at: 0) }
-        // What is escaped within an escaped text was not seen before.
-        elements.append(repairingJSON: bytes)
+        // Escapes within an escaped text have not been checked before.
+        var object = ByteBuffer()
+        object.append(repairingJSON: bytes)
+        return object.array
     }
 }

@@ -2,8 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdLanguageModels
 
-/// Reads an answer of Ollama's `/api/chat`: its lines, checked, and repaired and completed where they need it.
-/// Confined to its shard.
+/// Reads an answer of Ollama's `/api/chat`. Lines are checked, repaired and completed. Confined to its shard.
 final class OllamaDecoder: AnswerDecoder {
     private let model: String
     private let longestLine: Int
@@ -12,7 +11,7 @@ final class OllamaDecoder: AnswerDecoder {
     private let template = OllamaLineTemplate()
     private var hasBegun = false
     private var isDone = false
-    /// A line with tool calls, kept back until what follows says whether the token limit has cut the last of them.
+    /// A line with tool calls, held until the next line shows whether the token limit has cut the last call.
     private var heldCalls: ByteBuffer?
 
     init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
@@ -22,100 +21,87 @@ final class OllamaDecoder: AnswerDecoder {
         lines = LineSplitter(limit: limits.line)
     }
 
-    /// Never before its last line, which says all.
+    /// The last line is the end of the answer and has its counts.
     var isWhole: Bool { false }
 
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
+    func read(_ bytes: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         hasBegun = true
         var index = 0
         let outcome = try lines.feed(bytes, from: &index) { line throws(ModelError) in
-            try read(line: line, take) ? .goOn : .stop
+            try read(line: line, deliver) ? .goOn : .stop
         }
         guard outcome != .tooLong else { throw .malformed("a line of it is longer than \(longestLine) bytes") }
         return true
     }
 
-    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
+    func finish(_ deliver: AnswerLineHandler) throws(ModelError) {
         try lines.finish { line throws(ModelError) in
-            _ = try read(line: line, take)
+            _ = try read(line: line, deliver)
         }
         guard isDone else { throw .incomplete(hasBegun: hasBegun) }
     }
 
-    /// Hands on one line; whether another one is wanted.
+    /// Reads one line. Returns whether the handler continues.
     @inline(__always)
-    private func read(line: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
+    private func read(line: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         if heldCalls == nil, let fields = template.read(line) {
-            return take(line, fields)
+            return deliver(line, fields)
         }
-        return line.isEmpty ? true : try readInFull(line, take)
+        return line.isEmpty ? true : try readInFull(line, deliver)
     }
 
-    private func readInFull(
-        _ line: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
-    ) throws(ModelError) -> Bool {
-        let fields = try Self.fields(of: line)
-        template.learn(line, fields)
-        guard fields.needsRepair else { return try complete(line, fields, take) }
-        var repaired = ByteBuffer()
-        repaired.append(repairingJSON: line)
-        let bytes = repaired.bytes
-        return try complete(bytes, try Self.fields(of: bytes), take)
-    }
-
-    private static func fields(of line: Span<UInt8>) throws(ModelError) -> AnswerLine {
-        do throws(JSONError) {
-            return try AnswerLine(line)
-        } catch {
-            throw .malformed("a line of it is not a JSON object", detail: "\(error)")
+    private func readInFull(_ line: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
+        try AnswerLine.decode(line) { fields, line throws(ModelError) in
+            template.learn(line, fields)
+            return try complete(line, fields, deliver)
         }
     }
 
+    /// Adds the members that the line lacks.
     private func complete(
-        _ line: Span<UInt8>, _ fields: AnswerLine, _ take: (Span<UInt8>, AnswerLine) -> Bool
+        _ line: Span<UInt8>, _ fields: AnswerLine, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         guard fields.error == nil else { throw ModelError(inAnswer: UpstreamErrorBody(line)) }
         isDone = fields.isDone
-        guard !fields.missing.isEmpty else { return try handOn(line, fields, take) }
+        guard !fields.missing.isEmpty else { return try deliverOrHold(line, fields, deliver) }
         var completed = ByteBuffer()
         completed.append(completing: fields, in: line, model: model, createdAt: now())
         let bytes = completed.bytes
-        // Made from a line that reads, by adding members: it reads.
-        return try handOn(bytes, try Self.fields(of: bytes), take)
+        return try deliverOrHold(bytes, try AnswerLine(received: bytes), deliver)
     }
 
-    /// Hands on a line, but keeps tool calls back as long as nothing follows them.
-    private func handOn(
-        _ line: Span<UInt8>, _ fields: AnswerLine, _ take: (Span<UInt8>, AnswerLine) -> Bool
+    /// Delivers a line, but holds tool calls until another line follows.
+    private func deliverOrHold(
+        _ line: Span<UInt8>, _ fields: AnswerLine, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
-        guard heldCalls != nil || fields.toolCalls != nil else { return take(line, fields) }
+        guard heldCalls != nil || fields.toolCalls != nil else { return deliver(line, fields) }
         let isCut =
             fields.isDone
             && fields.doneReason.map { String(decodingJSON: line.extracting($0.range)) == "length" } == true
-        if let held = heldCalls, fields.isDone || fields.saysSomething {
+        if let held = heldCalls, fields.isDone || fields.hasAnswer {
             heldCalls = nil
-            guard try handOn(held.bytes, isCut: isCut && !fields.saysSomething, take) else { return false }
+            guard try deliverCalls(held.bytes, isCut: isCut && !fields.hasAnswer, deliver) else { return false }
         }
-        guard fields.toolCalls != nil else { return take(line, fields) }
+        guard fields.toolCalls != nil else { return deliver(line, fields) }
         guard fields.isDone else {
             var held = ByteBuffer(capacity: line.count)
             held.append(line)
             heldCalls = held
             return true
         }
-        return try handOn(line, isCut: isCut, take)
+        return try deliverCalls(line, isCut: isCut, deliver)
     }
 
-    /// Hands on a line with tool calls, without the last one when the token limit has cut that.
-    private func handOn(
-        _ line: Span<UInt8>, isCut: Bool, _ take: (Span<UInt8>, AnswerLine) -> Bool
+    /// Delivers a line with tool calls, without its last call if the token limit has cut it.
+    private func deliverCalls(
+        _ line: Span<UInt8>, isCut: Bool, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
-        let fields = try Self.fields(of: line)
-        guard isCut else { return take(line, fields) }
+        let fields = try AnswerLine(received: line)
+        guard isCut else { return deliver(line, fields) }
         var rest = ByteBuffer(capacity: line.count)
         rest.append(removingLastCallOf: fields, in: line)
         let bytes = rest.bytes
-        let left = try Self.fields(of: bytes)
-        return left.isDone || left.saysSomething ? take(bytes, left) : true
+        let remaining = try AnswerLine(received: bytes)
+        return remaining.isDone || remaining.hasAnswer ? deliver(bytes, remaining) : true
     }
 }

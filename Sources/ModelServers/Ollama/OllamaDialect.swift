@@ -7,11 +7,11 @@ struct OllamaDialect: Dialect {
     var path: String { "/api/chat" }
 
     func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer {
-        var body = OllamaChatRequest(
+        var body = ChatRequestBody(
             model: request.model, capacity: request.messages.json.count + request.beginning.count)
         body.append(encodedMessages: request.messages.json.bytes)
         if !request.beginning.isEmpty {
-            body.append(role: "assistant".utf8.span, content: request.beginning.span, extras: "".utf8.span)
+            body.append(role: "assistant".utf8.span, content: request.beginning.span)
         }
         return body.finish(
             stream: true, passThrough: request.passThrough.setting(contextLength: request.contextLength))
@@ -24,12 +24,12 @@ struct OllamaDialect: Dialect {
     }
 
     func error(status: Status, fields: Fields, body: Span<UInt8>) -> ModelError {
-        let said = UpstreamErrorBody(body)
-        // Of the statuses of a server that is Ollama, 404 says only this.
-        if status == .notFound, !said.isAboutPath, let words = said.words {
-            return ModelError(.modelNotFound, words, detail: "status 404: \(said.message ?? words)")
+        let report = UpstreamErrorBody(body)
+        // Ollama sends 404 for this reason only.
+        if status == .notFound, !report.isAboutPath, let message = report.clientMessage {
+            return ModelError(.modelNotFound, message, detail: "status 404: \(report.message ?? message)")
         }
-        return ModelError(status: status, said: said, unknownPath: "/api/chat: is it an Ollama server?")
+        return ModelError(status: status, report: report, unknownPath: "/api/chat: is it an Ollama server?")
     }
 }
 
@@ -37,20 +37,18 @@ extension [RawMember] {
     /// The members with `num_ctx` among their options, unless it is there already.
     fileprivate func setting(contextLength: Int?) -> [RawMember] {
         guard let contextLength else { return self }
-        guard let place = firstIndex(where: { $0.key == "options" }) else {
+        guard let index = firstIndex(where: { $0.key == "options" }) else {
             return self + [RawMember(key: "options", value: [UInt8]("{\"num_ctx\":\(contextLength)}".utf8))]
         }
-        // Options that are no object are refused by the server, in its own words.
-        guard var options = try? RawMember.members(of: self[place].value),
+        // The server itself rejects options that are no object.
+        guard var options = try? RawMember.members(of: self[index].value),
             !options.contains(where: { $0.key == "num_ctx" })
         else { return self }
         options.append(RawMember(key: "num_ctx", value: [UInt8](String(contextLength).utf8)))
         var object = ByteBuffer()
-        object.append(UInt8(ascii: "{"))
-        object.append(options)
-        object.append(UInt8(ascii: "}"))
+        object.appendJSON { writer in writer.object { $0.members(options) } }
         var members = self
-        members[place] = RawMember(key: "options", value: object.array)
+        members[index] = RawMember(key: "options", value: object.array)
         return members
     }
 }

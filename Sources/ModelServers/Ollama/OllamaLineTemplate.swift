@@ -1,19 +1,19 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The shape that the token lines of one answer share: they differ in `created_at` and `message.content` alone.
+/// The bytes that the token lines of one answer share: the lines differ in `created_at` and `message.content` alone.
 ///
-/// Learned from a line that was read in full. A line with the same bytes around two other plain strings says the same but for
-/// those strings; to see that costs a quarter of reading it. Any other line is read in full.
+/// The template is learned from a line that was read in full. A line with the same bytes around two other plain strings differs
+/// only in those strings; the comparison costs a quarter of a full read. Any other line is read in full.
 final class OllamaLineTemplate {
-    /// The learned line, and what it says.
+    /// The learned line, and its fields.
     private var example: [UInt8] = []
     private var learned: AnswerLine?
-    /// Where `created_at` and the content stand in it.
+    /// The ranges of `created_at` and the content in it.
     private var time = 0..<0
     private var content = 0..<0
 
-    /// Takes a line that was read in full as the example, if it is a token line.
+    /// Stores a line that was read in full as the example, if it is a token line.
     func learn(_ line: Span<UInt8>, _ fields: AnswerLine) {
         guard fields.isPlainToken, let time = fields.createdAt?.range, let content = fields.content?.range,
             time.upperBound < content.lowerBound
@@ -24,7 +24,7 @@ final class OllamaLineTemplate {
         self.content = content
     }
 
-    /// Reads a line of the learned shape; nothing if it has another.
+    /// Reads a line of the learned shape; `nil` for any other line.
     func read(_ line: Span<UInt8>) -> AnswerLine? {
         guard let learned else { return nil }
         let kept = example

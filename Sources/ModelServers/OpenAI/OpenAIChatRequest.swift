@@ -3,48 +3,40 @@ import ChatterdLanguageModels
 
 /// Writes the body of a request to an OpenAI `/chat/completions`, from messages in Ollama's shape.
 struct OpenAIChatRequest {
-    private var body: ByteBuffer
-    private var isFirst = true
+    private var body: ChatRequestBody
     private var calls = OpenAICallNames()
 
-    /// Starts a body with room for `capacity` bytes of messages.
+    /// Starts a body with a capacity of `capacity` bytes of messages.
     init(model: String, capacity: Int) {
-        body = ByteBuffer(capacity: capacity + 512)
-        body.append("{\"model\":")
-        body.append(jsonString: model)
-        body.append(",\"messages\":[")
+        body = ChatRequestBody(model: model, capacity: capacity + 384)
     }
 
-    /// Adds messages that are JSON objects, with commas between them.
-    mutating func append(encodedMessages json: Span<UInt8>) {
+    /// Appends messages that are JSON objects with commas between them.
+    ///
+    /// - Throws: `unsupported` if a message cannot be translated.
+    mutating func append(encodedMessages json: Span<UInt8>) throws(ModelError) {
         var position = 0
         while position < json.count {
-            // The encoder is ours, so what does not read is not there.
-            guard let message = try? OpenAIMessage(json, at: position) else { return }
-            separate()
-            message.append(from: json, to: &body, naming: &calls)
-            position = message.range.upperBound + 1
+            do throws(JSONError) {
+                let message = try OpenAIMessage(json, at: position)
+                try body.appendMessage { buffer throws(JSONError) in
+                    try message.append(from: json, to: &buffer, naming: &calls)
+                }
+                position = message.range.upperBound + 1
+            } catch {
+                throw .unsupported(
+                    "messages", "because one of them has images or tool calls of an unknown form: \(error)")
+            }
         }
     }
 
-    /// Adds the beginning of the answer, which the model is to go on with.
+    /// Appends the text that the answer begins with, as a message of the assistant.
     mutating func append(beginning: Span<UInt8>) {
-        separate()
-        body.append(messageWithRole: "assistant".utf8.span, content: beginning, extras: "".utf8.span)
+        body.append(role: "assistant".utf8.span, content: beginning)
     }
 
-    /// Ends the body, and hands it over.
+    /// Ends the body with further members.
     consuming func finish(_ members: [RawMember]) -> ByteBuffer {
-        body.append("],\"stream\":true,")
-        body.append(members)
-        body.append(UInt8(ascii: "}"))
-        return body
-    }
-
-    private mutating func separate() {
-        if !isFirst {
-            body.append(UInt8(ascii: ","))
-        }
-        isFirst = false
+        body.finish(stream: true, passThrough: members)
     }
 }

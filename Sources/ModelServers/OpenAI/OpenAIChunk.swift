@@ -1,35 +1,35 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// What one event of an OpenAI stream says, as places in its data: a chunk, or a whole completion.
+/// The fields of one event of an OpenAI stream, a chunk or a whole completion, as ranges of its data.
 ///
-/// Made by one walk that checks all of it. Of several choices only the one with index 0 counts, in whichever chunk it stands.
-struct OpenAIChunk {
+/// One walk checks all of it. Of several choices only the one with index 0 counts.
+struct OpenAIChunk: AnswerPart {
+    static var noun: String { "an event" }
+
     /// `delta.content`.
     private(set) var content: JSONString?
-    /// `delta.reasoning_content`, `delta.reasoning` or `delta.thinking`: each server has its own name for it.
+    /// `delta.reasoning_content`, `delta.reasoning` or `delta.thinking`, depending on the server.
     private(set) var thinking: JSONString?
     /// `delta.refusal`.
     private(set) var refusal: JSONString?
     /// `delta.tool_calls`, brackets included.
     private(set) var toolCalls: Range<Int>?
-    /// `delta.function_call`, braces included: what calls were before there were tools.
+    /// `delta.function_call`, braces included: the form of calls before there were tools.
     private(set) var functionCall: Range<Int>?
     /// `logprobs.content`, brackets included.
     private(set) var logprobs: Range<Int>?
-    /// Why the model stopped; empty text counts as nothing.
+    /// Why the model stopped; `nil` for an empty text too.
     private(set) var finishReason: JSONString?
     /// The token counts.
     private(set) var usage: OpenAIUsage?
-    /// Whether the event is a complaint instead.
+    /// Whether the event reports an error.
     private(set) var isError = false
-    /// Whether it must be rewritten before its parts can be stored and sent.
     private(set) var needsRepair = false
 
-    /// Reads the data of an event.
     init(_ data: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(data)
-        var isComplaint = false
+        var mayBeError = false
         var hasChoices = false
         try reader.beginObject()
         while let key = try reader.nextKey() {
@@ -43,20 +43,20 @@ struct OpenAIChunk {
             } else if reader.matches(key, "error") {
                 isError = try AnswerLineError(from: &reader) != nil
             } else if reader.matches(key, "object") || reader.matches(key, "type") {
-                if let word = try reader.stringOrSkip(), reader.matches(word, "error") { isComplaint = true }
+                if let word = try reader.stringOrSkip(), reader.matches(word, "error") { mayBeError = true }
             } else if reader.matches(key, "detail"), try reader.kind() != .null {
-                isComplaint = true
+                mayBeError = true
                 try reader.skipValue()
             } else {
                 try reader.skipValue()
             }
         }
         try reader.finish()
-        isError = isError || isComplaint && !hasChoices
+        isError = isError || mayBeError && !hasChoices
         needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(data)
     }
 
-    /// Whether it has text, and nothing else that counts: then the next one is likely to differ in its text alone.
+    /// Whether the event has text and no other field, so that the next one is likely to differ in its text alone.
     var isPlainToken: Bool {
         content != nil && thinking == nil && refusal == nil && toolCalls == nil && functionCall == nil
             && logprobs == nil && finishReason == nil && usage == nil && !isError && !needsRepair
@@ -86,12 +86,12 @@ struct OpenAIChunk {
                 }
             }
             isFound = index ?? 0 == 0
-            if !isFound { forgetChoice() }
+            if !isFound { clearChoice() }
         }
     }
 
-    /// It was another choice.
-    private mutating func forgetChoice() {
+    /// Clears the fields of a choice that does not count.
+    private mutating func clearChoice() {
         (content, thinking, refusal, finishReason) = (nil, nil, nil, nil)
         (toolCalls, functionCall, logprobs) = (nil, nil, nil)
     }
@@ -127,13 +127,5 @@ struct OpenAIChunk {
             let array = try reader.arrayOrSkip()
             if isList, let array { logprobs = array }
         }
-    }
-}
-
-extension JSONReader {
-    /// Passes a value of any type, and returns it if it is a string that is not empty.
-    mutating func textOrSkip() throws(JSONError) -> JSONString? {
-        guard let string = try stringOrSkip(), !string.range.isEmpty else { return nil }
-        return string
     }
 }

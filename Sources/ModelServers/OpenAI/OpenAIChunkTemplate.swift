@@ -1,15 +1,15 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The shape that the token events of one stream share: they differ in the text alone.
+/// The bytes that the token events of one stream share: the events differ in the text alone.
 ///
-/// Learned from an event that was read in full, with `data: ` before it and a blank line behind it, as all servers write
-/// their events. An event with the same bytes around another plain string says the same but for that string.
+/// The template is learned from an event that was read in full, with `data: ` before it and a blank line after it, as all servers
+/// write their events. An event with the same bytes around another plain string differs only in that string.
 struct OpenAIChunkTemplate {
     private var opening: [UInt8] = []
     private var ending: [UInt8] = []
 
-    /// Takes the data of an event that was read in full as the example, if it is a token event.
+    /// Stores the data of an event that was read in full as the example, if it is a token event.
     mutating func learn(_ data: Span<UInt8>, _ chunk: OpenAIChunk) {
         guard chunk.isPlainToken, let content = chunk.content?.range else { return }
         data.withUnsafeBufferPointer { data in
@@ -22,13 +22,13 @@ struct OpenAIChunkTemplate {
         }
     }
 
-    /// Hands the texts of events of the learned shape to `line` and `take`, and moves `index` behind them; up to the first event
-    /// that is of another shape, or not whole.
+    /// Writes the texts of events of the learned shape to `line`, delivers it, and moves `index` past them, up to the first event
+    /// of another shape or without its end.
     ///
-    /// - Returns: whether another line is wanted.
+    /// - Returns: whether the handler continues.
     func read(
         _ bytes: Span<UInt8>, from index: inout Int, writing line: inout AnswerTextLine,
-        _ take: (Span<UInt8>, AnswerLine) -> Bool
+        _ deliver: AnswerLineHandler
     ) -> Bool {
         guard !opening.isEmpty else { return true }
         let (before, after) = (opening.span, ending.span)
@@ -38,7 +38,7 @@ struct OpenAIChunkTemplate {
             index = text.range.upperBound &+ after.count
             if text.range.isEmpty { continue }
             let fields = line.set(bytes.extracting(text.range), hasEscapes: text.hasEscapes)
-            guard take(line.bytes, fields) else { return false }
+            guard deliver(line.bytes, fields) else { return false }
         }
         return true
     }

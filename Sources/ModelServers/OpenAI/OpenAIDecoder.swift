@@ -2,15 +2,15 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdLanguageModels
 
-/// Reads an answer of an OpenAI `/chat/completions`: its events, checked, and said in lines of Ollama's shape.
-/// Confined to its shard.
+/// Reads an answer of an OpenAI `/chat/completions`: checks its events and delivers them as lines of Ollama's shape. Confined to its
+/// shard.
 final class OpenAIDecoder: AnswerDecoder {
     private let limits: GenerationLimits
     private let lines: AnswerLines
     private var template = OpenAIChunkTemplate()
     private var events: EventDecoder
-    /// A body that is one JSON object: from servers that do not stream, or that complain.
-    private var whole: ByteBuffer?
+    /// A body that is one JSON object, from a server that does not stream, or that reports an error; else `nil`.
+    private var wholeBody: ByteBuffer?
     private var hasBegun = false
     private var calls = OpenAIToolCalls()
     private var usage = OpenAIUsage()
@@ -26,25 +26,25 @@ final class OpenAIDecoder: AnswerDecoder {
 
     var isWhole: Bool { finishReason != nil }
 
-    func read(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
+    func read(_ bytes: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         lines.beginRead()
         if !hasBegun, isWholeBody(bytes) {
             hasBegun = true
-            whole = ByteBuffer()
+            wholeBody = ByteBuffer()
         }
-        if whole != nil {
-            try gather(bytes)
+        if wholeBody != nil {
+            try collect(bytes)
             return true
         }
         var index = 0
         var hasProgressed = false
         while index < bytes.count {
             let start = index
-            guard readTokens(bytes, from: &index, take) else { return true }
+            guard readTokens(bytes, from: &index, deliver) else { return true }
             hasProgressed = hasProgressed || index > start
             if try events.nextOfAnswer(bytes, from: &index, within: limits) {
                 hasProgressed = true
-                guard try read(event: events.data, take) else { return true }
+                guard try read(event: events.data, deliver) else { return true }
             }
         }
         hasProgressed = hasProgressed || events.isInsideEvent
@@ -52,35 +52,35 @@ final class OpenAIDecoder: AnswerDecoder {
         return hasProgressed
     }
 
-    /// Reads the events that differ from those before in their text alone; whether another line is wanted.
+    /// Reads the events that differ from the ones before in their text alone. Returns whether the handler continues.
     private func readTokens(
-        _ bytes: Span<UInt8>, from index: inout Int, _ take: (Span<UInt8>, AnswerLine) -> Bool
+        _ bytes: Span<UInt8>, from index: inout Int, _ deliver: AnswerLineHandler
     ) -> Bool {
-        // Once there are calls every event is read in full: text behind a call ends it.
-        guard calls.isEmpty, events.isBetweenEvents, var line = lines.openTextLine() else { return true }
+        // After the first call every event is read in full, because text after a call ends the call.
+        guard calls.isEmpty, events.isBetweenEvents, var line = lines.acquireTextLine() else { return true }
         let template = template
-        let goesOn = template.read(bytes, from: &index, writing: &line, take)
-        lines.giveBack(line)
-        return goesOn
+        let continues = template.read(bytes, from: &index, writing: &line, deliver)
+        lines.releaseTextLine(line)
+        return continues
     }
 
-    func finish(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
+    func finish(_ deliver: AnswerLineHandler) throws(ModelError) {
         guard !isDone else { return }
         lines.beginRead()
-        // What was cut says less than what stands there whole.
+        // An error in the cut rest does not fail an answer that is whole without it.
         do throws(ModelError) {
-            try readRest(take)
+            try readRest(deliver)
         } catch {
-            if !isWhole { throw error.code == .malformed && whole == nil ? .incomplete(hasBegun: hasBegun) : error }
+            if !isWhole { throw error.code == .malformed && wholeBody == nil ? .incomplete(hasBegun: hasBegun) : error }
         }
         guard !isDone else { return }
         guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
-        _ = try end(take)
+        _ = try end(deliver)
     }
 
     // MARK: - Bodies
 
-    /// Whether a body that begins so is JSON: no event begins like that.
+    /// Whether a body that begins with these bytes is JSON. No event stream begins with a brace.
     private func isWholeBody(_ bytes: Span<UInt8>) -> Bool {
         guard events.isBetweenEvents else { return false }
         var index = 0
@@ -88,93 +88,78 @@ final class OpenAIDecoder: AnswerDecoder {
         return index < bytes.count && bytes[index] == UInt8(ascii: "{")
     }
 
-    private func gather(_ bytes: Span<UInt8>) throws(ModelError) {
-        whole?.append(bytes)
-        guard whole?.count ?? 0 <= limits.answer else { throw .answerTooLarge(limits) }
+    private func collect(_ bytes: Span<UInt8>) throws(ModelError) {
+        wholeBody?.append(bytes)
+        guard wholeBody?.count ?? 0 <= limits.answer else { throw .answerTooLarge(limits) }
     }
 
-    /// Reads what its end alone has made complete: a whole body, or an event without a blank line behind it.
-    private func readRest(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) {
-        if let whole {
-            _ = try read(event: whole.bytes, take)
+    /// Reads the part that the end of the body completes: a whole body, or an event without a blank line after it.
+    private func readRest(_ deliver: AnswerLineHandler) throws(ModelError) {
+        if let wholeBody {
+            _ = try read(event: wholeBody.bytes, deliver)
             return
         }
         guard events.isInsideEvent else { return }
         let blank: [UInt8] = [0x0A, 0x0A]
         var index = 0
         if try events.nextOfAnswer(blank.span, from: &index, within: limits) {
-            _ = try read(event: events.data, take)
+            _ = try read(event: events.data, deliver)
         }
     }
 
     // MARK: - Events
 
-    /// Reads one event; whether another one is wanted.
-    private func read(
-        event data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
-    ) throws(ModelError) -> Bool {
+    /// Reads one event. Returns whether the handler continues.
+    private func read(event data: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         if data.isDoneMark {
             guard isWhole else { throw .incomplete(hasBegun: hasBegun) }
-            return try end(take)
+            return try end(deliver)
         }
         // An event with a field `data` that has no value.
         guard !data.isEmpty else { return true }
         hasBegun = true
         // `error: {…}` instead of `data: …`, or an event of that name.
         guard events.name != "error" else { throw ModelError(inAnswer: UpstreamErrorBody(data)) }
-        let chunk = try Self.chunk(data)
-        guard chunk.needsRepair else {
+        return try OpenAIChunk.decode(data) { chunk, data throws(ModelError) in
             template.learn(data, chunk)
-            return try read(chunk, in: data, take)
-        }
-        var repaired = ByteBuffer()
-        repaired.append(repairingJSON: data)
-        return try read(try Self.chunk(repaired.bytes), in: repaired.bytes, take)
-    }
-
-    private static func chunk(_ data: Span<UInt8>) throws(ModelError) -> OpenAIChunk {
-        do throws(JSONError) {
-            return try OpenAIChunk(data)
-        } catch {
-            throw .malformed("an event of it is not a JSON object", detail: "\(error)")
+            return try read(chunk, in: data, deliver)
         }
     }
 
     private func read(
-        _ chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
+        _ chunk: OpenAIChunk, in data: Span<UInt8>, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         guard !chunk.isError else { throw ModelError(inAnswer: UpstreamErrorBody(data)) }
         isRefusal = isRefusal || chunk.refusal != nil
-        guard try takeText(of: chunk, in: data, take) else { return false }
-        try gatherCalls(of: chunk, in: data)
+        guard try writeText(of: chunk, in: data, deliver) else { return false }
+        try collectCalls(of: chunk, in: data)
         if let counts = chunk.usage { usage.merge(counts) }
         if let reason = chunk.finishReason {
-            let text = String(decodingJSON: data.extracting(reason.range))
-            return try finished(text, take)
+            return try stop(String(decodingJSON: data.extracting(reason.range)), deliver)
         }
-        // Counts that come by themselves come last.
-        return isWhole && chunk.usage?.hasCounts == true ? try end(take) : true
+        // An event with counts alone is the last one.
+        return isWhole && chunk.usage?.hasCounts == true ? try end(deliver) : true
     }
 
-    private func takeText(
-        of chunk: OpenAIChunk, in data: Span<UInt8>, _ take: (Span<UInt8>, AnswerLine) -> Bool
+    private func writeText(
+        of chunk: OpenAIChunk, in data: Span<UInt8>, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         let text = chunk.content.flatMap { $0.range.isEmpty ? nil : $0 } ?? chunk.refusal
         guard text != nil || chunk.thinking != nil || chunk.logprobs != nil else { return true }
         if text != nil || chunk.thinking != nil { calls.endCall() }
         if chunk.thinking == nil, chunk.logprobs == nil, let text {
-            return lines.take(text: data.extracting(text.range), hasEscapes: text.hasEscapes, take)
+            return lines.write(text: data.extracting(text.range), hasEscapes: text.hasEscapes, to: deliver)
         }
-        return lines.take(
+        return lines.write(
             text: data.part(text?.range), thinking: data.part(chunk.thinking?.range), toolCalls: Span(),
-            logprobs: data.part(chunk.logprobs), take)
+            logprobs: data.part(chunk.logprobs), to: deliver)
     }
 
-    private func gatherCalls(of chunk: OpenAIChunk, in data: Span<UInt8>) throws(ModelError) {
+    private func collectCalls(of chunk: OpenAIChunk, in data: Span<UInt8>) throws(ModelError) {
         guard chunk.toolCalls != nil || chunk.functionCall != nil else { return }
         do throws(JSONError) {
-            if let pieces = chunk.toolCalls { try calls.read(data.extracting(pieces)) }
-            if let piece = chunk.functionCall { try calls.read(function: data.extracting(piece)) }
+            if let pieces = chunk.toolCalls { try calls.append(data.extracting(pieces)) }
+            if let piece = chunk.functionCall { try calls.append(function: data.extracting(piece)) }
         } catch {
             throw .malformed("a tool call cannot be read", detail: "tool call: \(error)")
         }
@@ -184,29 +169,29 @@ final class OpenAIDecoder: AnswerDecoder {
 
     // MARK: - Ends
 
-    /// The model has stopped; whether more may be said about it.
-    private func finished(_ reason: String, _ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
+    /// Handles the reason for which the model has stopped. Returns whether the handler continues.
+    private func stop(_ reason: String, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         if reason == "error" || reason == "abort" {
             throw ModelError(
                 .failed, "The model server broke off its answer.", detail: "finish_reason \(reason)")
         }
         finishReason = reason
-        return try tellCalls(take)
+        return try writeCalls(deliver)
     }
 
-    /// Tells the calls that were gathered; whether another line is wanted.
-    private func tellCalls(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
+    /// Delivers the calls that were collected. Returns whether the handler continues.
+    private func writeCalls(_ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         if finishReason == "length" { calls.removeCut() }
         guard !calls.isEmpty else { return true }
         var array = ByteBuffer()
         try calls.append(to: &array)
         calls = OpenAIToolCalls()
-        return lines.take(text: Span(), thinking: Span(), toolCalls: array.bytes, logprobs: Span(), take)
+        return lines.write(text: Span(), thinking: Span(), toolCalls: array.bytes, logprobs: Span(), to: deliver)
     }
 
-    private func end(_ take: (Span<UInt8>, AnswerLine) -> Bool) throws(ModelError) -> Bool {
-        // Some servers say why they stopped before they say what they call.
-        guard try tellCalls(take) else { return false }
+    private func end(_ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
+        // Some servers send the finish reason before the tool calls.
+        guard try writeCalls(deliver) else { return false }
         isDone = true
         var end = AnswerEnd()
         usage.fill(&end)
@@ -216,7 +201,7 @@ final class OpenAIDecoder: AnswerDecoder {
         case "length": end.doneReason = "length"
         default: end.finishReason = finishReason
         }
-        return lines.take(end, take)
+        return lines.write(end, to: deliver)
     }
 }
 
@@ -230,7 +215,7 @@ extension Span<UInt8> {
             }
     }
 
-    /// A part of the bytes; empty for none.
+    /// The bytes of a range; none for `nil`.
     @_lifetime(copy self)
     fileprivate func part(_ range: Range<Int>?) -> Span<UInt8> {
         extracting(range ?? 0..<0)

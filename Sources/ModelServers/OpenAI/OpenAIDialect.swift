@@ -2,9 +2,9 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdLanguageModels
 
-/// OpenAI's `/chat/completions`, as vLLM, llama.cpp, LiteLLM, Llama Stack and OpenAI itself speak it.
+/// OpenAI's `/chat/completions`, as served by vLLM, llama.cpp, LiteLLM, Llama Stack and OpenAI itself.
 struct OpenAIDialect: Dialect {
-    /// Whether the server is OpenAI's own, which knows some members by other names than the others do.
+    /// Whether the server is OpenAI's own, which has its own names for some members.
     let isOpenAI: Bool
 
     var path: String { "/chat/completions" }
@@ -12,7 +12,7 @@ struct OpenAIDialect: Dialect {
     func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer {
         var body = OpenAIChatRequest(
             model: request.model, capacity: request.messages.json.count + request.beginning.count)
-        body.append(encodedMessages: request.messages.json.bytes)
+        try body.append(encodedMessages: request.messages.json.bytes)
         if !request.beginning.isEmpty {
             body.append(beginning: request.beginning.span)
         }
@@ -33,6 +33,6 @@ struct OpenAIDialect: Dialect {
 
     func error(status: Status, fields: Fields, body: Span<UInt8>) -> ModelError {
         ModelError(
-            status: status, said: UpstreamErrorBody(body), unknownPath: "…\(path): is its URL right?")
+            status: status, report: UpstreamErrorBody(body), unknownPath: "…\(path): is its URL right?")
     }
 }

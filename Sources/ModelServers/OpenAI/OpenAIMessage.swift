@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// One message in Ollama's shape, as places in the text, and how it is said to an OpenAI server.
+/// One message in Ollama's shape, as ranges of its text, with its translation for an OpenAI server.
 struct OpenAIMessage {
     /// The whole object.
     let range: Range<Int>
@@ -49,148 +49,138 @@ struct OpenAIMessage {
         isPlain = isPlain && !json.extracting(role).isTool
     }
 
-    /// Appends it as an OpenAI server takes it.
-    func append(from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames) {
+    /// Appends the message in OpenAI's shape.
+    ///
+    /// - Throws: the error of images that are not strings, or of tool calls that are not objects.
+    func append(
+        from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames
+    ) throws(JSONError) {
         guard !isPlain else {
             body.append(json.extracting(range))
             return
         }
-        body.append("{\"role\":\"")
-        body.append(json.extracting(role))
-        body.append("\",\"content\":")
-        appendContent(from: json, to: &body)
-        if let thinking {
-            // Servers have either name for it, and leave out the other.
-            for name: StaticString in ["reasoning", "reasoning_content"] {
-                body.append(",\"")
-                body.append(name)
-                body.append("\":\"")
-                body.append(json.extracting(thinking))
-                body.append(UInt8(ascii: "\""))
+        try body.appendJSON { writer throws(JSONError) in
+            try writer.object { message throws(JSONError) in
+                try append(from: json, to: &message, naming: &calls)
             }
         }
-        if let toolCalls {
-            body.append(",\"tool_calls\":[")
-            try? Self.append(calls: json.extracting(toolCalls), to: &body, naming: &calls)
-            body.append(UInt8(ascii: "]"))
-        }
-        if json.extracting(role).isTool {
-            appendResultID(from: json, to: &body, naming: &calls)
-        }
-        body.append(UInt8(ascii: "}"))
     }
 
-    private func appendContent(from json: Span<UInt8>, to body: inout ByteBuffer) {
+    private func append(
+        from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout OpenAICallNames
+    ) throws(JSONError) {
+        message.member("role", inside: json.extracting(role))
+        try appendContent(from: json, to: &message)
+        if let thinking {
+            // Each server reads one of the two names and ignores the other.
+            message.member("reasoning", inside: json.extracting(thinking))
+            message.member("reasoning_content", inside: json.extracting(thinking))
+        }
+        if let toolCalls {
+            try message.array("tool_calls") { array throws(JSONError) in
+                try Self.append(calls: json.extracting(toolCalls), to: &array, naming: &calls)
+            }
+        }
+        if json.extracting(role).isTool {
+            appendResultID(from: json, to: &message, naming: &calls)
+        }
+    }
+
+    private func appendContent(from json: Span<UInt8>, to message: inout JSONWriter) throws(JSONError) {
+        message.name("content")
         let text = json.extracting(content)
         guard let images else {
             if text.isEmpty, toolCalls != nil {
-                body.append("null")
+                message.null()
             } else {
-                body.append(UInt8(ascii: "\""))
-                body.append(text)
-                body.append(UInt8(ascii: "\""))
+                message.string(inside: text)
             }
             return
         }
-        body.append(UInt8(ascii: "["))
-        var needsComma = false
-        if !text.isEmpty {
-            body.append("{\"type\":\"text\",\"text\":\"")
-            body.append(text)
-            body.append("\"}")
-            needsComma = true
+        try message.array { parts throws(JSONError) in
+            if !text.isEmpty {
+                parts.object { part in
+                    part.member("type", "text")
+                    part.member("text", inside: text)
+                }
+            }
+            try Self.append(images: json.extracting(images), to: &parts)
         }
-        try? Self.append(images: json.extracting(images), to: &body, after: &needsComma)
-        body.append(UInt8(ascii: "]"))
     }
 
-    private static func append(
-        images: Span<UInt8>, to body: inout ByteBuffer, after needsComma: inout Bool
-    ) throws(JSONError) {
+    private static func append(images: Span<UInt8>, to parts: inout JSONWriter) throws(JSONError) {
         var reader = JSONReader(images)
         try reader.beginArray()
         while try reader.nextElement() {
             let image = images.extracting(try reader.string().range)
-            body.append(needsComma ? "," : "")
-            needsComma = true
-            body.append("{\"type\":\"image_url\",\"image_url\":{\"url\":\"")
-            if let type = image.imageType {
-                body.append("data:image/")
-                body.append(type)
-                body.append(";base64,")
+            parts.object { part in
+                part.member("type", "image_url")
+                part.object("image_url") { object in
+                    object.name("url")
+                    object.raw { $0.append(imageURL: image) }
+                }
             }
-            body.append(image)
-            body.append("\"}}")
         }
     }
 
     private static func append(
-        calls json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames
+        calls json: Span<UInt8>, to array: inout JSONWriter, naming calls: inout OpenAICallNames
     ) throws(JSONError) {
         var reader = JSONReader(json)
-        var needsComma = false
         try reader.beginArray()
         while try reader.nextElement() {
-            var (id, name, arguments) = ([UInt8](), [UInt8](), 0..<0)
-            try reader.beginObject()
-            while let key = try reader.nextKey() {
-                if reader.matches(key, "id") {
-                    id = json.array(try reader.textOrSkip()?.range)
-                } else if reader.matches(key, "function"), try reader.kind() == .object {
-                    try reader.beginObject()
-                    while let key = try reader.nextKey() {
-                        if reader.matches(key, "name") {
-                            name = json.array(try reader.textOrSkip()?.range)
-                        } else if reader.matches(key, "arguments") {
-                            arguments = try reader.skipValue()
-                        } else {
-                            try reader.skipValue()
-                        }
+            let call = try StoredToolCall(from: &reader)
+            let name = json.array(call.name)
+            let id = calls.id(ofCall: json.array(call.id), name: name)
+            array.object { object in
+                object.member("id", inside: id.span)
+                object.member("type", "function")
+                object.object("function") { function in
+                    function.member("name", inside: name.span)
+                    function.name("arguments")
+                    if let arguments = call.arguments {
+                        let text = json.extracting(arguments)
+                        if text[0] == UInt8(ascii: "\"") { function.raw(text) } else { function.string(text) }
+                    } else {
+                        function.string("{}")
                     }
-                } else {
-                    try reader.skipValue()
                 }
             }
-            body.append(needsComma ? ",{\"id\":\"" : "{\"id\":\"")
-            needsComma = true
-            body.append(calls.id(ofCall: id, name: name))
-            body.append("\",\"type\":\"function\",\"function\":{\"name\":\"")
-            body.append(name)
-            body.append("\",\"arguments\":")
-            let text = json.extracting(arguments)
-            if text.isEmpty {
-                body.append("\"{}\"")
-            } else if text[0] == UInt8(ascii: "\"") {
-                body.append(text)
-            } else {
-                body.append(jsonString: text)
-            }
-            body.append("}}")
         }
     }
 
     private func appendResultID(
-        from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames
+        from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout OpenAICallNames
     ) {
         let name = json.array(toolName)
         let (id, isKnown) = calls.id(ofResult: json.array(toolCallID), name: name)
-        body.append(",\"tool_call_id\":\"")
-        body.append(id)
-        body.append(UInt8(ascii: "\""))
-        // The call says the name, where there is one.
+        message.member("tool_call_id", inside: id.span)
+        // The name of a known call stands in the call.
         if !isKnown, !name.isEmpty {
-            body.append(",\"name\":\"")
-            body.append(name)
-            body.append(UInt8(ascii: "\""))
+            message.member("name", inside: name.span)
         }
     }
 }
 
+extension ByteBuffer {
+    /// Appends a JSON string with the URL of an image, which is Base64 or a URL already.
+    fileprivate mutating func append(imageURL image: Span<UInt8>) {
+        append(UInt8(ascii: "\""))
+        if let type = image.imageType {
+            append("data:image/")
+            append(type)
+            append(";base64,")
+        }
+        append(image)
+        append(UInt8(ascii: "\""))
+    }
+}
+
 extension Span<UInt8> {
-    /// Whether it is `tool`.
+    /// Whether the bytes are `tool`.
     fileprivate var isTool: Bool { starts(with: "tool") && count == 4 }
 
-    /// The type of an image in Base64 by its first bytes; nothing for what is a URL already.
+    /// The type of an image in Base64, by its first bytes; `nil` for a URL.
     fileprivate var imageType: StaticString? {
         if starts(with: "data:") || starts(with: "http:") || starts(with: "https:") { return nil }
         // A slash may be escaped.
@@ -207,11 +197,5 @@ extension Span<UInt8> {
         withUnsafeBufferPointer {
             $0.starts(with: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
         }
-    }
-
-    /// The bytes of a range; none without one.
-    fileprivate func array(_ range: Range<Int>?) -> [UInt8] {
-        guard let range else { return [] }
-        return extracting(range).array
     }
 }

@@ -1,23 +1,23 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The members of a request beside its messages: a client's, which are Ollama's, as an OpenAI server takes them.
+/// The members of a request beside its messages, translated from Ollama's to OpenAI's.
 ///
-/// None is left out in silence. What has a counterpart is translated; `options` without one, and members that are not Ollama's,
-/// go out under their own names; what a client says in OpenAI's own words counts more than what is translated.
+/// No member is dropped silently. A member with a counterpart is translated; `options` without one, and members that are not
+/// Ollama's, keep their names. A member under OpenAI's name counts more than a translated one.
 struct OpenAIRequestMembers {
     private(set) var list: [RawMember] = []
     private var names: Set<String> = []
     private let isOpenAI: Bool
 
-    /// What is said by the request itself.
+    /// The members that the request writes itself.
     private static let reserved: Set<String> = ["model", "messages", "stream"]
 
     init(isOpenAI: Bool) {
         self.isOpenAI = isOpenAI
     }
 
-    /// Adds a member, unless one of its name is there.
+    /// Adds a member, unless one with its name exists.
     mutating func set(_ key: String, to json: String) {
         set(key, to: [UInt8](json.utf8))
     }
@@ -27,9 +27,9 @@ struct OpenAIRequestMembers {
         list.append(RawMember(key: key, value: json))
     }
 
-    /// Adds what the client has sent.
+    /// Adds the members of the client.
     ///
-    /// - Throws: `unsupported` for what no server of this kind can be told.
+    /// - Throws: `unsupported` for a member that the dialect cannot express.
     mutating func translate(_ members: [RawMember]) throws(ModelError) {
         for member in members where !["options", "format", "think"].contains(member.key) {
             try check(member)
@@ -43,12 +43,12 @@ struct OpenAIRequestMembers {
             default: break
             }
         }
-        // Without being asked servers do not count.
+        // Servers send token counts only on request.
         set("stream_options", to: "{\"include_usage\":true}")
     }
 
     private func check(_ member: RawMember) throws(ModelError) {
-        // Other choices than the first would be thrown away.
+        // Only the first choice is read.
         if member.key == "n", member.value != [UInt8(ascii: "1")] { throw .unsupported("n") }
     }
 
@@ -59,12 +59,12 @@ struct OpenAIRequestMembers {
             try check(option)
             switch option.key {
             case "num_predict":
-                // Below zero it says that there is no limit, as its absence does here.
+                // A negative value means no limit, like the absence of the member.
                 if option.value.first != UInt8(ascii: "-") {
                     set(isOpenAI ? "max_completion_tokens" : "max_tokens", to: option.value)
                 }
             case "repeat_penalty":
-                // llama.cpp knows it by this name, vLLM by the other.
+                // llama.cpp reads this name, vLLM the other one.
                 set("repeat_penalty", to: option.value)
                 set("repetition_penalty", to: option.value)
             default:
@@ -101,8 +101,10 @@ struct OpenAIRequestMembers {
 }
 
 extension ModelError {
-    /// The request has a field that the model server cannot be told.
-    static func unsupported(_ field: String) -> ModelError {
-        ModelError(.unsupported, "The model server does not take \"\(field)\".", detail: "field \(field)")
+    /// The request has a field that the model server cannot express; `reason` completes the sentence.
+    static func unsupported(_ field: String, _ reason: String = "") -> ModelError {
+        ModelError(
+            .unsupported, "The model server does not take \"\(field)\"\(reason.isEmpty ? "" : ", ")\(reason).",
+            detail: "field \(field)")
     }
 }

@@ -1,21 +1,21 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// The counts and times that a server tells at the end of an answer.
+/// The counts and times that a server sends at the end of an answer.
 struct OpenAIUsage {
     private(set) var promptTokens: Int?
     private(set) var answerTokens: Int?
     /// Nanoseconds, from llama.cpp's `timings`.
     private(set) var promptDuration: Int?
     private(set) var answerDuration: Int?
-    /// What `timings` count: used where there is no `usage`.
+    /// The counts of `timings`, used if there is no `usage`.
     private var evaluatedTokens: Int?
     private var predictedTokens: Int?
 
-    /// Whether the tokens were told, and not only guessed from the timings.
+    /// Whether `usage` has counts; the ones of `timings` alone do not end an answer.
     var hasCounts: Bool { promptTokens != nil || answerTokens != nil }
 
-    /// The last line's part of it.
+    /// Copies the counts and times into the last line.
     func fill(_ end: inout AnswerEnd) {
         end.promptTokens = promptTokens ?? evaluatedTokens
         end.answerTokens = answerTokens ?? predictedTokens
@@ -23,7 +23,7 @@ struct OpenAIUsage {
         end.answerDuration = answerDuration
     }
 
-    /// Takes what another event has told.
+    /// Adds the values of another event.
     mutating func merge(_ other: OpenAIUsage) {
         promptTokens = other.promptTokens ?? promptTokens
         answerTokens = other.answerTokens ?? answerTokens
@@ -73,14 +73,7 @@ struct OpenAIUsage {
 }
 
 extension JSONReader {
-    /// Passes a value of any type, and returns it if it is a whole number.
-    mutating func integerOrSkip() throws(JSONError) -> Int? {
-        if try kind() == .number { return try integer() }
-        try skipValue()
-        return nil
-    }
-
-    /// Passes a value of any type, and returns it in nanoseconds if it is a number of milliseconds.
+    /// Skips a value of any type. Returns it in nanoseconds if it is a number of milliseconds.
     fileprivate mutating func millisecondsOrSkip() throws(JSONError) -> Int? {
         let isNumber = try kind() == .number
         let range = try skipValue()

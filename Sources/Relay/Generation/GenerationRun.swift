@@ -325,7 +325,7 @@ struct GenerationRun {
         switch course {
         case .append: return .append
         case .replace:
-            guard fields.isDone || fields.saysSomething || !held.isEmpty else { return .none }
+            guard fields.isDone || fields.hasAnswer || !held.isEmpty else { return .none }
             held.append(line.array)
             return .proceed
         case .join(var seam):

@@ -54,7 +54,7 @@ final class UpstreamProbe {
     /// A hint that corrects the description; empty if the description may be right or no correction is found.
     private static func hint(for error: ModelError, at upstream: Upstream) async -> String {
         guard error.mayBeMisdescribed, let model = upstream.model as? UpstreamModel,
-            await model.takesChats() == false, let correction = await model.correction()
+            await model.acceptsChats() == false, let correction = await model.correction()
         else { return "" }
         return " Its description is wrong: \(correction)."
     }

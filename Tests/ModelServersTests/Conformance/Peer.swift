@@ -1,0 +1,57 @@
+import ChatterdBasics
+import ChatterdHTTPClient
+import ChatterdLanguageModels
+import ChatterdModelServers
+import ChatterdSockets
+import ChatterdTestSupport
+import Testing
+
+/// A simulated model server, and its adapter over real sockets.
+struct Peer {
+    let upstream: ScriptedUpstream
+    private let client: HTTPClient
+    private let model: UpstreamModel
+
+    /// Starts a server that does these steps for every request.
+    init(
+        _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = .patient
+    )
+        throws
+    {
+        upstream = try ScriptedUpstream(steps)
+        let shard = ModelHarness.onShard { $0 }
+        var patient = HTTPClientLimits()
+        patient.connect = .seconds(600)
+        let client = HTTPClient(shard: shard, limits: patient)
+        self.client = client
+        var description = UpstreamDescription(name: "peer", kind: kind, url: upstream.url)
+        description.limits = limits
+        model = UpstreamModel(
+            description, origin: try description.origin(), key: nil, client: client, shard: shard, now: { 0 })
+    }
+
+    /// Runs an answer to its end.
+    func ask(_ request: GenerationRequest = .greeting) throws -> Answer {
+        let consumer = RecordingConsumer()
+        ModelHarness.onShard { [model] _ in
+            consumer.generation = model.generate(request, to: consumer)
+        }
+        let answer = try consumer.outcome()
+        ModelHarness.onShard { [client] _ in client.closeIdle() }
+        return answer
+    }
+
+    /// Runs an answer to its end, and joins its lines.
+    func received() throws -> ReceivedAnswer {
+        try ReceivedAnswer(ask())
+    }
+}
+
+extension GenerationRequest {
+    /// A conversation of one message.
+    static var greeting: GenerationRequest {
+        var messages = EncodedMessages()
+        messages.append(ModelMessage(role: "user", content: "Hi"))
+        return GenerationRequest(model: "tiny", messages: messages)
+    }
+}

@@ -13,7 +13,7 @@ struct JSONTextTests {
         (#"\\u0000"#, #"\u0000"#), (#"\\\\n"#, #"\\n"#), (#"日\u672c語"#, "日本語"), (#"\u2028"#, "\u{2028}"),
         (#"\udbff\udfff"#, "\u{10FFFF}"), (#"\ud800\udc00"#, "\u{10000}"), (#"\u001b[0m"#, "\u{1B}[0m"),
     ])
-    func theInsideOfAStringIsDecoded(_ raw: String, _ expected: String) {
+    func insideOfAStringIsDecoded(_ raw: String, _ expected: String) {
         let bytes = Array(raw.utf8)
         var buffer = ByteBuffer()
         buffer.append(decodingJSON: bytes.span)

@@ -21,11 +21,6 @@ final class ClientHarness: Sendable {
         client = HTTPClient(shard: Self.shard, limits: limits, tls: tls)
     }
 
-    deinit {
-        let client = client
-        Self.shard.run { client.closeIdle() }
-    }
-
     /// Runs a block on the shard and waits for it.
     @discardableResult
     static func onShard<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {

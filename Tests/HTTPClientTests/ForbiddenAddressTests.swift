@@ -11,7 +11,7 @@ import Testing
         // What only the system's look-up takes for an address.
         "2852039166", "0xa9.0xfe.0xa9.0xfe", "169.254.43518",
     ])
-    func anAddressOfMetadataIsNotConnectedTo(host: String) async throws {
+    func metadataAddressIsNotConnectedTo(host: String) async throws {
         try await blocking {
             let outcome = try ClientHarness().ask(of: "http://\(host):1")
             #expect(outcome.errors.map(\.code) == [.forbiddenAddress])
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func itIsConnectedToWhereThatIsAllowed() async throws {
+    @Test func linkLocalAddressIsConnectedToIfAllowed() async throws {
         try await blocking {
             var limits = HTTPClientLimits()
             limits.connect = .milliseconds(100)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func theRefusalNamesHostAndAddress() async throws {
+    @Test func refusalNamesHostAndAddress() async throws {
         try await blocking {
             let outcome = try ClientHarness().ask(of: "http://2852039166:1")
             let message = try #require(outcome.errors.first?.message)

@@ -72,7 +72,7 @@ import Testing
         (.options, "*", "options DELETE, GET, HEAD, OPTIONS, POST"),
         (.options, "/nowhere", "nothing"),
     ])
-    func aTargetFindsItsRoute(method: ChatterdHTTP.Method, target: String, expected: String) throws {
+    func targetFindsItsRoute(method: ChatterdHTTP.Method, target: String, expected: String) throws {
         #expect(try describe(method, target) == expected)
     }
 
@@ -93,7 +93,7 @@ import Testing
         ("a\"b", false), ("ä", false), (String(repeating: "x", count: 64), true),
         (String(repeating: "x", count: 65), false),
     ])
-    func anIdIsTakenOnlyIfItIsSane(id: String, isSane: Bool) {
+    func idOfAClientIsValidated(id: String, isSane: Bool) {
         #expect(RequestID.isSane(id) == isSane)
     }
 

@@ -1,8 +1,9 @@
 import ChatterdBasics
 import ChatterdHTTP
-import ChatterdHTTPServer
 import ChatterdSockets
 import ChatterdTestSupport
+
+@testable import ChatterdHTTPServer
 
 /// A server on a port of its own, whose exchanges are recorded.
 final class TestServer: Sendable {
@@ -25,21 +26,24 @@ final class TestServer: Sendable {
         let log = Lock<[ExchangeRecord]>([])
         var router = Router()
         route(&router)
-        var environment = Environment()
-        environment.wallClock = { 784_111_777 }
-        environment.seed = { 7 }
-        environment.onExchangeEnd = { record in log.withLock { $0.append(record) } }
+        var hooks = ServerHooks()
+        hooks.wallClock = { 784_111_777 }
+        hooks.seed = { 7 }
+        hooks.onExchangeEnd = { record in log.withLock { $0.append(record) } }
         let shards = try Shard.makeAll(count: count)
         Self.allShards.withLock { $0 += shards }
         self.shards = shards
         server = Server(
-            shards: shards, limits: limits, router: router, policy: policy, environment: environment, memory: memory)
+            shards: shards, limits: limits, router: router, policy: policy, hooks: hooks, memory: memory)
         guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)) else {
             throw TestFailure("no loopback address")
         }
         port = Int(try server.listen(on: loopback).port)
         self.log = log
     }
+
+    /// The number of connections.
+    var connectionCount: Int { server.load.total }
 
     /// Runs a block while all shards stand still: what it sends is there before the server looks at it, and at any clock.
     func whileHeld<Result>(_ body: () throws -> Result) rethrows -> Result {

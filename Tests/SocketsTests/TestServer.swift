@@ -23,7 +23,7 @@ final class TestServer: Sendable {
             endpoints.withLock { $0.append(endpoint) }
         }
         port = Int(listener.address.port)
-        listener.start()
+        try listener.start()
     }
 
     /// The connections so far.

@@ -15,7 +15,7 @@ public final class PrivateCluster: Sendable {
     public let directory: String
     /// `true` fsyncs, as in production; tests that do not crash the machine need not.
     private let durable: Bool
-    private let janitor: Janitor
+    private let cleanup: ClusterCleanup
     private let databases = Monitor(0)
 
     private static let sharedCluster = Monitor<Result<PrivateCluster, any Error>?>(nil)
@@ -40,7 +40,7 @@ public final class PrivateCluster: Sendable {
     private init(durable: Bool) throws {
         self.durable = durable
         directory = try makeTemporaryDirectory()
-        janitor = try Janitor(directory: directory)
+        cleanup = try ClusterCleanup(directory: directory)
         try runOrThrow(asDatabaseUser(["cp", "-a", try Template.shared(), "\(directory)/data"]))
     }
 
@@ -178,7 +178,7 @@ public final class PrivateCluster: Sendable {
 
 /// The data directory that initdb made once for the process; clusters are copies of it.
 private enum Template {
-    private static let made = Monitor<Result<(Janitor, String), any Error>?>(nil)
+    private static let made = Monitor<Result<(ClusterCleanup, String), any Error>?>(nil)
 
     static func shared() throws -> String {
         try made.withLock { made in
@@ -189,9 +189,9 @@ private enum Template {
         }
     }
 
-    private static func make() throws -> (Janitor, String) {
+    private static func make() throws -> (ClusterCleanup, String) {
         let directory = try makeTemporaryDirectory()
-        let janitor = try Janitor(directory: directory)
+        let cleanup = try ClusterCleanup(directory: directory)
         let data = "\(directory)/template"
         try runOrThrow(
             asDatabaseUser([
@@ -199,6 +199,6 @@ private enum Template {
                 "UTF8",
                 "--no-sync",
             ]))
-        return (janitor, data)
+        return (cleanup, data)
     }
 }

@@ -10,7 +10,7 @@ public struct MessageHead: Sendable {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// The status of an answer; 0 if the line is not one.
+    /// The status of a response; 0 if the line is malformed.
     public var status: Int { Int(startLine.split(separator: " ").dropFirst().first ?? "") ?? 0 }
 
     /// The method of a request.
@@ -22,19 +22,19 @@ public struct MessageHead: Sendable {
 
 /// How a body, or a connection, ended.
 public enum BodyEnd: Equatable, Sendable {
-    /// As its framing promised.
+    /// The framing is complete.
     case complete
-    /// The peer closed before the framing's end.
+    /// The peer closed before the end of the framing.
     case cut
-    /// The peer broke the connection off.
+    /// The peer reset the connection.
     case reset
-    /// Nothing came for the time that tests have patience.
+    /// No byte arrived within the timeout of the tests.
     case silence
-    /// What came is not HTTP: the sentence says what.
+    /// The bytes are not HTTP; the sentence names the fault.
     case malformed(String)
 }
 
-/// Reads messages from a connection and unframes their bodies, piece by piece.
+/// Reads messages from a connection, with their bodies piece by piece.
 struct MessageReader {
     private enum Framing {
         case none
@@ -47,7 +47,7 @@ struct MessageReader {
     private let stop: Gate?
     private(set) var buffer: [UInt8] = []
     private var framing = Framing.none
-    /// Set once the body is over.
+    /// Set at the end of the body.
     private(set) var end: BodyEnd?
 
     init(_ connection: TCPConnection, stop: Gate? = nil) {
@@ -55,7 +55,7 @@ struct MessageReader {
         self.stop = stop
     }
 
-    /// Takes the bytes up to and including `mark`; nil at the end of the connection, and then `end` says how.
+    /// Reads the bytes up to and including `mark`; `nil` at the end of the connection, which `end` then describes.
     mutating func take(through mark: [UInt8]) -> [UInt8]? {
         var searched = 0
         while true {
@@ -68,7 +68,7 @@ struct MessageReader {
         }
     }
 
-    /// Takes exactly so many bytes.
+    /// Reads exactly `count` bytes.
     mutating func take(_ count: Int) -> [UInt8]? {
         while buffer.count < count {
             guard fill() else { return nil }
@@ -77,14 +77,14 @@ struct MessageReader {
         return Array(buffer[..<count])
     }
 
-    /// Takes what is there, waiting for at least one byte.
+    /// Reads the present bytes, after waiting for at least one.
     mutating func takeSome() -> [UInt8]? {
         guard !buffer.isEmpty || fill() else { return nil }
         defer { buffer.removeAll() }
         return buffer
     }
 
-    /// Reads a head; the body's pieces come next.
+    /// Reads a head. The pieces of the body follow.
     mutating func nextHead(isAnswerToHead: Bool = false) -> MessageHead? {
         end = nil
         guard let bytes = take(through: Array("\r\n\r\n".utf8)) else { return nil }
@@ -111,7 +111,7 @@ struct MessageReader {
         return head
     }
 
-    /// Reads a piece of the body; nil when it is over, and then `end` says how.
+    /// Reads a piece of the body; `nil` at its end, which `end` then describes.
     mutating func nextPiece() -> [UInt8]? {
         switch framing {
         case .none:
@@ -138,7 +138,7 @@ struct MessageReader {
         }
     }
 
-    /// Reads a request with its whole body; nil at the end of the connection.
+    /// Reads a request with its whole body; `nil` at the end of the connection.
     mutating func nextRequest() -> (MessageHead, [UInt8])? {
         guard let head = nextHead() else { return nil }
         if head["Expect"] != nil { connection.send("HTTP/1.1 100 Continue\r\n\r\n") }

@@ -16,7 +16,7 @@ struct JSONReaderTests {
     @Test(arguments: jsonTextsToAccept)
     func noPrefixOfATextIsAccepted(_ text: String) {
         let bytes = Array(text.utf8)
-        // A number may end anywhere after its first digit; white space ends nothing.
+        // A number may end after any digit; white space ends no other value.
         guard let first = bytes.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
         else { return }
         let length = bytes.count - bytes.reversed().prefix { $0 <= 0x20 }.count
@@ -156,7 +156,7 @@ struct JSONReaderTests {
 }
 
 extension [UInt8] {
-    /// What is wrong with the bytes as a JSON text.
+    /// The fault of the bytes as a JSON text.
     var jsonFault: JSONError? {
         do {
             try JSONReader.validate(span)

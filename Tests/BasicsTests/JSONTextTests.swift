@@ -64,11 +64,11 @@ struct JSONTextTests {
         for _ in 0..<200 {
             var text = Array(random.json(depth: 3).utf8)
             for _ in 0..<Int.random(in: 0...2, using: &random) where !text.isEmpty {
-                let place = Int.random(in: 0..<text.count, using: &random)
+                let index = Int.random(in: 0..<text.count, using: &random)
                 switch Int.random(in: 0..<3, using: &random) {
-                case 0: text.remove(at: place)
-                case 1: text.insert(SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)], at: place)
-                default: text[place] = SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)]
+                case 0: text.remove(at: index)
+                case 1: text.insert(SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)], at: index)
+                default: text[index] = SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)]
                 }
             }
             if text.hasUnstorableEscapes { continue }

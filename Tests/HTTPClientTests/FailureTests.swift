@@ -33,7 +33,7 @@ import Testing
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "{}"))
             let client = ClientHarness()
-            // The name may stand for ::1 too, where nobody listens: then the next address is tried.
+            // The name may have the address ::1 too, without a listener. The next address is tried then.
             let asked = try (0..<3).map { _ in try client.start(to: "http://localhost:\(upstream.port)") }
             for recorder in asked {
                 #expect(try recorder.outcome().ends == 1)
@@ -72,7 +72,7 @@ import Testing
             let gate = Gate()
             let upstream = try ScriptedUpstream([.send(sent), .wait(for: gate), .reset])
             let recorder = try ClientHarness().start(to: upstream.url)
-            // A reset throws away what was not read: it must have come first.
+            // A reset discards unread bytes, so they must have arrived before it.
             if sent.hasSuffix("hello") {
                 try recorder.wait("the body began") { $0.text == "hello" }
             } else {

@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: [
         "169.254.169.254", "169.254.0.1", "[fe80::1]", "[febf::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
         "[fd00:ec2::254]", "100.100.100.200",
-        // What only the system's look-up takes for an address.
+        // Texts that only the look-up of the system accepts as addresses.
         "2852039166", "0xa9.0xfe.0xa9.0xfe", "169.254.43518",
     ])
     func metadataAddressIsNotConnectedTo(host: String) async throws {

@@ -3,7 +3,7 @@ import ChatterdHTTPClient
 import ChatterdTestSupport
 import Testing
 
-/// One response as bytes, and what must come of it.
+/// One response as bytes, and its expected outcome.
 struct ResponseVector: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: String

@@ -217,7 +217,7 @@ import Testing
 }
 
 extension ScriptedUpstream {
-    /// Lets the script of the first request go on, and waits until that has closed the connection.
+    /// Continues the script of the first request, and waits until it has closed the connection.
     fileprivate func close(by gate: Gate) {
         gate.open()
         do {

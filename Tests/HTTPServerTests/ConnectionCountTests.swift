@@ -53,8 +53,8 @@ import Testing
     @Test func shutdownClosesWhatIsIdleAndCompletesWhatIsRunning() async throws {
         let begun = Gate()
         let mayEnd = Gate()
-        // One shard: who sees the idle connection close knows that the other has been told too. The port is kept for it, so
-        // that nobody else listens there afterwards.
+        // On one shard, both connections begin to shut down together. The port is kept bound, so that no other process listens on
+        // it afterwards.
         let test = try TestServer(at: BoundPort.refusing()) {
             $0.addUsualRoutes()
             $0.on(.get, "/slow") { _, responder in
@@ -80,7 +80,7 @@ import Testing
         try await blocking {
             #expect(idle.client.readToEnd() == ([], .cut))
             idle.client.close()
-            // Nobody listens any more.
+            // The listener is closed.
             try eventually("connections are refused") { (try? RawClient(port: test.port)) == nil }
             mayEnd.open()
             let exchange = try running.client.readResponse()

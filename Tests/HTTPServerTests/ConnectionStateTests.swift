@@ -170,7 +170,7 @@ import Testing
         var state = makeResponding()
         #expect(state.inputEnded(at: .seconds(1)) == .none)
         #expect(state.responseEnded(unsent: 10, at: .seconds(2)) == .next)
-        // The executor finds nothing more to read, and says so again.
+        // The caller finds no more bytes, and reports the end again.
         #expect(state.inputEnded(at: .seconds(2)) == .shutDown)
         #expect(state.outputDrained(at: .seconds(2)) == .close)
     }
@@ -217,7 +217,7 @@ import Testing
         #expect(state.deadlinePassed(sent: 0, at: .seconds(25)) == .breakSilence)
         #expect(state.deadline == .seconds(40))
         state.outputBlocked(sent: 0, at: .seconds(26))
-        // A client that takes nothing is not sent more.
+        // A client that does not read gets no keep-alive.
         #expect(state.deadlinePassed(sent: 0, at: .seconds(40)) == .none)
         #expect(state.deadline == .seconds(55))
         #expect(state.outputDrained(at: .seconds(41)) == .none)

@@ -45,7 +45,7 @@ import Testing
             let bytes = Array(request.utf8)
             for size in [bytes.count, (bytes.count + 1) / 2, bytes.count > 2000 ? 100 : 1] {
                 let client = try RawClient(port: test.port)
-                // What follows must not be taken for a request.
+                // Further bytes must not become a request.
                 client.connection.send(bytes, inPiecesOf: size)
                 client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
                 let exchange = try client.readResponse()

@@ -4,7 +4,7 @@ import ChatterdHTTPServer
 import ChatterdTestSupport
 import Testing
 
-/// What RFC 9110 asks of every server, seen from the socket.
+/// The requirements of RFC 9110 on every server, seen from the socket.
 @Suite(.timeLimit(.minutes(30))) struct SemanticsTests {
     private func makeServer() throws -> TestServer {
         try TestServer { $0.addUsualRoutes() }

@@ -138,7 +138,7 @@ private final class Tap: @unchecked Sendable {
         let test = try makeServer(tap)
         try await blocking {
             let client = try open(test, tap)
-            // Its system ends the direction, and answers what comes with a reset.
+            // Its system ends the direction, and answers further bytes with a reset.
             client.close()
             tap.onShard(test) { stream in stream.write { $0.append("anybody?") } }
             #expect(tap.isGone.wait())

@@ -5,7 +5,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-/// Collects what a TLS connection brings; begins with a request.
+/// Sends a request over TLS and collects the bytes of the connection.
 private final class TLSClient: TCPStreamDelegate, Sendable {
     private let received = Lock<(bytes: [UInt8], hasEnded: Bool)>((bytes: [], hasEnded: false))
     private let stream = Lock<TCPStream?>(nil)

@@ -16,7 +16,7 @@ final class TestServer: Sendable {
     /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
     private static let allShards = Lock<[Shard]>([])
 
-    /// Listens on a port of 127.0.0.1, the one at `place` or a free one.
+    /// Listens on a port of 127.0.0.1, that of `place` or a free one.
     init(
         shards count: Int = 1, limits: Limits = .patient, policy: BrowserPolicy = BrowserPolicy(),
         at place: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
@@ -45,7 +45,7 @@ final class TestServer: Sendable {
     /// The number of connections.
     var connectionCount: Int { server.load.total }
 
-    /// Runs a block while all shards stand still: what it sends is there before the server looks at it, and at any clock.
+    /// Runs a block while all shards are blocked. Its bytes have arrived before the server reads them, at any clock.
     func whileHeld<Result>(_ body: () throws -> Result) rethrows -> Result {
         let gates = shards.map { shard in
             let (reached, gate) = (Gate(), Gate())

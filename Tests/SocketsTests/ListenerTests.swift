@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func closedListenerAcceptsNoConnectionAndKeepsItsOwn() async throws {
-        // Kept for it, so that nobody else listens there afterwards.
+        // The port is kept bound, so that no other process listens on it afterwards.
         let place = try BoundPort.refusing()
         let server = try TestServer(on: shard, at: place, onBytes: TestServer.echo)
         let client = try TCPConnection.connect(port: server.port)

@@ -134,7 +134,7 @@ import Testing
 
     @Test func busyStreamLeavesOthersTheirTurn() async throws {
         try await blocking { [shard] in
-            // The flood gets no echo: what is not read of it would have to be held.
+            // The flood gets no echo, because the server would have to keep the unread part of it.
             let server = try TestServer(
                 on: shard,
                 onBytes: { stream, bytes in

@@ -124,7 +124,7 @@ import Testing
             let error = try client.waitForError()
             #expect(error.code == .tls)
             #expect(error.message.contains("certificate refused"))
-            // The server learns of it, and got nothing.
+            // The server gets the error, and no data.
             let served = try server.connection(0)
             #expect(try served.wait("the refusal") { $0.error != nil || $0.hasEnded }.bytes.isEmpty)
             #expect(client.record.withLock { !$0.isConnected })
@@ -251,7 +251,7 @@ import Testing
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     }
 
-    /// A key behind a password: nobody can be asked for it.
+    /// A key with a password, for which a server cannot ask.
     private static let lockedKey = """
         -----BEGIN EC PRIVATE KEY-----
         Proc-Type: 4,ENCRYPTED

@@ -66,17 +66,17 @@ import Testing
         let deadlines = (0..<5000).map { _ in now + UInt64.random(in: 0..<16_000_000_000, using: &random) }
         var setup = setUp(deadlines, now: now)
         var last: UInt64 = 0
-        var taken = 0
+        var removed = 0
         var wrong = 0
         while let wanted = setup.wheel.nextDeadline {
             wrong += wanted > last ? 0 : 1
             last = wanted
             while let timer = setup.wheel.next(dueBy: wanted) {
                 wrong += timer.deadline <= wanted && timer.deadline + Self.tick > wanted ? 0 : 1
-                taken += 1
+                removed += 1
             }
         }
-        #expect(taken == deadlines.count)
+        #expect(removed == deadlines.count)
         #expect(wrong == 0)
     }
 

@@ -56,7 +56,7 @@ struct MessageReader {
     }
 
     /// Reads the bytes up to and including `mark`; `nil` at the end of the connection, which `end` then describes.
-    mutating func take(through mark: [UInt8]) -> [UInt8]? {
+    mutating func read(through mark: [UInt8]) -> [UInt8]? {
         var searched = 0
         while true {
             if let found = find(mark, from: searched) {
@@ -69,7 +69,7 @@ struct MessageReader {
     }
 
     /// Reads exactly `count` bytes.
-    mutating func take(_ count: Int) -> [UInt8]? {
+    mutating func readExactly(_ count: Int) -> [UInt8]? {
         while buffer.count < count {
             guard fill() else { return nil }
         }
@@ -87,7 +87,7 @@ struct MessageReader {
     /// Reads a head. The pieces of the body follow.
     mutating func nextHead(isAnswerToHead: Bool = false) -> MessageHead? {
         end = nil
-        guard let bytes = take(through: Array("\r\n\r\n".utf8)) else { return nil }
+        guard let bytes = read(through: Array("\r\n\r\n".utf8)) else { return nil }
         let lines = String(decoding: bytes.dropLast(4), as: UTF8.self).split(
             separator: "\r\n", omittingEmptySubsequences: false
         ).map { String($0) }
@@ -126,10 +126,10 @@ struct MessageReader {
             if end == .cut { end = .complete }
             return nil
         case .chunked:
-            guard let line = take(through: [13, 10]) else { return nil }
+            guard let line = read(through: [13, 10]) else { return nil }
             let text = String(decoding: line.dropLast(2), as: UTF8.self)
             guard let size = Int(text.prefix { $0 != ";" }, radix: 16) else { return malformed("chunk size \(text)") }
-            guard let piece = take(size), let crlf = take(2) else { return nil }
+            guard let piece = readExactly(size), let crlf = readExactly(2) else { return nil }
             guard crlf == [13, 10] else { return malformed("no CRLF after a chunk or a trailer") }
             if size > 0 { return piece }
             framing = .none

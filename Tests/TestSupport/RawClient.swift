@@ -42,7 +42,7 @@ public final class RawClient {
 
     /// Reads raw bytes up to and including `mark`.
     public func readUntil(_ mark: String) throws -> [UInt8] {
-        guard let bytes = reader.take(through: Array(mark.utf8)) else {
+        guard let bytes = reader.read(through: Array(mark.utf8)) else {
             throw TestFailure("no \(mark.debugDescription) before the end: \(reader.end.debugDescription)")
         }
         return bytes
@@ -50,7 +50,7 @@ public final class RawClient {
 
     /// Reads exactly `count` raw bytes.
     public func read(_ count: Int) throws -> [UInt8] {
-        guard let bytes = reader.take(count) else { throw TestFailure("fewer than \(count) bytes") }
+        guard let bytes = reader.readExactly(count) else { throw TestFailure("fewer than \(count) bytes") }
         return bytes
     }
 

@@ -70,7 +70,7 @@ public struct SeedClient: Sendable {
                 unknownEvents.append(value)
             }
         } else if parts[0].starts(with: "data") {
-            take(value)
+            handleData(value)
         }
         line = ""
     }
@@ -93,7 +93,7 @@ public struct SeedClient: Sendable {
         }
     }
 
-    private mutating func take(_ value: String) {
+    private mutating func handleData(_ value: String) {
         let data = Data(value.utf8)
         do {
             let response = try JSONDecoder().decode(OllamaResponse.self, from: data)

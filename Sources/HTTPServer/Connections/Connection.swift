@@ -348,8 +348,8 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
 
     /// Notes that output is written. This is all that a deadline costs a token.
     @inline(__always)
-    func outputWritten() {
-        state.wrote(at: now)
+    func outputWritten(at instant: Instant) {
+        state.wrote(at: instant)
     }
 
     /// Begins a response, and returns whether it may announce that the connection stays open.

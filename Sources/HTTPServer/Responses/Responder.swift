@@ -206,7 +206,7 @@ public final class Responder: @unchecked Sendable {
             tcp.reportDrained()
             guard connection.reserveOutput() else { return }
         }
-        connection.outputWritten()
+        connection.outputWritten(at: shard.now)
         tcp.write { buffer in
             if isChunked {
                 openChunk(in: &buffer)

@@ -36,12 +36,12 @@ import Testing
         for vector in RequestTests.cases where vector.bytes.count < 600 && !vector.bytes.isEmpty {
             var bytes = vector.bytes + vector.bytes
             for _ in 0..<Int.random(in: 1...3, using: &generator) {
-                let place = Int.random(in: 0..<bytes.count, using: &generator)
+                let index = Int.random(in: 0..<bytes.count, using: &generator)
                 let byte = try #require(telling.randomElement(using: &generator))
                 switch Int.random(in: 0..<3, using: &generator) {
-                case 0: bytes[place] = byte
-                case 1: bytes.insert(byte, at: place)
-                default: bytes.remove(at: place)
+                case 0: bytes[index] = byte
+                case 1: bytes.insert(byte, at: index)
+                default: bytes.remove(at: index)
                 }
             }
             let whole = RequestDriver.transcript(of: bytes, cutAt: [])

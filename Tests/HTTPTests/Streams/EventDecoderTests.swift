@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import Testing
 
-/// What a decoder finds in pieces of a stream: `name|data|id` for each event.
+/// The events that a decoder finds in pieces of a stream: `name|data|id` for each one.
 private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventLimits()) throws(HTTPError) -> [String] {
     var decoder = EventDecoder(limits: limits)
     var events: [String] = []

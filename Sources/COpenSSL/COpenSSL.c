@@ -16,16 +16,16 @@
 struct copenssl_session {
     SSL *ssl;
     int fd;
-    /// The last read took all there was: another one would only be told to come again.
+    /// The last read emptied the socket, so that another one would block.
     int drained;
-    /// No further edge will be reported, so that reads go on to the end.
+    /// No further edge will be reported, so that reads continue to the end.
     int peer_closed;
     int ended;
     int system_error;
     unsigned long tls_error;
 };
 
-// The socket as OpenSSL sees it. Its own one would raise SIGPIPE, and ask for more after every short read.
+// The socket BIO. The one of OpenSSL would raise SIGPIPE, and would read again after every short read.
 
 static int bio_read(BIO *bio, char *buffer, int count) {
     struct copenssl_session *s = BIO_get_data(bio);
@@ -107,14 +107,14 @@ static void describe(unsigned long error, const char *what, char *reason, size_t
 }
 
 static struct copenssl_context *refuse(SSL_CTX *ctx, const char *what, char *reason, size_t capacity) {
-    // The first error is the cause, later ones are where it was noticed.
+    // The first error is the cause; the later ones say where it was noticed.
     describe(ERR_peek_error(), what, reason, capacity);
     ERR_clear_error();
     SSL_CTX_free(ctx);
     return NULL;
 }
 
-/// A key with a password is refused: nobody stands at the terminal.
+/// A key with a password is refused, because a server cannot ask for the password.
 static int no_password(char *buffer, int size, int writing, void *context) {
     (void)buffer, (void)size, (void)writing, (void)context;
     return -1;
@@ -141,7 +141,7 @@ static SSL_CTX *make_context(const SSL_METHOD *method) {
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-    // Header and body of a record with one recv.
+    // Reads header and body of a record with one recv.
     SSL_CTX_set_read_ahead(ctx, 1);
     SSL_CTX_set_default_passwd_cb(ctx, no_password);
     return ctx;
@@ -152,10 +152,10 @@ struct copenssl_context *copenssl_server_context(const char *chain, const char *
     if (!ctx) return refuse(ctx, "no memory for TLS", reason, capacity);
     if (SSL_CTX_use_certificate_chain_file(ctx, chain) != 1)
         return refuse(ctx, "the certificate cannot be used", reason, capacity);
-    // Checks that the key belongs to the certificate, too.
+    // This also checks that the key matches the certificate.
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)
         return refuse(ctx, "the private key cannot be used", reason, capacity);
-    // Tickets carry the sessions, so that the server keeps none.
+    // Tickets store the sessions, so that the server keeps none.
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     static const unsigned char id[] = "chatterd";
     SSL_CTX_set_session_id_context(ctx, id, sizeof id - 1);
@@ -163,7 +163,7 @@ struct copenssl_context *copenssl_server_context(const char *chain, const char *
     return (struct copenssl_context *)ctx;
 }
 
-/// Whether a context trusts any certificate by now; one that is not looked up yet does not count.
+/// Whether a context trusts any certificate, apart from those in directories that are searched later.
 static int has_certificate(SSL_CTX *ctx) {
     STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
     for (int i = 0; i < sk_X509_OBJECT_num(objects); i++)
@@ -175,7 +175,7 @@ struct copenssl_context *copenssl_client_context(const char *authorities, char *
     SSL_CTX *ctx = make_context(TLS_client_method());
     if (!ctx) return refuse(ctx, "no memory for TLS", reason, capacity);
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    // Before the system's, so that what it holds can be told from those.
+    // Loaded before those of the system, so that an empty file is detected.
     if (authorities && SSL_CTX_load_verify_file(ctx, authorities) != 1)
         return refuse(ctx, "the file of certificate authorities cannot be used", reason, capacity);
     if (authorities && !has_certificate(ctx))
@@ -279,7 +279,7 @@ intptr_t copenssl_write(struct copenssl_session *session, const void *bytes, siz
 int copenssl_shutdown(struct copenssl_session *session) {
     ERR_clear_error();
     int result = SSL_shutdown(session->ssl);
-    // 0: sent, while the peer's has not come.
+    // 0: sent, while that of the peer has not arrived.
     return result >= 0 ? 1 : code(session, result);
 }
 

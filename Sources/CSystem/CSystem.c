@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-// In place of <netinet/tcp.h>, whose struct tcp_info ends before tcpi_bytes_acked.
+// Instead of <netinet/tcp.h>, whose struct tcp_info ends before tcpi_bytes_acked.
 #include <linux/tcp.h>
 #include <malloc.h>
 #include <netinet/in.h>
@@ -156,7 +156,7 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
     posix_spawn_file_actions_adddup2(&actions, input, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
     posix_spawn_file_actions_adddup2(&actions, output, 2);
-    // What another thread has just opened may not be marked yet: a server that kept it would keep it open.
+    // Another thread may have opened a descriptor that is not marked close-on-exec yet. The child must not keep it open.
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);

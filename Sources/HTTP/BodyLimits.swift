@@ -1,4 +1,4 @@
-/// What the body of a message may cost, in bytes.
+/// The limits of the body of a message, in bytes.
 public struct BodyLimits: Sendable, Hashable {
     /// Bytes of data.
     public var body = 8 * 1024 * 1024

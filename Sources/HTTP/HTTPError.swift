@@ -1,4 +1,4 @@
-/// What is wrong with a message; holds nothing that the peer sent.
+/// A fault of a message. It has no text of the peer.
 public struct HTTPError: Error, Sendable, Hashable {
     /// The closed set of faults.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -79,7 +79,7 @@ public struct HTTPError: Error, Sendable, Hashable {
     /// The fault.
     public let code: Code
 
-    /// Makes the error of a fault.
+    /// Creates the error of a fault.
     public init(_ code: Code) {
         self.code = code
     }
@@ -90,7 +90,7 @@ public struct HTTPError: Error, Sendable, Hashable {
     /// The section of the RFC, or of the standard, that the message goes against.
     public var section: StaticString { facts.section }
 
-    /// What is wrong and what to do, for people.
+    /// The fault and its remedy, for people.
     public var message: String { "\(facts.message)" }
 }
 

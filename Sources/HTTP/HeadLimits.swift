@@ -1,4 +1,4 @@
-/// What the head of a message may cost, in bytes and fields.
+/// The limits of the head of a message, in bytes and fields.
 public struct HeadLimits: Sendable, Hashable {
     /// Bytes of the request line or status line, without its line end.
     public var startLine = 8 * 1024

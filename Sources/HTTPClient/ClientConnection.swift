@@ -2,14 +2,14 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
-/// A connection to an origin and the response that comes in on it. Confined to its shard.
+/// A connection to an origin, and the response that arrives on it. Confined to its shard.
 final class ClientConnection: TCPStreamDelegate {
     private enum Phase {
-        /// No request is under way: the connection stands in the pool.
+        /// The connection is in the pool, without a request.
         case idle
-        /// The request is written; heads are read until the final one.
+        /// The request is written, and heads are read until the final one.
         case head
-        /// The body is read by the decoder.
+        /// The decoder reads the body.
         case body
         /// The stream is closed.
         case closed
@@ -18,13 +18,13 @@ final class ClientConnection: TCPStreamDelegate {
     let stream: TCPStream
     /// When the connection became idle.
     var idleSince = Instant.distantPast
-    /// Whether it has served a request before: then it may be stale.
+    /// Whether the connection has served a request before, so that the server may have closed it.
     private(set) var isReused = false
 
     private let pool: OriginPool
     private var exchange: Exchange?
     private var phase = Phase.idle
-    /// What was sent and acknowledged when the request was begun.
+    /// The bytes sent and acknowledged before the request.
     private var sentBefore = 0
     private var acknowledgedBefore: Int?
     private var interimHeads: UInt8 = 0
@@ -32,7 +32,7 @@ final class ClientConnection: TCPStreamDelegate {
     private var partial: PartialHead?
     private var decoder: BodyDecoder?
 
-    /// A head of which only a part has come: rare, so not kept in the connection.
+    /// A head of which only a part has arrived. A class, because it is rare and most connections need no memory for it.
     private final class PartialHead {
         var parser: ResponseHeadParser
         var bytes = ByteBuffer()
@@ -48,7 +48,7 @@ final class ClientConnection: TCPStreamDelegate {
         stream.delegate = self
     }
 
-    /// Sends a request, whose response the exchange gets.
+    /// Sends the request of an exchange.
     func begin(_ exchange: Exchange, head: RequestHead, body: ByteBuffer) {
         self.exchange = exchange
         phase = .head
@@ -63,7 +63,7 @@ final class ClientConnection: TCPStreamDelegate {
         }
     }
 
-    /// Closes; nobody hears anything more.
+    /// Closes the connection without a call to the exchange.
     func close() {
         phase = .closed
         exchange = nil
@@ -79,7 +79,7 @@ final class ClientConnection: TCPStreamDelegate {
         case .head:
             readHead(bytes)
         case .idle:
-            // Nothing was asked: a time-out message, or something that must not be taken for the next response.
+            // Bytes without a request, such as a timeout message, must not become part of the next response.
             pool.remove(self)
             close()
         case .closed:
@@ -102,7 +102,7 @@ final class ClientConnection: TCPStreamDelegate {
         do throws(HTTPError) {
             var start = 0
             if let partial {
-                // Taken out, so that appending does not copy it.
+                // Moved out, so that appending does not copy it.
                 var all = ByteBuffer()
                 swap(&all, &partial.bytes)
                 all.append(bytes)
@@ -128,14 +128,14 @@ final class ClientConnection: TCPStreamDelegate {
         }
     }
 
-    /// Reads heads until the final one; nothing when more bytes are needed.
+    /// Parses heads until the final one; `nil` if more bytes are needed.
     private func parse(
         _ bytes: Span<UInt8>, from start: inout Int, with parser: inout ResponseHeadParser
     ) throws(HTTPError) -> ResponseHead? {
         while let head = try parser.parse(bytes.extracting(start..<bytes.count)) {
             start += parser.consumed
             guard head.status.isInformational else { return head }
-            // RFC 9110 15.2: interim responses may come unasked; a switch of protocols may not.
+            // RFC 9110 15.2: a server may send interim responses at any time, but may not switch the protocol.
             guard head.status != .switchingProtocols, Int(interimHeads) < pool.limits.interimHeads else {
                 throw HTTPError(.malformedStatusLine)
             }
@@ -152,12 +152,12 @@ final class ClientConnection: TCPStreamDelegate {
         outlivesResponse = head.allowsPersistence && framing != .untilClose
         phase = .body
         exchange.delegate?.exchange(exchange, received: head)
-        // Asked again: the delegate may have cancelled.
+        // Checked again, because the delegate may have cancelled.
         guard self.exchange === exchange else { return }
         readBody(bytes, from: start)
     }
 
-    /// Hands on what one read brought, at once: a token server sends a chunk for each token, and many come together.
+    /// Delivers the data of one read in one call. A model server sends a chunk for each token, and one read may have many.
     private func readBody(_ bytes: Span<UInt8>, from start: Int) {
         guard let exchange else { return }
         var index = start
@@ -166,20 +166,20 @@ final class ClientConnection: TCPStreamDelegate {
         let outcome = decode(bytes, from: &index, &first, &gathered)
         if let buffer = gathered.take() {
             exchange.delegate?.exchange(exchange, received: buffer.bytes)
-            stream.shard.giveBack(buffer)
+            stream.shard.releaseBuffer(buffer)
         } else if !first.isEmpty {
             exchange.delegate?.exchange(exchange, received: bytes.extracting(first))
         }
         guard self.exchange === exchange else { return }
         switch outcome {
-        case .success(true): finish(mayStay: index == bytes.count)
+        case .success(true): finish(mayBeReused: index == bytes.count)
         case .success(false): break
         case .failure(let error):
             fail(.malformed, "\(pool.origin) sent a malformed body: \(error.message)")
         }
     }
 
-    /// Decodes all bytes: a single piece of data stays where it is, several are gathered.
+    /// Decodes all bytes. One piece of data becomes a range of the bytes; several pieces are copied together.
     ///
     /// - Returns: whether the body is complete.
     private func decode(
@@ -194,7 +194,7 @@ final class ClientConnection: TCPStreamDelegate {
                         continue
                     }
                     if gathered == nil {
-                        gathered = stream.shard.takeBuffer()
+                        gathered = stream.shard.acquireBuffer()
                         gathered?.append(bytes.extracting(first))
                     }
                     gathered?.append(bytes.extracting(range))
@@ -208,14 +208,14 @@ final class ClientConnection: TCPStreamDelegate {
         }
     }
 
-    // MARK: - Ends
+    // MARK: - The end
 
-    /// The response is complete; the connection stays when nothing speaks against it.
-    private func finish(mayStay: Bool) {
+    /// Completes the response. The connection becomes idle if it can serve another request.
+    private func finish(mayBeReused: Bool) {
         let exchange = exchange
         self.exchange = nil
-        // Bytes after the response, or a request not wholly sent, would be taken for parts of the next.
-        if mayStay, outlivesResponse, stream.unsentCount == 0, !stream.isClosed {
+        // Bytes after the response, or unsent bytes of the request, would become part of the next exchange.
+        if mayBeReused, outlivesResponse, stream.unsentCount == 0, !stream.isClosed {
             phase = .idle
             isReused = true
             stream.resumeReading()
@@ -223,7 +223,7 @@ final class ClientConnection: TCPStreamDelegate {
         } else {
             close()
         }
-        // Last, as the delegate may start another exchange on this very connection.
+        // Last, because the delegate may start another exchange on this connection.
         exchange?.finish()
     }
 
@@ -233,7 +233,7 @@ final class ClientConnection: TCPStreamDelegate {
         exchange?.fail(HTTPClientError(code, message))
     }
 
-    /// The peer will send nothing more, in order or by an error.
+    /// The peer sends no more bytes, because it ended the connection or because the connection broke.
     private func connectionEnded(brokenBy error: SocketError?) {
         switch phase {
         case .idle:
@@ -256,24 +256,24 @@ final class ClientConnection: TCPStreamDelegate {
         }
     }
 
-    /// Whether the server may know of the request: then it is not sent again (RFC 9110 9.2.2).
+    /// Whether the server may have read the request. Such a request is not sent again (RFC 9110 9.2.2).
     private func mayHaveBeenRead(brokenBy error: SocketError?) -> Bool {
         guard partial == nil, interimHeads == 0 else { return true }
         guard stream.sentCount > sentBefore else { return false }
-        // Whatever the server sends in order acknowledges what it had read by then. A reset does not.
+        // An orderly end acknowledges the bytes that the server has read. A reset does not.
         guard error == nil, let acknowledgedBefore else { return true }
         return stream.acknowledgedCount != acknowledgedBefore
     }
 
     private func endBody(brokenBy error: SocketError?) {
-        // A body that runs until the end is complete only when the end is not forged: TLS can tell.
+        // A body without a length is complete only if the end is authentic, which TLS can tell.
         if error == nil, !stream.isTruncated {
             do throws(HTTPError) {
                 try decoder?.endOfInput()
-                finish(mayStay: false)
+                finish(mayBeReused: false)
                 return
             } catch {
-                // Cut, as below.
+                // The body is incomplete, as reported below.
             }
         }
         fail(.cut, "\(pool.origin): the response ended early\(error.map { ": \($0.message)" } ?? "")")

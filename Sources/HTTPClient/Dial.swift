@@ -1,8 +1,8 @@
 import ChatterdBasics
 import ChatterdSockets
 
-/// One attempt to get a connection: the name, then every address in turn. Confined to its shard.
-final class Dial: TCPStreamDelegate, @unchecked Sendable {
+/// One attempt to connect: it looks the name up and tries each address in turn. Confined to its shard.
+final class Dial: TCPStreamDelegate {
     private let exchange: Exchange
     private let pool: OriginPool
     private let deadline: Instant
@@ -25,7 +25,7 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
         pool.resolve(for: self)
     }
 
-    /// Stops; the exchange hears nothing.
+    /// Stops the dial without a call to the exchange.
     func cancel() {
         isOver = true
         timer.cancel()
@@ -49,10 +49,10 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
         while nextAddress < addresses.count {
             let address = addresses[nextAddress]
             let left = max(.zero, deadline - pool.shard.now)
-            // Each address has its share of what is left, so that a dead first one leaves time for the second.
+            // Each address gets an equal share of the time left, so that a dead first one leaves time for the second.
             timer.set(after: left / (addresses.count - nextAddress))
             nextAddress += 1
-            // Asked of every address that is used: what a name stands for may change, or be chosen by a stranger.
+            // Checked for each address, because the addresses of a name may change, or a stranger may choose them.
             guard pool.limits.allowsLinkLocal || !(address.isLinkLocal || address.isMetadataService) else {
                 lastError = HTTPClientError(
                     .forbiddenAddress,
@@ -83,7 +83,7 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
 
     private func fail(_ error: HTTPClientError) {
         cancel()
-        // Later, as the system may refuse a connection at once, within the exchange's start.
+        // Later, because the system may refuse a connection at once, within the start of the exchange.
         exchange.failLater(error)
     }
 
@@ -113,7 +113,7 @@ final class Dial: TCPStreamDelegate, @unchecked Sendable {
 }
 
 extension HTTPClientError {
-    /// What a failure to connect is called.
+    /// Converts a failure to connect.
     fileprivate init(connecting error: SocketError) {
         let code: Code =
             switch error.code {

@@ -4,19 +4,19 @@ import ChatterdSockets
 
 /// One request and its response. Confined to its shard.
 ///
-/// It keeps its delegate alive until the end or `cancel`.
-public final class Exchange: @unchecked Sendable {
-    /// Where the exchange stands.
+/// It retains its delegate until the end or `cancel`.
+public final class Exchange {
+    /// The progress of the exchange.
     private enum State {
-        /// A connection is being made.
+        /// A connection is being established.
         case dialing(Dial)
-        /// The request is written to a connection; the response is awaited or comes in.
+        /// The request is written to a connection, and its response arrives.
         case running(ClientConnection)
-        /// Nothing more will happen.
+        /// The exchange is over.
         case over
     }
 
-    /// Kept apart, as a stream of an hour has no use for the room.
+    /// A class, so that a long response needs no memory for the request.
     private final class Request {
         let head: RequestHead
         let body: ByteBuffer
@@ -33,7 +33,7 @@ public final class Exchange: @unchecked Sendable {
     let method: Method
     let pool: OriginPool
     private(set) var delegate: (any ExchangeDelegate)?
-    /// Kept only while it may have to be sent, or sent again; nothing when it cannot be sent.
+    /// Kept while it may have to be sent or sent again; `nil` also for a malformed request.
     private var request: Request?
     private var state = State.over
     private(set) var isPaused = false
@@ -45,10 +45,10 @@ public final class Exchange: @unchecked Sendable {
         self.delegate = delegate
     }
 
-    /// Whether the response is complete, has failed or is not wanted any more.
+    /// Whether the response is complete, has failed or was cancelled.
     public var isOver: Bool { delegate == nil }
 
-    /// Gives the response up: closes the connection, so that the server stops; the delegate hears nothing more.
+    /// Cancels the exchange and closes its connection, so that the server stops. The delegate gets no further call.
     public func cancel() {
         delegate = nil
         let last = state
@@ -60,7 +60,7 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Stops reading; what has been read already still comes, and then the server is held back.
+    /// Stops reading. Bytes that have been read already are still delivered; then the server cannot send more.
     public func pause() {
         isPaused = true
         if case .running(let connection) = state {
@@ -68,7 +68,7 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Goes on reading.
+    /// Starts reading again.
     public func resume() {
         isPaused = false
         if case .running(let connection) = state {
@@ -78,13 +78,13 @@ public final class Exchange: @unchecked Sendable {
 
     // MARK: - Called by the pool, the dial and the connection
 
-    /// Begins on an idle connection, or on a new one.
+    /// Sends the request on an idle connection, or on a new one.
     func start() {
         guard request != nil else {
             failLater(HTTPClientError(.invalidURL, "the path or a field of a request to \(origin) is malformed"))
             return
         }
-        if let connection = pool.takeIdle() {
+        if let connection = pool.acquireIdle() {
             run(on: connection)
         } else {
             dial()
@@ -104,7 +104,7 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Sends the request again: an idle connection turned out to be closed.
+    /// Sends the request again, after an idle connection turned out to be closed.
     func retry() {
         dial()
     }
@@ -115,7 +115,7 @@ public final class Exchange: @unchecked Sendable {
         dial.start()
     }
 
-    /// The response has begun, or the connection is new: the request will not be sent again.
+    /// Releases the request. It will not be sent again, because the response has begun or the connection is new.
     func forgetRequest() {
         request = nil
     }
@@ -132,11 +132,10 @@ public final class Exchange: @unchecked Sendable {
         delegate?.exchange(self, failed: error)
     }
 
-    /// Fails when the caller has returned, so that the delegate never hears anything from within `start`.
+    /// Fails after the caller has returned, so that the delegate gets no call within `start`.
     func failLater(_ error: HTTPClientError) {
-        pool.shard.run { [self] in
-            fail(error)
-        }
+        let exchange = Confined(self, to: pool.shard)
+        pool.shard.run { exchange.value.fail(error) }
     }
 
     private func end() {

@@ -1,12 +1,12 @@
 import ChatterdHTTP
 
-/// Whoever takes a response; all calls come on the exchange's shard, none from within `start`.
+/// Receives a response. All calls arrive on the shard of the exchange, and none within `start`.
 ///
-/// Exactly one of `exchangeEnded` and `failed` comes, once and last; nothing comes after `cancel`.
+/// Exactly one of `exchangeEnded` and `failed` is called, once and last. No call follows `cancel`.
 public protocol ExchangeDelegate: AnyObject {
-    /// The head of the final response came in, whatever its status: redirects are not followed.
+    /// The head of the final response arrived, with any status. The client follows no redirection.
     func exchange(_ exchange: Exchange, received head: ResponseHead)
-    /// Bytes of the body came in, decoded; they are lent for the duration of the call.
+    /// Decoded bytes of the body arrived. They are lent for the duration of the call.
     func exchange(_ exchange: Exchange, received body: Span<UInt8>)
     /// The body is complete.
     func exchangeEnded(_ exchange: Exchange)

@@ -2,27 +2,29 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
-/// Sends requests and hands responses on as they come in: HTTP/1.1 on one shard. Confined to its shard.
+/// An HTTP/1.1 client on one shard, which hands responses on as they arrive. Confined to its shard.
 ///
-/// A connection whose response is complete serves the next request to the same origin. There is no limit on the number of
-/// exchanges here: whoever starts them counts them. A client costs little until it is used, so that each of many servers can
-/// have its own, with its own limits and authorities.
+/// A connection whose response is complete serves the next request to the same origin. The client does not limit the number of
+/// exchanges; its owner counts them. An unused client costs little, so that each of many servers can have its own, with its own limits
+/// and authorities.
+///
+/// The class is `@unchecked Sendable` because any thread may create and release a client; `start` checks the shard.
 public final class HTTPClient: @unchecked Sendable {
     private let shard: Shard
     private let limits: HTTPClientLimits
     private var tls: TLSContext?
     private var pools: [Origin: OriginPool] = [:]
 
-    /// Makes a client; may be called anywhere.
+    /// Creates a client, on any thread.
     ///
-    /// A context is needed for https only; clients may share one. Without it that of the system's authorities is taken.
+    /// - Parameter tls: the context for https, which clients may share; `nil` for the system's authorities.
     public init(shard: Shard, limits: HTTPClientLimits = HTTPClientLimits(), tls: TLSContext? = nil) {
         self.shard = shard
         self.limits = limits
         self.tls = tls
     }
 
-    /// Sends a request; its response, or its failure, comes to the delegate after this call has returned.
+    /// Sends a request. The delegate gets the response, or the failure, after this call has returned.
     public func start(
         _ request: OutgoingRequest, to origin: Origin, delegate: any ExchangeDelegate
     ) -> Exchange {
@@ -41,20 +43,13 @@ public final class HTTPClient: @unchecked Sendable {
     }
 
     deinit {
-        // A pool and its idle connections hold each other; and who lets go of the client may be on any thread.
+        // A pool and its idle connections retain each other. The last reference to the client may be released on any thread.
         guard !pools.isEmpty else { return }
-        let pools = pools.values
+        let pools = Confined(pools.values, to: shard)
         shard.run {
-            for pool in pools {
+            for pool in pools.value {
                 pool.retire()
             }
-        }
-    }
-
-    /// Closes the idle connections; exchanges go on.
-    public func closeIdle() {
-        for pool in pools.values {
-            pool.closeIdle()
         }
     }
 
@@ -76,7 +71,7 @@ public final class HTTPClient: @unchecked Sendable {
         return pool
     }
 
-    /// The head as it is sent, or nothing when the path is not one.
+    /// The head to send; `nil` if the path or a field is malformed.
     private static func head(of request: OutgoingRequest, to origin: Origin) -> RequestHead? {
         guard request.path.hasPrefix("/"), let host = FieldValue(validating: origin.authority) else { return nil }
         let target: Target
@@ -91,7 +86,7 @@ public final class HTTPClient: @unchecked Sendable {
             guard let value = FieldValue(validating: field.value) else { return nil }
             fields.add(field.name, value)
         }
-        // RFC 9110 8.6: a length even of no body, where the method gives one a meaning.
+        // RFC 9110 8.6: a method that gives a body a meaning sends the length of an empty one too.
         if !request.body.isEmpty || request.method == .post || request.method == .put || request.method == .patch {
             fields.add(.contentLength, FieldValue(request.body.count))
         }

@@ -1,24 +1,24 @@
-/// Why an exchange has no complete response.
+/// The reason why an exchange has no complete response.
 public struct HTTPClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The closed set of failures that a caller can tell apart.
     public enum Code: String, Sendable, Hashable, CaseIterable {
-        /// The text is no URL of a server, or the path is none.
+        /// The URL of the server or the path is malformed.
         case invalidURL
-        /// The name of the host has no address, or could not be looked up in time.
+        /// The name of the host has no address, or the look-up timed out.
         case unresolvable
-        /// The host is at an address that only a client that `allowsLinkLocal` connects to.
+        /// The host has an address that only a client with `allowsLinkLocal` connects to.
         case forbiddenAddress
-        /// Nobody listens there, or the network leads nowhere.
+        /// No process listens at the address, or the network has no route to it.
         case refused
-        /// The connection did not come about within its time limit.
+        /// The connection was not established within its timeout.
         case connectTimedOut
-        /// Certificate or handshake.
+        /// The certificate or the handshake is invalid.
         case tls
-        /// The connection was lost before the head of the response was complete.
+        /// The connection broke before the head of the response was complete.
         case reset
         /// The body of the response ended early.
         case cut
-        /// The response is not HTTP, or its head is over a limit.
+        /// The response is not HTTP, or its head exceeds a limit.
         case malformed
         /// Any failure of the system.
         case other
@@ -26,10 +26,10 @@ public struct HTTPClientError: Error, Sendable, Hashable, CustomStringConvertibl
 
     /// The failure, for machines.
     public let code: Code
-    /// The failure, for people; names the server, never what was sent or received.
+    /// The failure, for people. It names the server, never the bytes sent or received.
     public let message: String
 
-    /// Makes an error of a code and a sentence.
+    /// Creates an error from a code and a sentence.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

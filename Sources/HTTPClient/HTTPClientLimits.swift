@@ -1,22 +1,22 @@
 import ChatterdHTTP
 
-/// What a client spends on its servers.
+/// The limits of a client.
 public struct HTTPClientLimits: Sendable, Hashable {
-    /// The head of a response.
+    /// The limits of the head of a response.
     public var head = HeadLimits()
-    /// Chunk framing and trailers of a body; its data has no limit here.
+    /// The limits of the chunk framing and trailers of a body. Its data has no limit here.
     public var body = BodyLimits.streamed
-    /// Interim responses (1xx) before the final one.
+    /// The maximum number of interim responses (1xx) before the final one.
     public var interimHeads = 8
-    /// The time until a connection stands: name, every address, TLS.
+    /// The timeout of a connection: name look-up, every address, TLS.
     public var connect = Duration.seconds(5)
-    /// How long the addresses of a name are used before it is looked up again.
+    /// The time after which a name is looked up again.
     public var addressLifetime = Duration.seconds(30)
-    /// Idle connections kept for each origin; the oldest is closed when there is one more.
+    /// The maximum number of idle connections for each origin. The oldest is closed for a new one.
     public var idleConnections = 32
-    /// How long a connection is kept without work.
+    /// The time after which an idle connection is closed.
     public var idleTime = Duration.seconds(60)
-    /// Whether link-local addresses may be connected to, where clouds keep the keys of their machines.
+    /// Whether the client connects to link-local addresses, where clouds serve the keys of their machines.
     public var allowsLinkLocal = false
 
     /// The defaults.

@@ -1,8 +1,8 @@
 import ChatterdHTTP
 
-/// A server that requests go to: scheme, host, port and the path that all its paths begin with.
+/// A server: scheme, host, port and the base path of its requests.
 public struct Origin: Sendable, Hashable {
-    /// How the server is spoken to.
+    /// The transport.
     public enum Scheme: String, Sendable, Hashable {
         /// Plain TCP.
         case http
@@ -10,18 +10,18 @@ public struct Origin: Sendable, Hashable {
         case https
     }
 
-    /// How the server is spoken to.
+    /// The transport.
     public let scheme: Scheme
     /// A name or a numeric address, without brackets.
     public let host: String
-    /// The port, that of the scheme when the URL names none.
+    /// The port; the default of the scheme if the URL has none.
     public let port: UInt16
-    /// What stands before the path of every request; empty or `/…` without a slash at its end.
+    /// The prefix of the path of every request; empty, or `/…` without a slash at its end.
     public private(set) var basePath: String
-    /// Host and port as the URL has them: the Host field (model servers compare it with their own name).
+    /// Host and port with the spelling of the URL, for the Host field. Model servers compare it with their own name.
     public let authority: String
 
-    /// Reads a URL such as `http://127.0.0.1:11434` or `https://models.example/base/`.
+    /// Parses a URL such as `http://127.0.0.1:11434` or `https://models.example/base/`.
     ///
     /// - Throws: `invalidURL`; the message never repeats the URL, which may hold a secret.
     public init(parsing url: String) throws(HTTPClientError) {
@@ -95,6 +95,6 @@ public struct Origin: Sendable, Hashable {
 }
 
 extension Origin: CustomStringConvertible {
-    /// Scheme, host and port; nothing that could be secret.
+    /// Scheme, host and port, which are no secrets.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 }

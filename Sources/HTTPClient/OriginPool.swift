@@ -1,22 +1,23 @@
 import ChatterdBasics
 import ChatterdSockets
 
-/// What a client knows of one origin: idle connections and addresses. Confined to its shard.
-final class OriginPool: @unchecked Sendable {
+/// The idle connections and the addresses of one origin. Confined to its shard.
+final class OriginPool {
     let origin: Origin
     let shard: Shard
     let limits: HTTPClientLimits
-    /// What connections to an https origin are made with.
+    /// The TLS context of connections to an https origin.
     var tls: TLSContext?
 
-    /// The one used last stands last.
+    /// In the order of their last use.
     private var idle: [ClientConnection] = []
-    /// Nobody will ask for a connection any more.
+    /// Whether the client is released, so that no connection is needed any more.
     private var isRetired = false
     private var idleTimer: DeadlineTimer?
     private var addresses: [SocketAddress] = []
+    /// When the addresses must be looked up again.
     private var addressesExpire = Instant.distantPast
-    /// Those that wait for the look-up under way.
+    /// The dials that wait for the present look-up.
     private var waiting: [Dial] = []
 
     init(origin: Origin, shard: Shard, limits: HTTPClientLimits) {
@@ -27,8 +28,8 @@ final class OriginPool: @unchecked Sendable {
 
     // MARK: - Connections
 
-    /// The idle connection that was used last: the others get the chance to expire.
-    func takeIdle() -> ClientConnection? {
+    /// Removes and returns the idle connection that was used last, so that the others expire.
+    func acquireIdle() -> ClientConnection? {
         idle.popLast()
     }
 
@@ -50,19 +51,15 @@ final class OriginPool: @unchecked Sendable {
         }
     }
 
-    /// Forgets a connection that is closed.
+    /// Removes a closed connection.
     func remove(_ connection: ClientConnection) {
         idle.removeAll { $0 === connection }
     }
 
-    /// Closes the idle connections, and keeps none from now on. The pool may be let go of anywhere afterwards.
+    /// Closes the idle connections, and keeps no further one. Any thread may release the pool afterwards.
     func retire() {
         isRetired = true
         idleTimer = nil
-        closeIdle()
-    }
-
-    func closeIdle() {
         let closing = idle
         idle = []
         for connection in closing {
@@ -83,7 +80,7 @@ final class OriginPool: @unchecked Sendable {
 
     // MARK: - Addresses
 
-    /// Gives the dial its addresses, at once when they are known; one look-up serves all that wait for it.
+    /// Gives a dial the addresses, at once if they are known. Dials that wait at the same time share one look-up.
     func resolve(for dial: Dial) {
         if let numeric = SocketAddress(numericHost: origin.host, port: origin.port) {
             dial.resolved(.success([numeric]))
@@ -96,6 +93,7 @@ final class OriginPool: @unchecked Sendable {
         waiting.append(dial)
         guard waiting.count == 1 else { return }
         let target = HostAndPort(host: origin.host, port: origin.port)
+        let pool = Confined(self, to: shard)
         Task(executorPreference: shard) {
             let result: Result<[SocketAddress], SocketError>
             do throws(SocketError) {
@@ -103,7 +101,7 @@ final class OriginPool: @unchecked Sendable {
             } catch {
                 result = .failure(error)
             }
-            self.resolved(result)
+            pool.value.resolved(result)
         }
     }
 
@@ -119,7 +117,7 @@ final class OriginPool: @unchecked Sendable {
         }
     }
 
-    /// Has the name looked up again: none of its addresses answered.
+    /// Makes the next dial look the name up again, because none of the addresses answered.
     func forgetAddresses() {
         addressesExpire = .distantPast
     }

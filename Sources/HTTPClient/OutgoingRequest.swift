@@ -1,18 +1,18 @@
 import ChatterdBasics
 import ChatterdHTTP
 
-/// A request that is complete before it is sent.
+/// A request with its whole body.
 public struct OutgoingRequest: Sendable {
     /// The method.
     public var method: Method
     /// Path and query below the origin's base path; begins with a slash.
     public var path: String
-    /// The fields; Host and the framing are the client's, whatever stands here.
+    /// The fields. The client writes Host and the framing itself, and ignores them here.
     public var fields: Fields
     /// The body.
     public var body: ByteBuffer
 
-    /// Makes a request.
+    /// Creates a request.
     public init(_ method: Method, _ path: String, fields: Fields = [:], body: ByteBuffer = ByteBuffer()) {
         self.method = method
         self.path = path
@@ -20,7 +20,7 @@ public struct OutgoingRequest: Sendable {
         self.body = body
     }
 
-    /// Makes a request with a body of bytes.
+    /// Creates a request with a body of bytes.
     public init(_ method: Method, _ path: String, fields: Fields = [:], body: [UInt8]) {
         var buffer = ByteBuffer(capacity: body.count)
         buffer.append(body)

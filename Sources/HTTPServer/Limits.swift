@@ -1,31 +1,31 @@
 import ChatterdHTTP
 
-/// Every size, count and wait that a client controls; for each there is one answer when it is hit.
+/// The limit of every size, count and time that a client controls. Each has one answer when it is exceeded.
 public struct Limits: Sendable, Hashable {
-    /// What a request's head may cost: 400, 414 or 431.
+    /// The limits of the head of a request: 400, 414 or 431.
     public var head = HeadLimits()
-    /// What a request's body may cost, 8 MiB of data: 400, 413 or 431.
+    /// The limits of the body of a request, 8 MiB of data: 400, 413 or 431.
     public var body = BodyLimits()
     /// Time for a head, from its first byte: 408.
     public var headDeadline = Duration.seconds(10)
     /// Time for a body, from the end of its head; each `bodyRate` bytes that arrive add a second: 408.
     public var bodyDeadline = Duration.seconds(60)
-    /// Bytes a second that a body which outlasts its deadline must keep up.
+    /// The minimum rate of a body that takes longer than its deadline, in bytes a second.
     public var bodyRate = 16 * 1024
-    /// Time that a connection may wait for a request, a handshake included: closed without a word.
+    /// Time that a connection may wait for a request, including a handshake: closed silently.
     public var idle = Duration.seconds(75)
-    /// Connections of one listener at one time: more wait in the system's queue.
+    /// Connections of one listener at one time. Further ones wait in the system's queue.
     public var connections = 10_000
     /// Unsent bytes of a streamed response at which more output, also within one turn, cuts the client off.
     public var unsentOutput = 1024 * 1024
-    /// Time without one byte being taken while output, or the end of it, waits: cut off.
+    /// Time in which the system accepts no byte of waiting output: cut off.
     public var writeStall = Duration.seconds(30)
-    /// Time that is left to the client to close after the last response: closed.
+    /// Time for the client to close after the last response: closed.
     public var lingering = Duration.seconds(2)
-    /// Bytes thrown away meanwhile; more than any body, so that a client in the midst of sending one gets to read why it is
-    /// refused, instead of a reset: closed.
+    /// Bytes discarded meanwhile: closed. More than any body, so that a client which is sending a refused one reads the refusal instead
+    /// of a reset.
     public var lingeringBytes = 16 * 1024 * 1024
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 }

@@ -1,8 +1,9 @@
 import ChatterdSockets
 
-/// A listener, and what the connections that it accepts have in common.
+/// A listener, and the common properties of the connections that it accepts.
 ///
-/// The listener is set before it starts to accept, and not changed again.
+/// The class is `@unchecked Sendable` because `bind` sets the listener before any other thread has the object, and no code changes it
+/// afterwards.
 final class ListeningPort: @unchecked Sendable {
     private var listener: Listener?
     private let identity: TLSIdentity?
@@ -14,10 +15,10 @@ final class ListeningPort: @unchecked Sendable {
     /// Whether connections use TLS.
     var isSecure: Bool { identity != nil }
 
-    /// What connections begin with; the certificate may have been renewed since the one before.
+    /// The TLS context of the next connection, with the current certificate.
     var tls: TLSContext? { identity?.current }
 
-    /// Binds; `accepted` is called for each connection once the port is started.
+    /// Binds to an address. After `start`, `accepted` is called for each connection.
     func bind(
         _ address: SocketAddress, on shard: Shard, slots: Int,
         accepted: @escaping @Sendable (Int32, SocketAddress) -> Void
@@ -27,8 +28,9 @@ final class ListeningPort: @unchecked Sendable {
         return listener.address
     }
 
-    func start() {
-        listener?.start()
+    /// Begins to accept connections.
+    func start() throws(SocketError) {
+        try listener?.start()
     }
 
     func releaseSlot() {

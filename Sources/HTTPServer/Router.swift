@@ -1,26 +1,25 @@
 import ChatterdBasics
 import ChatterdHTTP
 
-/// Answers a request; runs on the shard of its connection, and stays there over every `await`.
-///
-/// It makes one response through the responder. A stream that it opened may go on after it has returned.
+/// Answers a request through the responder. It runs on the shard of the connection, also after each `await`. A stream that it opens may
+/// outlive it.
 public typealias Handler = @Sendable (Request, Responder) async -> Void
 
 /// Checks the head of a request before its body arrives. A request with a refusal never reaches the handler.
 public typealias HeadCheck = @Sendable (RequestHead) -> Refusal?
 
-/// Finds the handler of a method and a path, exactly: no wildcards but one `:name` segment, which stands for any that is not
-/// empty. Of two patterns that fit a path the one without such a segment counts, then the one that was routed first.
+/// Finds the handler of a method and a path. A pattern has at most one `:name` segment, which matches any segment that is not empty. A
+/// pattern without such a segment precedes the others; those count in the order of their registration.
 ///
-/// A slash at the end of a path makes no difference. HEAD is served by the handler of GET, its body left out; OPTIONS by the
-/// router itself unless there is a handler.
+/// A slash at the end of a path has no effect. The handler of GET serves HEAD, without its body. The router itself answers OPTIONS,
+/// unless a handler does.
 public struct Router: Sendable {
     enum Match {
         case handler(Handler, check: HeadCheck?, pattern: String, parameter: String?)
-        /// OPTIONS, with the methods for the Allow field.
+        /// OPTIONS without a handler, with the methods for the Allow field.
         case options(allow: String, pattern: String?)
         case wrongMethod(allow: String, pattern: String)
-        case nothing
+        case notFound
 
         var isHandler: Bool {
             if case .handler = self {
@@ -29,19 +28,25 @@ public struct Router: Sendable {
             return false
         }
 
+        /// The decoded text of the `:name` segment; `nil` without such a segment.
+        var parameter: String? {
+            guard case .handler(_, _, _, let parameter) = self else { return nil }
+            return parameter
+        }
+
         /// The pattern of the route; `nil` without a route.
         var pattern: String? {
             switch self {
             case .handler(_, _, let pattern, _), .wrongMethod(_, let pattern): pattern
             case .options(_, let pattern): pattern
-            case .nothing: nil
+            case .notFound: nil
             }
         }
     }
 
     private struct Resource {
         let pattern: String
-        /// What stands before and after the `:name` segment, slashes included.
+        /// The parts before and after the `:name` segment, slashes included; `nil` without such a segment.
         let ends: (prefix: Substring, suffix: Substring)?
         var handlers: [(method: Method, handler: Handler, check: HeadCheck?)] = []
 
@@ -57,7 +62,8 @@ public struct Router: Sendable {
             ends = (pattern[..<pattern.index(before: colon)], suffix)
         }
 
-        /// Where the segment stands in a path that the pattern fits. By bytes: characters would take other paths for the same.
+        /// The range of the segment in a path that matches; `nil` for any other path. It compares bytes, because different bytes may be equal
+        /// characters.
         func parameter(in path: Substring) -> Range<String.Index>? {
             guard let ends, path.utf8.count > ends.prefix.utf8.count + ends.suffix.utf8.count,
                 path.utf8.starts(with: ends.prefix.utf8), path.utf8.reversed().starts(with: ends.suffix.utf8.reversed())
@@ -79,11 +85,10 @@ public struct Router: Sendable {
     private var exact: [String: Resource] = [:]
     private var parameterized: [Resource] = []
 
-    /// Makes a router without routes.
+    /// Creates a router without routes.
     public init() {}
 
-    /// Routes a method of a path, or of a pattern such as `/replies/:id/choose`; a second handler for the same is a mistake that
-    /// stops the program.
+    /// Routes a method of a path, or of a pattern such as `/replies/:id/choose`. A second handler for the same route stops the program.
     ///
     /// - Parameter check: a check of the request's head, before its body arrives.
     public mutating func on(
@@ -120,12 +125,12 @@ public struct Router: Sendable {
             }
         }
         for resource in parameterized {
-            if let place = resource.parameter(in: trimmed) {
-                let segment = path.utf8[..<place.lowerBound].count { $0 == UInt8(ascii: "/") }
+            if let range = resource.parameter(in: trimmed) {
+                let segment = path.utf8[..<range.lowerBound].count { $0 == UInt8(ascii: "/") }
                 return match(method, resource, parameter: target.segment(segment))
             }
         }
-        return .nothing
+        return .notFound
     }
 
     private func match(_ method: Method, _ resource: Resource, parameter: String?) -> Match {

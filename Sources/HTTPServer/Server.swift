@@ -2,15 +2,15 @@ import ChatterdBasics
 import ChatterdSockets
 import Glibc
 
-/// An HTTP/1.1 server, RFC 9110 and 9112, whose connections are spread over shards.
+/// An HTTP/1.1 server, RFC 9110 and 9112. It distributes its connections over shards.
 public final class Server: Sendable {
-    /// What all shards share.
+    /// The values that all shards share.
     struct Parts: Sendable {
         let limits: Limits
         let timing: Timing
         let router: Router
         let policy: BrowserPolicy
-        let environment: Environment
+        let hooks: ServerHooks
         let memory: MemoryBudget
     }
 
@@ -19,98 +19,92 @@ public final class Server: Sendable {
         var addresses: [SocketAddress] = []
     }
 
-    private let groups: [ConnectionGroup]
-    private let census: Census
+    private let groups: [Confined<ConnectionGroup>]
+    private let shards: [Shard]
+    let load: ShardLoad
     private let limits: Limits
     private let listening = Lock(Listening())
 
-    /// Makes a server that does not listen yet; there must be a shard.
+    /// Creates a server on one or more shards. It does not listen yet.
     ///
     /// - Parameters:
     ///   - policy: the accepted host names, and the web pages that may use the server.
     ///   - memory: the budget of request bodies and unsent output. An exhausted budget gives 503 and smaller buffers.
     public init(
         shards: [Shard], limits: Limits = Limits(), router: Router, policy: BrowserPolicy = BrowserPolicy(),
-        environment: Environment = Environment(), memory: MemoryBudget = MemoryBudget(limit: 512 * 1024 * 1024)
+        hooks: ServerHooks = ServerHooks(), memory: MemoryBudget = MemoryBudget(limit: 512 * 1024 * 1024)
     ) {
         precondition(!shards.isEmpty, "a server needs a shard")
         let parts = Parts(
-            limits: limits, timing: Timing(limits), router: router, policy: policy, environment: environment,
+            limits: limits, timing: Timing(limits), router: router, policy: policy, hooks: hooks,
             memory: memory)
-        let census = Census(shards: shards.count)
+        let load = ShardLoad(shards: shards.count)
         self.limits = limits
-        self.census = census
-        groups = shards.enumerated().map { place, shard in
-            ConnectionGroup(shard: shard, place: place, server: parts, census: census)
+        self.shards = shards
+        self.load = load
+        groups = shards.enumerated().map { index, shard in
+            Confined(ConnectionGroup(shard: shard, index: index, server: parts, load: load), to: shard)
         }
     }
 
-    /// Listens on an address too, and returns it with the port that the system picked; with an identity, for TLS.
+    /// Listens on a further address, and returns it with the port that the system chose. With an identity, connections use TLS.
     ///
     /// - Throws: `addressInUse`, `system`.
     @discardableResult
     public func listen(on address: SocketAddress, tls identity: TLSIdentity? = nil) throws(SocketError) -> SocketAddress
     {
         let port = ListeningPort(identity: identity)
-        let bound = try port.bind(address, on: groups[0].shard, slots: limits.connections) {
-            [groups, census, weak port] descriptor, peer in
+        let bound = try port.bind(address, on: shards[0], slots: limits.connections) {
+            [groups, shards, load, weak port] descriptor, peer in
             guard let port else {
-                // The server is gone: its listener, which the port holds, is about to follow.
+                // The server is deallocated, and its listener, which the port holds, soon will be.
                 close(descriptor)
                 return
             }
-            let group = groups[census.place()]
-            if group.shard.isCurrent {
-                group.adopt(descriptor, peer: peer, from: port)
+            let index = load.assign()
+            let (shard, group) = (shards[index], groups[index])
+            if shard.isCurrent {
+                group.value.adopt(descriptor, peer: peer, from: port)
             } else {
-                group.shard.run { group.adopt(descriptor, peer: peer, from: port) }
+                shard.run { group.value.adopt(descriptor, peer: peer, from: port) }
             }
         }
+        try port.start()
         listening.withLock { listening in
             listening.ports.append(port)
             listening.addresses.append(bound)
         }
-        port.start()
         return bound
     }
 
-    /// The addresses listened on, in the order of `listen`.
+    /// The addresses of the listeners, in the order of `listen`.
     public var boundAddresses: [SocketAddress] { listening.withLock { $0.addresses } }
 
-    /// The number of connections.
-    public var connectionCount: Int { census.total }
-
-    /// Stops listening, lets the requests that have begun be answered, and returns when all connections have ended; those that
-    /// have not within `grace` are cut off.
+    /// Stops listening, answers the requests that have begun, and returns when all connections have ended. Connections that last longer
+    /// than `grace` are cut off.
     public func shutDown(within grace: Duration) async {
         let ports = listening.withLock { $0.ports }
         for port in ports {
             await port.close()
         }
-        for group in groups {
-            group.shard.run { group.beginShutdown() }
-        }
-        let first = groups[0]
-        first.shard.run { [groups] in
-            first.setShutdownTimer(after: grace) { Server.abortAll(groups) }
-        }
+        onEachShard { $0.beginShutdown(within: grace) }
         await waitUntilIdle()
-        first.shard.run { first.cancelShutdownTimer() }
+        onEachShard { $0.cancelShutdownTimer() }
     }
 
     /// Cuts off all connections at once.
     public func abort() {
-        Server.abortAll(groups)
+        onEachShard { $0.abortAll() }
     }
 
-    private static func abortAll(_ groups: [ConnectionGroup]) {
-        for group in groups {
-            group.shard.run { group.abortAll() }
+    private func onEachShard(_ body: @escaping @Sendable (ConnectionGroup) -> Void) {
+        for (shard, group) in zip(shards, groups) {
+            shard.run { body(group.value) }
         }
     }
 
     /// Returns when there is no connection.
     public func waitUntilIdle() async {
-        await census.waitUntilEmpty()
+        await load.waitUntilEmpty()
     }
 }

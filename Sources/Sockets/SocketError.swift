@@ -1,6 +1,6 @@
 import Glibc
 
-/// What went wrong with a socket, an address or a TLS session.
+/// A failure of a socket, an address or a TLS session.
 public struct SocketError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The closed set of failures that a caller can tell apart.
     public enum Code: String, Sendable, CaseIterable {
@@ -8,32 +8,32 @@ public struct SocketError: Error, Sendable, Equatable, CustomStringConvertible {
         case invalidAddress
         /// The name has no address.
         case unresolvable
-        /// Nobody listens there.
+        /// No process listens at the address.
         case refused
-        /// No answer within the time limit.
+        /// The timeout passed without an answer.
         case timedOut
-        /// The peer reset the connection or went away.
+        /// The peer reset the connection or ended.
         case reset
-        /// The address is taken.
+        /// Another socket uses the address.
         case addressInUse
-        /// Certificate, key or handshake.
+        /// The certificate, the key or the handshake is invalid.
         case tls
-        /// Any other system call that failed.
+        /// Any other failed system call.
         case system
     }
 
     /// The failure, for machines.
     public let code: Code
-    /// The failure, for people; names the operation and the address, never data.
+    /// The failure, for people. It names the operation and the address, never data.
     public let message: String
 
-    /// Makes an error of a code and a sentence.
+    /// Creates an error from a code and a sentence.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// Makes the error of a system call that returned `-errno`.
+    /// Creates the error of a system call that returned `-errno`.
     public init(errno negated: Int, _ operation: String) {
         let number = Int32(-negated)
         let code: Code =

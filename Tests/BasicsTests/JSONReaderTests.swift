@@ -3,20 +3,20 @@ import Testing
 
 struct JSONReaderTests {
     @Test(arguments: jsonTextsToAccept)
-    func aTextOfTheGrammarIsAccepted(_ text: String) throws {
+    func textOfTheGrammarIsAccepted(_ text: String) throws {
         let bytes = Array(text.utf8)
         try JSONReader.validate(bytes.span)
     }
 
     @Test(arguments: jsonTextsToRefuse)
-    func aTextOutsideTheGrammarIsRefused(_ text: JSONRefusal) {
+    func textOutsideTheGrammarIsRefused(_ text: JSONRefusal) {
         #expect(text.bytes.jsonFault?.code == text.code)
     }
 
     @Test(arguments: jsonTextsToAccept)
     func noPrefixOfATextIsAccepted(_ text: String) {
         let bytes = Array(text.utf8)
-        // A number may end anywhere after its first digit; white space ends nothing.
+        // A number may end after any digit; white space ends no other value.
         guard let first = bytes.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
         else { return }
         let length = bytes.count - bytes.reversed().prefix { $0 <= 0x20 }.count
@@ -73,7 +73,7 @@ struct JSONReaderTests {
     }
 
     @Test(arguments: ["[]", "[ ]"])
-    func anEmptyArrayHasNoElement(_ text: String) throws {
+    func emptyArrayHasNoElement(_ text: String) throws {
         let bytes = Array(text.utf8)
         var reader = JSONReader(bytes.span)
         try reader.beginArray()
@@ -82,7 +82,7 @@ struct JSONReaderTests {
     }
 
     @Test(arguments: ["[1,]", "[,1]", "[1 2]", "[1}", "[1", "["])
-    func aBrokenArrayIsNoticedByTheCallersWalkToo(_ text: String) {
+    func brokenArrayIsNoticedByTheCallersWalkToo(_ text: String) {
         let bytes = Array(text.utf8)
         #expect(throws: JSONError.self) {
             var reader = JSONReader(bytes.span)
@@ -94,7 +94,7 @@ struct JSONReaderTests {
     @Test(arguments: [
         #"{"a":1,}"#, #"{,"a":1}"#, #"{"a":1 "b":2}"#, #"{"a" 1}"#, #"{"a":}"#, #"{a:1}"#, #"{"a":1]"#, #"{"a":1"#,
     ])
-    func aBrokenObjectIsNoticedByTheCallersWalkToo(_ text: String) {
+    func brokenObjectIsNoticedByTheCallersWalkToo(_ text: String) {
         let bytes = Array(text.utf8)
         #expect(throws: JSONError.self) {
             var reader = JSONReader(bytes.span)
@@ -156,7 +156,7 @@ struct JSONReaderTests {
 }
 
 extension [UInt8] {
-    /// What is wrong with the bytes as a JSON text.
+    /// The fault of the bytes as a JSON text.
     var jsonFault: JSONError? {
         do {
             try JSONReader.validate(span)

@@ -13,7 +13,7 @@ struct JSONTextTests {
         (#"\\u0000"#, #"\u0000"#), (#"\\\\n"#, #"\\n"#), (#"日\u672c語"#, "日本語"), (#"\u2028"#, "\u{2028}"),
         (#"\udbff\udfff"#, "\u{10FFFF}"), (#"\ud800\udc00"#, "\u{10000}"), (#"\u001b[0m"#, "\u{1B}[0m"),
     ])
-    func theInsideOfAStringIsDecoded(_ raw: String, _ expected: String) {
+    func insideOfAStringIsDecoded(_ raw: String, _ expected: String) {
         let bytes = Array(raw.utf8)
         var buffer = ByteBuffer()
         buffer.append(decodingJSON: bytes.span)
@@ -64,11 +64,11 @@ struct JSONTextTests {
         for _ in 0..<200 {
             var text = Array(random.json(depth: 3).utf8)
             for _ in 0..<Int.random(in: 0...2, using: &random) where !text.isEmpty {
-                let place = Int.random(in: 0..<text.count, using: &random)
+                let index = Int.random(in: 0..<text.count, using: &random)
                 switch Int.random(in: 0..<3, using: &random) {
-                case 0: text.remove(at: place)
-                case 1: text.insert(SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)], at: place)
-                default: text[place] = SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)]
+                case 0: text.remove(at: index)
+                case 1: text.insert(SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)], at: index)
+                default: text[index] = SeededGenerator.punctuation[Int.random(in: 0..<16, using: &random)]
                 }
             }
             if text.hasUnstorableEscapes { continue }

@@ -45,7 +45,7 @@ let jsonTextsToAccept: [String] = [
 ]
 
 let jsonTextsToRefuse: [JSONRefusal] = [
-    // Nothing, or half of something.
+    // Empty or incomplete texts.
     .init("", .unexpectedEnd), .init(" ", .unexpectedEnd), .init("\n", .unexpectedEnd), .init("[", .unexpectedEnd),
     .init("{", .unexpectedEnd), .init("[1", .unexpectedEnd), .init("[1,", .unexpectedEnd), .init("[[", .unexpectedEnd),
     .init("{\"", .unexpectedEnd), .init("{\"a", .unexpectedEnd), .init("{\"a\"", .unexpectedEnd),

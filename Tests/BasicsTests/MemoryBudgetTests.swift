@@ -83,7 +83,7 @@ import Testing
         #expect(held.count == 60 * Self.mebi)
     }
 
-    @Test func aChargeIsNeverRefused() throws {
+    @Test func chargeIsNeverRefused() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let charge = budget.charge(100 * Self.mebi)
         #expect(budget.reserve(1, for: .output) == nil)
@@ -93,7 +93,7 @@ import Testing
         #expect(budget.reserve(1, for: .output) != nil)
     }
 
-    @Test func theRefusalNamesTheLimit() {
+    @Test func refusalNamesTheLimit() {
         #expect(MemoryBudget(limit: 256 * Self.mebi).refusal.contains("CHATTERD_MEMORY, 256 MiB"))
     }
 }

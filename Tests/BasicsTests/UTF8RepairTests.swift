@@ -13,7 +13,7 @@ struct UTF8RepairTests {
             [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFF], [0xFE, 0xFF],
             [0xF1, 0x80, 0xE1, 0x80, 0xC2, 0x62, 0x80, 0x63, 0x80, 0xBF],
         ] as [[UInt8]])
-    func aSequenceThatIsNotWellFormedIsFoundAndReplaced(_ bytes: [UInt8]) {
+    func malformedSequenceIsFoundAndReplaced(_ bytes: [UInt8]) {
         for padding in [0, 1, 7, 8, 9, 16] {
             let text = [UInt8](repeating: 0x61, count: padding) + bytes + [UInt8](repeating: 0x62, count: padding)
             #expect(text.isUTF8 == false)
@@ -29,16 +29,6 @@ struct UTF8RepairTests {
         let bytes = Array(text.utf8)
         #expect(bytes.isUTF8)
         #expect(bytes.repaired == bytes)
-    }
-
-    @Test func asciiIsToldFromTheRest() {
-        for (text, expected) in [
-            ("", true), ("12345678", true), ("123456789", true), ("1234567é", false), ("12345678é", false),
-        ] {
-            let bytes = Array(text.utf8)
-            let isASCII = UTF8Repair.isASCII(bytes.span)
-            #expect(isASCII == expected)
-        }
     }
 
     @Test(arguments: 1...20)

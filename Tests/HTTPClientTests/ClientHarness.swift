@@ -21,11 +21,6 @@ final class ClientHarness: Sendable {
         client = HTTPClient(shard: Self.shard, limits: limits, tls: tls)
     }
 
-    deinit {
-        let client = client
-        Self.shard.run { client.closeIdle() }
-    }
-
     /// Runs a block on the shard and waits for it.
     @discardableResult
     static func onShard<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
@@ -72,7 +67,7 @@ extension OutgoingRequest {
     static let ask = OutgoingRequest(.post, "/api/chat", body: Array("{}".utf8))
 }
 
-/// What came of an exchange.
+/// The outcome of an exchange.
 struct Recording: Sendable {
     var head: ResponseHead?
     var body: [UInt8] = []
@@ -84,7 +79,7 @@ struct Recording: Sendable {
     var isOver: Bool { ends + errors.count > 0 }
 }
 
-/// Writes down what an exchange says.
+/// Records the events of an exchange.
 final class Recorder: ExchangeDelegate, @unchecked Sendable {
     let state = Monitor(Recording())
     /// Set by the test before anything is awaited; used on the shard.
@@ -117,7 +112,7 @@ final class Recorder: ExchangeDelegate, @unchecked Sendable {
         state.withLock { $0.errors.append(error) }
     }
 
-    /// Waits for the end, and lets the shard finish what it is at, so that a second end would be seen.
+    /// Waits for the end and for the present work of the shard, so that a second end would be recorded.
     func outcome() throws -> Recording {
         try wait("the exchange ended") { $0.isOver }
         ClientHarness.onShard {}

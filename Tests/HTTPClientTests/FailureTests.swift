@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func aConnectThatHangsEndsAtTheLimit() async throws {
+    @Test func stalledConnectEndsAtItsTimeout() async throws {
         try await blocking {
             let port = try BoundPort.hanging()
             var limits = HTTPClientLimits()
@@ -22,18 +22,18 @@ import Testing
         }
     }
 
-    @Test func aNameWithoutAddressFails() async throws {
+    @Test func nameWithoutAddressFails() async throws {
         try await blocking {
             let outcome = try ClientHarness().ask(of: "http://nowhere.invalid:1")
             #expect(outcome.errors.map(\.code) == [.unresolvable])
         }
     }
 
-    @Test func aNameIsLookedUp() async throws {
+    @Test func nameIsLookedUp() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "{}"))
             let client = ClientHarness()
-            // The name may stand for ::1 too, where nobody listens: then the next address is tried.
+            // The name may have the address ::1 too, without a listener. The next address is tried then.
             let asked = try (0..<3).map { _ in try client.start(to: "http://localhost:\(upstream.port)") }
             for recorder in asked {
                 #expect(try recorder.outcome().ends == 1)
@@ -53,7 +53,7 @@ import Testing
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", .cut),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", .cut),
     ])
-    func aConnectionThatEndsEarlyIsToldApart(sent: String, code: HTTPClientError.Code) async throws {
+    func connectionThatEndsEarlyHasItsCode(sent: String, code: HTTPClientError.Code) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream([.send(sent), .close])
             #expect(try ClientHarness().ask(of: upstream.url).errors.map(\.code) == [code])
@@ -67,12 +67,12 @@ import Testing
         ("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", .cut),
         ("HTTP/1.1 200 OK\r\n\r\nhello", .cut),
     ])
-    func aBrokenConnectionIsToldApart(sent: String, code: HTTPClientError.Code) async throws {
+    func brokenConnectionHasItsCode(sent: String, code: HTTPClientError.Code) async throws {
         try await blocking {
             let gate = Gate()
             let upstream = try ScriptedUpstream([.send(sent), .wait(for: gate), .reset])
             let recorder = try ClientHarness().start(to: upstream.url)
-            // A reset throws away what was not read: it must have come first.
+            // A reset discards unread bytes, so they must have arrived before it.
             if sent.hasSuffix("hello") {
                 try recorder.wait("the body began") { $0.text == "hello" }
             } else {
@@ -94,7 +94,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 70_000) + "\r\n\r\n",
         "HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 101) + "\r\n",
     ])
-    func whatIsNotHTTPIsMalformed(sent: String) async throws {
+    func nonHTTPResponseIsMalformed(sent: String) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream([.send(sent), .stall])
             let outcome = try ClientHarness().ask(of: upstream.url)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func aFailureNeverComesFromWithinStart() async throws {
+    @Test func failureIsNeverReportedWithinStart() async throws {
         try await blocking {
             let recorder = Recorder()
             // The system refuses this address at once.

@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func aPausedExchangeHoldsTheServerBack() async throws {
+    @Test func pausedExchangeBlocksTheServer() async throws {
         try await blocking {
             let length = 64 * 1024 * 1024
             let sent = Gate()
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionPausedAtItsEndServesTheNextRequest() async throws {
+    @Test func connectionPausedAtTheEndOfAResponseServesTheNextRequest() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "x"))
             let client = ClientHarness()
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerBeforeTheRequestIsReadEndsTheExchange() async throws {
+    @Test func responseBeforeTheRequestIsReadEndsTheExchange() async throws {
         try await blocking {
             // The server refuses by the head alone and closes, with most of the body unread.
             let server = try EarlyServer(answer: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")

@@ -8,10 +8,10 @@ import Testing
     @Test(arguments: [
         "169.254.169.254", "169.254.0.1", "[fe80::1]", "[febf::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
         "[fd00:ec2::254]", "100.100.100.200",
-        // What only the system's look-up takes for an address.
+        // Texts that only the look-up of the system accepts as addresses.
         "2852039166", "0xa9.0xfe.0xa9.0xfe", "169.254.43518",
     ])
-    func anAddressOfMetadataIsNotConnectedTo(host: String) async throws {
+    func metadataAddressIsNotConnectedTo(host: String) async throws {
         try await blocking {
             let outcome = try ClientHarness().ask(of: "http://\(host):1")
             #expect(outcome.errors.map(\.code) == [.forbiddenAddress])
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func itIsConnectedToWhereThatIsAllowed() async throws {
+    @Test func linkLocalAddressIsConnectedToIfAllowed() async throws {
         try await blocking {
             var limits = HTTPClientLimits()
             limits.connect = .milliseconds(100)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func theRefusalNamesHostAndAddress() async throws {
+    @Test func refusalNamesHostAndAddress() async throws {
         try await blocking {
             let outcome = try ClientHarness().ask(of: "http://2852039166:1")
             let message = try #require(outcome.errors.first?.message)

@@ -11,7 +11,7 @@ import Testing
         ("http://[::1]:11434/v1", "::1", 11434, "[::1]:11434", "/v1"),
         ("http://[fe80::1]", "fe80::1", 80, "[fe80::1]", ""),
     ])
-    func aURLIsTakenApart(url: String, host: String, port: Int, authority: String, basePath: String) throws {
+    func urlIsParsed(url: String, host: String, port: Int, authority: String, basePath: String) throws {
         let origin = try Origin(parsing: url)
         #expect(origin.host == host)
         #expect(Int(origin.port) == port)
@@ -19,7 +19,7 @@ import Testing
         #expect(origin.basePath == basePath)
     }
 
-    @Test func theSchemeIsRead() throws {
+    @Test func schemeIsParsed() throws {
         #expect(try Origin(parsing: "http://a").scheme == .http)
         #expect(try Origin(parsing: "hTTps://a").scheme == .https)
     }
@@ -31,7 +31,7 @@ import Testing
         "http://a\r\nX: y",
         "http://a/../b", "http://a/%zz", "http://[]:80", "http://[x]",
     ])
-    func anUnusableURLIsRefusedWithoutBeingRepeated(url: String) {
+    func unusableURLIsRefusedWithoutBeingRepeated(url: String) {
         let error = #expect(throws: HTTPClientError.self) { try Origin(parsing: url) }
         #expect(error?.code == .invalidURL)
         #expect(error?.message.contains("secret") == false)

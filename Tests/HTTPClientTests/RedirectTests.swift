@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct RedirectTests {
     @Test(arguments: [301, 302, 303, 307, 308])
-    func aRedirectIsAnAnswerAndNobodyElseGetsTheKey(status: Int) async throws {
+    func redirectIsAResponseAndNoOtherServerGetsTheKey(status: Int) async throws {
         try await blocking {
             let other = try ScriptedUpstream(.plain(200, "{}"))
             let upstream = try ScriptedUpstream(

@@ -3,7 +3,7 @@ import ChatterdHTTPClient
 import ChatterdTestSupport
 import Testing
 
-/// One response as bytes, and what must come of it.
+/// One response as bytes, and its expected outcome.
 struct ResponseVector: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: String
@@ -46,17 +46,17 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
 
 @Suite(.timeLimit(.minutes(30))) struct ResponseTests {
     @Test(arguments: ResponseVector.all)
-    func aResponseArrivesWhole(vector: ResponseVector) async throws {
+    func responseArrivesWhole(vector: ResponseVector) async throws {
         try await check(vector) { [.send($0)] }
     }
 
     @Test(arguments: ResponseVector.all)
-    func aResponseArrivesByteByByte(vector: ResponseVector) async throws {
+    func responseArrivesByteByByte(vector: ResponseVector) async throws {
         try await check(vector) { [.sendSplit($0, piecesOf: 1)] }
     }
 
     @Test(arguments: ResponseVector.all)
-    func aResponseArrivesInTwoPartsCutAnywhere(vector: ResponseVector) async throws {
+    func responseArrivesInTwoPartsSplitAnywhere(vector: ResponseVector) async throws {
         for cut in 1..<vector.bytes.utf8.count {
             try await check(vector) { bytes in
                 [.send(Array(bytes[..<cut])), .sendSplit(Array(bytes[cut...]), piecesOf: bytes.count)]
@@ -79,7 +79,7 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func theRequestArrivesAsItWasMeant() async throws {
+    @Test func requestArrivesUnchanged() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "{}"))
             let body = [UInt8](repeating: 7, count: 3_000_000)
@@ -98,7 +98,7 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func aPostWithoutABodySaysSo() async throws {
+    @Test func postWithoutABodyHasLengthZero() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "{}"))
             _ = try ClientHarness().ask(OutgoingRequest(.post, "/x"), of: upstream.url)
@@ -106,7 +106,7 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func aResponseToHeadHasNoBody() async throws {
+    @Test func responseToHeadHasNoBody() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream([])
             let client = ClientHarness()
@@ -121,7 +121,7 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: ["nothing", "/a b", "/a\r\nX: y", ""])
-    func aMalformedPathFailsBeforeAnythingIsSent(path: String) async throws {
+    func malformedPathFailsBeforeAnyByteIsSent(path: String) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "{}"))
             let outcome = try ClientHarness().ask(OutgoingRequest(.post, path), of: upstream.url)

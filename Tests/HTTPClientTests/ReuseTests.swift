@@ -8,7 +8,7 @@ import Testing
         [UpstreamStep].plain(200, "hello"), .answer(["a", "b"]), .plain(500, "no"), [.head(204, [])],
         [.send("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx")],
     ])
-    func aCompleteResponseLeavesTheConnectionForTheNext(script: [UpstreamStep]) async throws {
+    func completeResponseLeavesTheConnectionForTheNext(script: [UpstreamStep]) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(script)
             let client = ClientHarness()
@@ -26,7 +26,7 @@ import Testing
         // More than the response: it would be taken for the next one's head.
         [.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny")],
     ])
-    func aConnectionThatCannotBeTrustedIsNotReused(script: [UpstreamStep]) async throws {
+    func connectionWithStrayBytesIsNotReused(script: [UpstreamStep]) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(script)
             let client = ClientHarness()
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func theConnectionUsedLastIsTakenFirst() async throws {
+    @Test func connectionUsedLastIsReusedFirst() async throws {
         try await blocking {
             let gates = [Gate(), Gate()]
             let upstream = try ScriptedUpstream { request in
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatTheServerClosesIsForgottenAtOnce() async throws {
+    @Test func connectionClosedByTheServerIsRemovedAtOnce() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream([UpstreamStep].plain(200, "x") + [.close])
             let client = ClientHarness()
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [UpstreamStep.close, .reset])
-    func aStaleConnectionIsReplacedOnce(end: UpstreamStep) async throws {
+    func staleConnectionIsReplacedOnce(end: UpstreamStep) async throws {
         try await blocking {
             let closing = Gate()
             let upstream = try ScriptedUpstream(
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aSecondConnectionThatFailsIsNotReplaced() async throws {
+    @Test func secondFailedConnectionIsNotReplaced() async throws {
         try await blocking {
             let closing = Gate()
             let upstream = try ScriptedUpstream(.plain(200, "x") + [.wait(for: closing), .close], [.close])
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [UpstreamStep.close, .reset])
-    func aServerThatHasReadTheRequestIsNotAskedAgain(end: UpstreamStep) async throws {
+    func requestReadByTheServerIsNotRepeated(end: UpstreamStep) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "x"), [end], .plain(200, "y"))
             let client = ClientHarness()
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: [2, 60_000, 4_000_000])
-    func aServerThatHasReadAPartOfTheRequestIsNotAskedAgain(size: Int) async throws {
+    func requestReadInPartIsNotRepeated(size: Int) async throws {
         try await blocking {
             let server = try EarlyServer(answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", next: 10)
             let client = ClientHarness()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aResponseThatHadBegunIsNotAskedForAgain() async throws {
+    @Test func requestIsNotRepeatedAfterTheBeginningOfItsResponse() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "x"), [.send("H"), .close])
             let client = ClientHarness()
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func theNextRequestMayBeStartedWhenTheLastHasJustEnded() async throws {
+    @Test func nextRequestMayStartWhenTheLastHasEnded() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(.plain(200, "x"))
             let client = ClientHarness()
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatIsLetGoOfClosesItsConnections() async throws {
+    @Test func deallocatedClientClosesItsConnections() async throws {
         try await blocking {
             let gates = [Gate(), Gate()]
             let upstream = try ScriptedUpstream { request in
@@ -217,7 +217,7 @@ import Testing
 }
 
 extension ScriptedUpstream {
-    /// Lets the script of the first request go on, and waits until that has closed the connection.
+    /// Continues the script of the first request, and waits until it has closed the connection.
     fileprivate func close(by gate: Gate) {
         gate.open()
         do {

@@ -26,7 +26,7 @@ final class SecureServer: Sendable {
             connections.withLock { $0 += stream.map { [$0] } ?? [] }
         }
         port = Int(listener.address.port)
-        listener.start()
+        try listener.start()
     }
 
     var connectionCount: Int { connections.withLock { $0.count } }

@@ -7,7 +7,7 @@ import Testing
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let untilClose = "HTTP/1.1 200 OK\r\n\r\nhello"
 
-    @Test func aSecureConnectionIsReused() async throws {
+    @Test func secureConnectionIsReused() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer)
             let client = try server.client()
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func aSecureConnectionThatIsStaleIsReplaced() async throws {
+    @Test func staleSecureConnectionIsReplaced() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer)
             let client = try server.client()
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func aSecureServerThatHasReadTheRequestIsNotAskedAgain() async throws {
+    @Test func requestReadByASecureServerIsNotRepeated() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer, answers: 1)
             let client = try server.client()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatHasTheWrongNameIsRefused() async throws {
+    @Test func serverWithTheWrongNameIsRefused() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer, certificate: "wrong")
             let outcome = try server.client().ask(of: "https://127.0.0.1:\(server.port)")
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownAuthorityIsRefused() async throws {
+    @Test func unknownAuthorityIsRefused() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer)
             let outcome = try ClientHarness().ask(of: "https://localhost:\(server.port)")
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func aHandshakeThatHangsEndsAtTheLimit() async throws {
+    @Test func stalledHandshakeEndsAtItsTimeout() async throws {
         try await blocking {
             let port = try BoundPort.silent()
             var limits = HTTPClientLimits()
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func aBodyUntilTheEndIsCompleteWhenTLSSaysSo() async throws {
+    @Test func bodyUntilTheEndIsCompleteAfterACloseAlert() async throws {
         try await blocking {
             let server = try SecureServer(Self.untilClose, closes: true)
             let outcome = try server.client().ask(of: "https://localhost:\(server.port)")
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func aBodyUntilTheEndIsCutWhenOnlyTCPEnds() async throws {
+    @Test func bodyUntilTheEndIsTruncatedWithoutACloseAlert() async throws {
         try await blocking {
             let server = try SecureServer(Self.untilClose)
             let proxy = try ByteProxy(to: server.port, piece: 4096)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func aSecureResponseArrivesByteByByte() async throws {
+    @Test func secureResponseArrivesByteByByte() async throws {
         try await blocking {
             let server = try SecureServer(Self.answer)
             let proxy = try ByteProxy(to: server.port)

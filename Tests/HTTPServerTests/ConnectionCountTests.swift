@@ -5,7 +5,7 @@ import Testing
 
 /// Many connections, their slots, and the end of them all.
 @Suite(.timeLimit(.minutes(30))) struct ConnectionCountTests {
-    @Test func whoFindsNoSlotWaitsForOne() async throws {
+    @Test func connectionBeyondTheSlotsWaitsForOne() async throws {
         var limits = Limits.patient
         limits.connections = 2
         let test = try TestServer(shards: 2, limits: limits) { $0.addUsualRoutes() }
@@ -18,14 +18,14 @@ import Testing
             }
             let third = try RawClient(port: test.port)
             third.request("GET", "/")
-            #expect(test.server.connectionCount == 2)
+            #expect(test.connectionCount == 2)
             first.close()
             #expect(try third.readResponse().status == 200)
-            #expect(test.server.connectionCount == 2)
+            #expect(test.connectionCount == 2)
         }
     }
 
-    @Test func aThousandConnectionsAreServedAndForgotten() async throws {
+    @Test func thousandConnectionsAreServedAndReleased() async throws {
         let test = try TestServer(shards: 2) { $0.addUsualRoutes() }
         try await blocking {
             var clients: [RawClient] = []
@@ -40,21 +40,21 @@ import Testing
                     #expect(try client.readResponse().text == "hello")
                 }
             }
-            #expect(test.server.connectionCount == 1000)
+            #expect(test.connectionCount == 1000)
             for client in clients {
                 client.close()
             }
         }
         await test.server.waitUntilIdle()
-        #expect(test.server.connectionCount == 0)
+        #expect(test.connectionCount == 0)
         #expect(test.records.count == 2000)
     }
 
     @Test func shutdownClosesWhatIsIdleAndCompletesWhatIsRunning() async throws {
         let begun = Gate()
         let mayEnd = Gate()
-        // One shard: who sees the idle connection close knows that the other has been told too. The port is kept for it, so
-        // that nobody else listens there afterwards.
+        // On one shard, both connections begin to shut down together. The port is kept bound, so that no other process listens on
+        // it afterwards.
         let test = try TestServer(at: BoundPort.refusing()) {
             $0.addUsualRoutes()
             $0.on(.get, "/slow") { _, responder in
@@ -80,7 +80,7 @@ import Testing
         try await blocking {
             #expect(idle.client.readToEnd() == ([], .cut))
             idle.client.close()
-            // Nobody listens any more.
+            // The listener is closed.
             try eventually("connections are refused") { (try? RawClient(port: test.port)) == nil }
             mayEnd.open()
             let exchange = try running.client.readResponse()
@@ -89,7 +89,7 @@ import Testing
             running.client.close()
         }
         await shutdown
-        #expect(test.server.connectionCount == 0)
+        #expect(test.connectionCount == 0)
     }
 
     @Test func shutdownCutsOffWhatOutlastsItsGrace() async throws {

@@ -20,7 +20,7 @@ import Testing
         return state
     }
 
-    @Test func aRequestWithoutBodyIsDispatchedAndTheConnectionIsIdleAgain() {
+    @Test func requestWithoutBodyIsDispatchedAndTheConnectionIsIdleAgain() {
         var state = makeState()
         #expect(state.phase == .idle)
         #expect(state.deadline == .seconds(75))
@@ -41,7 +41,7 @@ import Testing
         #expect(state.deadline == .seconds(79))
     }
 
-    @Test func aBodyIsReadUntilItIsComplete() {
+    @Test func bodyIsReadUntilItIsComplete() {
         var state = makeState()
         _ = state.received(100, at: .seconds(0))
         let action = state.headCompleted(
@@ -53,7 +53,7 @@ import Testing
         #expect(state.phase == .responding)
     }
 
-    @Test func whoExpectsContinueGetsIt() {
+    @Test func expectContinueIsAnswered() {
         var state = makeState()
         _ = state.received(100, at: .seconds(0))
         let action = state.headCompleted(
@@ -80,7 +80,7 @@ import Testing
         #expect(state.deadlinePassed(sent: 0, at: .seconds(61)) == .refuse(.bodyTimedOut))
     }
 
-    @Test func aBodyNeverHasMoreTimeThanOneTimeLimit() {
+    @Test func bodyNeverHasMoreTimeThanOneTimeLimit() {
         var state = makeState()
         _ = state.received(100, at: .seconds(0))
         _ = state.headCompleted(
@@ -110,7 +110,7 @@ import Testing
         #expect(state.received(Timing.heldInput, at: .seconds(1)) == .hold)
     }
 
-    @Test func aHeadThatTakesTooLongIsRefused() {
+    @Test func slowHeadIsRefused() {
         var state = makeState()
         _ = state.received(1, at: .seconds(0))
         #expect(state.deadlinePassed(sent: 0, at: Instant(nanoseconds: 9_999_999_999)) == .none)
@@ -121,7 +121,7 @@ import Testing
         #expect(state.phase == .ending)
     }
 
-    @Test func anIdleConnectionEndsWithoutAWord() {
+    @Test func idleConnectionIsClosedSilently() {
         var state = makeState()
         #expect(state.deadlinePassed(sent: 0, at: .seconds(75)) == .shutDown)
         #expect(state.outputDrained(at: .seconds(75)) == .none)
@@ -130,7 +130,7 @@ import Testing
         #expect(state.phase == .closed)
     }
 
-    @Test func whoeverDoesNotCloseAfterTheLastResponseIsClosed() {
+    @Test func clientThatDoesNotCloseAfterTheLastResponseIsClosed() {
         var state = makeResponding(wantsPersistence: false)
         #expect(state.responseBegan() == false)
         #expect(state.responseEnded(unsent: 10, at: .seconds(2)) == .shutDown)
@@ -140,14 +140,14 @@ import Testing
         #expect(state.deadlinePassed(sent: 10, at: .seconds(5)) == .close)
     }
 
-    @Test func anEndThatCannotBeSentIsCutOff() {
+    @Test func endThatCannotBeSentIsCutOff() {
         var state = makeState()
         #expect(state.shutdownBegan(at: .seconds(1)) == .shutDown)
         #expect(state.deadline == .seconds(31))
         #expect(state.deadlinePassed(sent: 0, at: .seconds(31)) == .abort)
     }
 
-    @Test func anEndBehindASlowReaderWaitsAsLongAsItReads() {
+    @Test func endAfterSlowOutputWaitsAsLongAsTheClientReads() {
         var state = makeResponding(wantsPersistence: false)
         #expect(state.responseEnded(unsent: 10_000, at: .seconds(1)) == .shutDown)
         state.outputBlocked(sent: 5000, at: .seconds(1))
@@ -156,7 +156,7 @@ import Testing
         #expect(state.deadlinePassed(sent: 5001, at: .seconds(61)) == .abort)
     }
 
-    @Test func whatIsThrownAwayIsLimited() {
+    @Test func discardedInputIsLimited() {
         var limits = Limits()
         limits.lingeringBytes = 1000
         var state = ConnectionState(timing: Timing(limits), now: .seconds(0))
@@ -166,16 +166,16 @@ import Testing
         #expect(state.received(1, at: .seconds(0)) == .close)
     }
 
-    @Test func aClientThatEndedItsDirectionIsAnsweredBeforeTheEnd() {
+    @Test func halfClosedClientIsAnsweredBeforeTheEnd() {
         var state = makeResponding()
         #expect(state.inputEnded(at: .seconds(1)) == .none)
         #expect(state.responseEnded(unsent: 10, at: .seconds(2)) == .next)
-        // The executor finds nothing more to read, and says so again.
+        // The caller finds no more bytes, and reports the end again.
         #expect(state.inputEnded(at: .seconds(2)) == .shutDown)
         #expect(state.outputDrained(at: .seconds(2)) == .close)
     }
 
-    @Test func theEndInTheMidstOfARequestIsRefused() {
+    @Test func endWithinARequestIsRefused() {
         var state = makeState()
         _ = state.received(10, at: .seconds(0))
         #expect(state.inputEnded(at: .seconds(0)) == .refuse(.truncated))
@@ -186,7 +186,7 @@ import Testing
         #expect(state.received(10, at: .seconds(1)) == .hold)
     }
 
-    @Test func aLargeResponseIsAwaitedBeforeTheNextRequest() {
+    @Test func largeResponseIsAwaitedBeforeTheNextRequest() {
         var state = makeResponding()
         #expect(state.responseEnded(unsent: 1_000_000, at: .seconds(1)) == .awaitDrain)
         #expect(state.phase == .draining)
@@ -197,7 +197,7 @@ import Testing
         #expect(state.deadline == .seconds(95))
     }
 
-    @Test func aReaderThatTakesSomethingIsWaitedFor() {
+    @Test func slowReaderIsAwaited() {
         var state = makeResponding()
         state.outputBlocked(sent: 400, at: .seconds(1))
         #expect(state.deadlinePassed(sent: 401, at: .seconds(31)) == .none)
@@ -217,7 +217,7 @@ import Testing
         #expect(state.deadlinePassed(sent: 0, at: .seconds(25)) == .breakSilence)
         #expect(state.deadline == .seconds(40))
         state.outputBlocked(sent: 0, at: .seconds(26))
-        // A client that takes nothing is not sent more.
+        // A client that does not read gets no keep-alive.
         #expect(state.deadlinePassed(sent: 0, at: .seconds(40)) == .none)
         #expect(state.deadline == .seconds(55))
         #expect(state.outputDrained(at: .seconds(41)) == .none)
@@ -244,7 +244,7 @@ import Testing
         #expect(state.responseEnded(unsent: 0, at: .seconds(2)) == .shutDown)
     }
 
-    @Test func aResponseWithoutFramingEndsTheConnection() {
+    @Test func responseWithoutFramingEndsTheConnection() {
         var state = makeResponding()
         state.endsWithResponse()
         #expect(state.responseBegan() == false)

@@ -10,7 +10,7 @@ import Testing
         return try TestServer(limits: limits) { $0.addUsualRoutes() }
     }
 
-    @Test func aHeadThatDoesNotComeIsRefused() async throws {
+    @Test func missingHeadIsRefused() async throws {
         let test = try makeServer { $0.headDeadline = .milliseconds(30) }
         try await blocking {
             let client = try RawClient(port: test.port)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatDoesNotComeIsRefused() async throws {
+    @Test func missingBodyIsRefused() async throws {
         let test = try makeServer { $0.bodyDeadline = .milliseconds(30) }
         try await blocking {
             let client = try RawClient(port: test.port)
@@ -37,7 +37,7 @@ import Testing
         #expect(record.outcome == .refused("body_timeout"))
     }
 
-    @Test func anIdleConnectionIsClosedWithoutAWord() async throws {
+    @Test func idleConnectionEndsWithoutAResponse() async throws {
         let test = try makeServer { $0.idle = .milliseconds(100) }
         try await blocking {
             let fresh = try RawClient(port: test.port)
@@ -56,18 +56,18 @@ import Testing
         #expect(try test.records(1).count == 1)
     }
 
-    @Test func whoDoesNotCloseIsClosed() async throws {
+    @Test func lingeringClientIsClosed() async throws {
         let test = try makeServer { $0.lingering = .milliseconds(30) }
         try await blocking {
             let client = try RawClient(port: test.port)
             client.request("GET", "/", fields: [("Connection", "close")])
             #expect(try client.readResponse().text == "hello")
             // This side stays open.
-            try eventually("the connection ends") { test.server.connectionCount == 0 }
+            try waitFor { await test.server.waitUntilIdle() }
         }
     }
 
-    @Test func aReaderThatTakesNothingIsCutOff() async throws {
+    @Test func stalledReaderIsCutOff() async throws {
         var limits = Limits.patient
         limits.writeStall = .milliseconds(50)
         let test = try TestServer(limits: limits) {
@@ -80,12 +80,12 @@ import Testing
             let client = try RawClient(port: test.port, receiveBuffer: 4096)
             client.request("GET", "/large")
             #expect(try test.records(1)[0].outcome == .clientGone)
-            try eventually("the connection ends") { test.server.connectionCount == 0 }
+            try waitFor { await test.server.waitUntilIdle() }
             #expect(try RawClient.get(port: test.port, "/").text == "hello")
         }
     }
 
-    @Test func aSlowReaderIsGivenTheTimeItTakes() async throws {
+    @Test func slowReaderGetsTheTimeItNeeds() async throws {
         let test = try TestServer {
             $0.on(.get, "/large") { _, responder in
                 responder.respond(.ok, body: [UInt8](repeating: 120, count: 8 * 1024 * 1024))

@@ -5,7 +5,7 @@ import Testing
 
 /// Clients that send and send.
 struct FloodTests {
-    /// What the server and both systems may hold of one connection: the systems' buffers are the larger part.
+    /// The bytes of one connection that the server and both systems may buffer; the systems have the larger part.
     private static let bound = 64 * 1024 * 1024
 
     @Test(
@@ -24,7 +24,7 @@ struct FloodTests {
             }
             #expect(sent < Self.bound)
 
-            // Nothing of it is lost: a client that reads again gets a response to each request.
+            // No request is lost: a client that reads again gets a response to each one.
             client.halfClose()
             let (bytes, end) = client.readToEnd()
             #expect(end == .cut)

@@ -6,7 +6,7 @@ import Testing
     private let head =
         "HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\nx-request-id: abc\r\ncontent-type: text/plain\r\n"
 
-    @Test func aRequestIsAnsweredAndTheConnectionStays() async throws {
+    @Test func requestIsAnsweredAndTheConnectionStays() async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         try await blocking {
             let client = try RawClient(port: test.port)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func aStreamIsChunked() async throws {
+    @Test func streamIsChunked() async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         let exchange = try await blocking { try RawClient.get(port: test.port, "/stream") }
         #expect(exchange.text == "one two three")
@@ -40,7 +40,7 @@ import Testing
         #expect(try test.records(50).allSatisfy { $0.outcome == .completed && $0.route == "/echo" })
     }
 
-    @Test func aClientThatHasEndedItsDirectionIsStillAnswered() async throws {
+    @Test func halfClosedClientIsStillAnswered() async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         let request = "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: abc\r\n\r\n"
         let (text, end) = try await blocking { try test.answer(to: request + request) }

@@ -96,7 +96,7 @@ import Testing
                     kept.append(client)
                 }
             }
-            try eventually("all connections end") { test.server.connectionCount == 0 }
+            try waitFor { await test.server.waitUntilIdle() }
             kept.removeAll()
             let other = try test.whileHeld {
                 let other = try RawClient(port: test.port)

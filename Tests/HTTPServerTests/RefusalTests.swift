@@ -36,7 +36,7 @@ import Testing
     ]
 
     @Test(arguments: cases.indices)
-    func aBrokenRequestGetsItsStatusAndTheEnd(index: Int) async throws {
+    func malformedRequestGetsItsStatusAndTheEnd(index: Int) async throws {
         let (request, status, code) = Self.cases[index]
         var limits = Limits.patient
         limits.body.body = 1000
@@ -45,7 +45,7 @@ import Testing
             let bytes = Array(request.utf8)
             for size in [bytes.count, (bytes.count + 1) / 2, bytes.count > 2000 ? 100 : 1] {
                 let client = try RawClient(port: test.port)
-                // What follows must not be taken for a request.
+                // Further bytes must not become a request.
                 client.connection.send(bytes, inPiecesOf: size)
                 client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
                 let exchange = try client.readResponse()
@@ -61,7 +61,7 @@ import Testing
         #expect(try test.records(3).allSatisfy { $0.outcome == .refused(code) })
     }
 
-    @Test func aTruncatedRequestIsToldSo() async throws {
+    @Test func truncatedRequestIsRefusedAsSuch() async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         for request in ["GET / HT", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc"] {
             let (text, end) = try await blocking { try test.answer(to: request) }
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aBodyIsAskedForOnlyWhenItIsWanted() async throws {
+    @Test func continueIsSentOnlyForAWantedBody() async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         let expecting = [("Expect", "100-continue"), ("Content-Length", "3")]
         try await blocking {
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// Without a lingering close the bytes still under way would answer with a reset, which overtakes the response.
-    @Test func whoSendsALargeBodyGetsToReadWhyItIsRefused() async throws {
+    @Test func senderOfALargeBodyReadsTheRefusal() async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         try await blocking {
             let client = try RawClient(port: test.port)

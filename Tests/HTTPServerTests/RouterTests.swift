@@ -6,15 +6,15 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct RouterTests {
     private let router: Router = {
         var router = Router()
-        let nothing: Handler = { _, _ in }
-        router.on(.get, "/", nothing)
-        router.on(.post, "/llmchat", nothing)
-        router.on(.get, "/replies/:id", nothing)
-        router.on(.delete, "/replies/:id", nothing)
-        router.on(.get, "/replies", nothing)
-        router.on(.post, "/replies/:id/choose", nothing)
-        router.on(.get, "/replies/newest", nothing)
-        router.on(.get, "/:any/of/them", nothing)
+        let handler: Handler = { _, _ in }
+        router.on(.get, "/", handler)
+        router.on(.post, "/llmchat", handler)
+        router.on(.get, "/replies/:id", handler)
+        router.on(.delete, "/replies/:id", handler)
+        router.on(.get, "/replies", handler)
+        router.on(.post, "/replies/:id/choose", handler)
+        router.on(.get, "/replies/newest", handler)
+        router.on(.get, "/:any/of/them", handler)
         return router
     }()
 
@@ -23,7 +23,7 @@ import Testing
         case .handler(_, _, let pattern, let parameter): "\(pattern) \(parameter ?? "-")"
         case .options(let allow, _): "options \(allow)"
         case .wrongMethod(let allow, _): "wrong \(allow)"
-        case .nothing: "nothing"
+        case .notFound: "notFound"
         }
     }
 
@@ -36,9 +36,9 @@ import Testing
         (.post, "/llmchat", "/llmchat -"),
         (.post, "/llmchat/", "/llmchat -"),
         (.post, "/llm%63hat", "/llmchat -"),
-        (.post, "/llmchat//", "nothing"),
-        (.post, "//llmchat", "nothing"),
-        (.post, "/LLMchat", "nothing"),
+        (.post, "/llmchat//", "notFound"),
+        (.post, "//llmchat", "notFound"),
+        (.post, "/LLMchat", "notFound"),
         (.get, "/llmchat", "wrong OPTIONS, POST"),
         (.get, "/replies", "/replies -"),
         (.get, "/replies/", "/replies -"),
@@ -57,22 +57,22 @@ import Testing
         (.post, "/replies/newest/choose", "/replies/:id/choose newest"),
         (.post, "/replies/a%2Fb/choose", "/replies/:id/choose a/b"),
         (.get, "/replies/12/choose", "wrong OPTIONS, POST"),
-        (.post, "/replies//choose", "nothing"),
+        (.post, "/replies//choose", "notFound"),
         (.post, "/replies/choose", "wrong DELETE, GET, HEAD, OPTIONS"),
-        (.post, "/replies/12/choose/1", "nothing"),
-        (.post, "/replies/1/2/choose", "nothing"),
-        (.post, "/Replies/12/choose", "nothing"),
-        (.get, "/replies//", "nothing"),
+        (.post, "/replies/12/choose/1", "notFound"),
+        (.post, "/replies/1/2/choose", "notFound"),
+        (.post, "/Replies/12/choose", "notFound"),
+        (.get, "/replies//", "notFound"),
         (.get, "/some/of/them", "/:any/of/them some"),
-        (.get, "//of/them", "nothing"),
-        (.get, "/of/them", "nothing"),
-        (.get, "/replies/1/2", "nothing"),
+        (.get, "//of/them", "notFound"),
+        (.get, "/of/them", "notFound"),
+        (.get, "/replies/1/2", "notFound"),
         (.put, "/replies/12", "wrong DELETE, GET, HEAD, OPTIONS"),
         (.options, "/replies/12", "options DELETE, GET, HEAD, OPTIONS"),
         (.options, "*", "options DELETE, GET, HEAD, OPTIONS, POST"),
-        (.options, "/nowhere", "nothing"),
+        (.options, "/nowhere", "notFound"),
     ])
-    func aTargetFindsItsRoute(method: ChatterdHTTP.Method, target: String, expected: String) throws {
+    func targetFindsItsRoute(method: ChatterdHTTP.Method, target: String, expected: String) throws {
         #expect(try describe(method, target) == expected)
     }
 
@@ -93,7 +93,7 @@ import Testing
         ("a\"b", false), ("ä", false), (String(repeating: "x", count: 64), true),
         (String(repeating: "x", count: 65), false),
     ])
-    func anIdIsTakenOnlyIfItIsSane(id: String, isSane: Bool) {
+    func idOfAClientIsValidated(id: String, isSane: Bool) {
         #expect(RequestID.isSane(id) == isSane)
     }
 

@@ -50,7 +50,7 @@ private final class Tap: @unchecked Sendable {
         return client
     }
 
-    @Test func whatIsWrittenInOneTurnIsOneChunk() async throws {
+    @Test func outputOfOneTurnIsOneChunk() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -74,7 +74,7 @@ private final class Tap: @unchecked Sendable {
         }
     }
 
-    @Test func anAbortedStreamLacksItsEnd() async throws {
+    @Test func abortedStreamLacksItsEnd() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -91,7 +91,7 @@ private final class Tap: @unchecked Sendable {
         #expect(!tap.isGone.isOpen)
     }
 
-    @Test func anAbortedStreamWithoutChunksIsReset() async throws {
+    @Test func abortedStreamWithoutChunksIsReset() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -103,7 +103,7 @@ private final class Tap: @unchecked Sendable {
         }
     }
 
-    @Test func aStreamThatIsLetGoIsAborted() async throws {
+    @Test func deallocatedStreamIsAborted() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -115,7 +115,7 @@ private final class Tap: @unchecked Sendable {
         #expect(try test.records(1)[0].outcome == .aborted)
     }
 
-    @Test func aStreamGoesOnWhenTheClientHasEndedItsDirection() async throws {
+    @Test func streamContinuesAfterTheClientHalfClosed() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -133,12 +133,12 @@ private final class Tap: @unchecked Sendable {
         #expect(!tap.isGone.isOpen)
     }
 
-    @Test func aClientThatWasKilledIsNoticedAtTheNextWrite() async throws {
+    @Test func killedClientIsNoticedAtTheNextWrite() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
             let client = try open(test, tap)
-            // Its system ends the direction, and answers what comes with a reset.
+            // Its system ends the direction, and answers further bytes with a reset.
             client.close()
             tap.onShard(test) { stream in stream.write { $0.append("anybody?") } }
             #expect(tap.isGone.wait())
@@ -146,7 +146,7 @@ private final class Tap: @unchecked Sendable {
         #expect(try test.records(1)[0].outcome == .clientGone)
     }
 
-    @Test func aResetIsNoticedAtOnce() async throws {
+    @Test func resetIsNoticedAtOnce() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -181,7 +181,7 @@ private final class Tap: @unchecked Sendable {
         }
     }
 
-    @Test func aSlowReaderIsToldToItsWriterAndHarmsNobody() async throws {
+    @Test func writerLearnsOfASlowReaderAndOtherReadersAreNotDelayed() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         let piece = [UInt8](repeating: 120, count: 8 * 1024 * 1024)
@@ -209,7 +209,7 @@ private final class Tap: @unchecked Sendable {
         #expect(try test.records(11).count == 11)
     }
 
-    @Test func whoTakesNothingWhileMuchIsWrittenIsCutOff() async throws {
+    @Test func stalledReaderOfMuchOutputIsCutOff() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         let piece = [UInt8](repeating: 120, count: 8 * 1024 * 1024)
@@ -226,7 +226,7 @@ private final class Tap: @unchecked Sendable {
     }
 
     @Test(arguments: [5, 17, 40])
-    func aLongTurnIsSplitIntoChunks(mebibytes: Int) async throws {
+    func longTurnIsSplitIntoChunks(mebibytes: Int) async throws {
         let tap = Tap()
         var limits = Limits.patient
         limits.unsentOutput = 1 << 30

@@ -5,7 +5,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-/// Collects what a TLS connection brings; begins with a request.
+/// Sends a request over TLS and collects the bytes of the connection.
 private final class TLSClient: TCPStreamDelegate, Sendable {
     private let received = Lock<(bytes: [UInt8], hasEnded: Bool)>((bytes: [], hasEnded: false))
     private let stream = Lock<TCPStream?>(nil)
@@ -72,7 +72,7 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
         #expect(try test.records(3).allSatisfy { $0.outcome == .completed })
     }
 
-    @Test func aLargeResponseArrivesInFull() async throws {
+    @Test func largeResponseArrivesInFull() async throws {
         let files = try Certificates()
         let (test, port) = try makeServer(files)
         let get = "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -84,7 +84,7 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
         }
     }
 
-    @Test func whoSpeaksNoTLSIsClosedAndHarmsNobody() async throws {
+    @Test func clientWithoutTLSIsClosedAndDisturbsNoOther() async throws {
         let files = try Certificates()
         var limits = Limits.patient
         limits.idle = .milliseconds(500)
@@ -96,7 +96,7 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
             plain.request("GET", "/")
             _ = plain.readToEnd()
             _ = silent.readToEnd()
-            try eventually("both end") { test.server.connectionCount == 0 }
+            try waitFor { await test.server.waitUntilIdle() }
             let other = try test.whileHeld {
                 let other = try RawClient(port: test.port)
                 other.request("GET", "/")

@@ -1,8 +1,9 @@
 import ChatterdBasics
 import ChatterdHTTP
-import ChatterdHTTPServer
 import ChatterdSockets
 import ChatterdTestSupport
+
+@testable import ChatterdHTTPServer
 
 /// A server on a port of its own, whose exchanges are recorded.
 final class TestServer: Sendable {
@@ -15,7 +16,7 @@ final class TestServer: Sendable {
     /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
     private static let allShards = Lock<[Shard]>([])
 
-    /// Listens on a port of 127.0.0.1, the one at `place` or a free one.
+    /// Listens on a port of 127.0.0.1, that of `place` or a free one.
     init(
         shards count: Int = 1, limits: Limits = .patient, policy: BrowserPolicy = BrowserPolicy(),
         at place: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
@@ -25,15 +26,15 @@ final class TestServer: Sendable {
         let log = Lock<[ExchangeRecord]>([])
         var router = Router()
         route(&router)
-        var environment = Environment()
-        environment.wallClock = { 784_111_777 }
-        environment.seed = { 7 }
-        environment.onExchangeEnd = { record in log.withLock { $0.append(record) } }
+        var hooks = ServerHooks()
+        hooks.wallClock = { 784_111_777 }
+        hooks.seed = { 7 }
+        hooks.onExchangeEnd = { record in log.withLock { $0.append(record) } }
         let shards = try Shard.makeAll(count: count)
         Self.allShards.withLock { $0 += shards }
         self.shards = shards
         server = Server(
-            shards: shards, limits: limits, router: router, policy: policy, environment: environment, memory: memory)
+            shards: shards, limits: limits, router: router, policy: policy, hooks: hooks, memory: memory)
         guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)) else {
             throw TestFailure("no loopback address")
         }
@@ -41,7 +42,10 @@ final class TestServer: Sendable {
         self.log = log
     }
 
-    /// Runs a block while all shards stand still: what it sends is there before the server looks at it, and at any clock.
+    /// The number of connections.
+    var connectionCount: Int { server.load.total }
+
+    /// Runs a block while all shards are blocked. Its bytes have arrived before the server reads them, at any clock.
     func whileHeld<Result>(_ body: () throws -> Result) rethrows -> Result {
         let gates = shards.map { shard in
             let (reached, gate) = (Gate(), Gate())

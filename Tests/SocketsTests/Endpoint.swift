@@ -2,8 +2,8 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-/// What an endpoint has heard.
-struct Heard: Sendable {
+/// The events of a stream.
+struct StreamRecord: Sendable {
     var isConnected = false
     var bytes: [UInt8] = []
     var reads = 0
@@ -18,7 +18,7 @@ struct Heard: Sendable {
 
 /// One end of a connection on a shard, driven from the test's thread.
 final class Endpoint: TCPStreamDelegate, @unchecked Sendable {
-    let heard = Monitor(Heard())
+    let record = Monitor(StreamRecord())
     let shard: Shard
     /// Used on the shard.
     private(set) var stream: TCPStream?
@@ -40,13 +40,13 @@ final class Endpoint: TCPStreamDelegate, @unchecked Sendable {
             do throws(SocketError) {
                 endpoint.stream = try TCPStream.connect(to: address, on: shard, delegate: endpoint, tls: tls)
             } catch {
-                endpoint.heard.withLock { $0.error = error }
+                endpoint.record.withLock { $0.error = error }
             }
         }
         return endpoint
     }
 
-    /// Takes over an accepted descriptor; called on the shard.
+    /// Adopts an accepted descriptor; called on the shard.
     static func adopt(
         _ descriptor: Int32, _ peer: SocketAddress, on shard: Shard, tls: TLSContext?,
         onBytes: (@Sendable (TCPStream, Span<UInt8>) -> Void)?
@@ -55,12 +55,12 @@ final class Endpoint: TCPStreamDelegate, @unchecked Sendable {
         do throws(SocketError) {
             endpoint.stream = try TCPStream.adopt(descriptor, peer: peer, on: shard, delegate: endpoint, tls: tls)
         } catch {
-            endpoint.heard.withLock { $0.error = error }
+            endpoint.record.withLock { $0.error = error }
         }
         return endpoint
     }
 
-    /// Lets `body` use the stream on the shard, and waits for it.
+    /// Runs `body` with the stream on the shard, and waits for it.
     func use(_ body: @escaping @Sendable (TCPStream) -> Void) {
         shard.runAndWait {
             if let stream = self.stream { body(stream) }
@@ -75,16 +75,16 @@ final class Endpoint: TCPStreamDelegate, @unchecked Sendable {
         send(Array(text.utf8))
     }
 
-    /// Waits until what was heard fulfils a condition, and gives it.
+    /// Waits until the record fulfils a condition, and returns it.
     @discardableResult
-    func wait(_ what: String, until condition: (Heard) -> Bool) throws -> Heard {
-        guard let heard = heard.wait(until: { condition($0) ? $0 : nil }) else {
-            let now = heard.withLock { $0 }
+    func wait(_ what: String, until condition: (StreamRecord) -> Bool) throws -> StreamRecord {
+        guard let record = record.wait(until: { condition($0) ? $0 : nil }) else {
+            let now = record.withLock { $0 }
             throw TestFailure(
                 "never happened: \(what); \(now.bytes.count) bytes, ended \(now.hasEnded), error \(String(describing: now.error))"
             )
         }
-        return heard
+        return record
     }
 
     func waitForError() throws -> SocketError {
@@ -98,34 +98,34 @@ final class Endpoint: TCPStreamDelegate, @unchecked Sendable {
     // MARK: - TCPStreamDelegate
 
     func streamConnected(_ stream: TCPStream) {
-        heard.withLock { $0.isConnected = true }
+        record.withLock { $0.isConnected = true }
     }
 
     func stream(_ stream: TCPStream, received bytes: Span<UInt8>) {
-        heard.withLock { heard in
-            bytes.withUnsafeBufferPointer { heard.bytes += $0 }
-            heard.reads += 1
+        record.withLock { record in
+            bytes.withUnsafeBufferPointer { record.bytes += $0 }
+            record.reads += 1
         }
         onBytes?(stream, bytes)
     }
 
     func streamReachedEnd(_ stream: TCPStream) {
-        heard.withLock {
+        record.withLock {
             $0.hasEnded = true
             $0.isTruncated = stream.isTruncated
         }
     }
 
     func streamBlocked(_ stream: TCPStream) {
-        heard.withLock { $0.blocked += 1 }
+        record.withLock { $0.blocked += 1 }
     }
 
     func streamDrained(_ stream: TCPStream) {
-        heard.withLock { $0.drained += 1 }
+        record.withLock { $0.drained += 1 }
     }
 
     func stream(_ stream: TCPStream, failed error: SocketError) {
-        heard.withLock { $0.error = error }
+        record.withLock { $0.error = error }
     }
 }
 

@@ -13,7 +13,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
         shard = try TestShard.any()
     }
 
-    @Test func aTaskStaysOnItsShardAcrossAwaits() async {
+    @Test func taskStaysOnItsShardAcrossAwaits() async {
         let shard = shard
         let stayed = await Task(executorPreference: shard) {
             var stayed = shard.isCurrent
@@ -100,7 +100,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
         }
     }
 
-    @Test func aBlockFromWithinTheShardRunsLater() async throws {
+    @Test func blockFromWithinTheShardRunsLater() async throws {
         try await blocking { [shard] in
             let order = Monitor<[Int]>([])
             shard.runAndWait { [shard] in
@@ -111,13 +111,13 @@ private let kept = Lock<DeadlineTimer?>(nil)
         }
     }
 
-    @Test func aBufferThatWasGivenBackIsEmptyWhenTakenAgain() async throws {
+    @Test func releasedBufferIsEmptyWhenAcquiredAgain() async throws {
         try await blocking { [shard] in
             shard.runAndWait { [shard] in
-                var buffer = shard.takeBuffer()
+                var buffer = shard.acquireBuffer()
                 buffer.append("secret")
-                shard.giveBack(buffer)
-                #expect(shard.takeBuffer().isEmpty)
+                shard.releaseBuffer(buffer)
+                #expect(shard.acquireBuffer().isEmpty)
             }
         }
     }

@@ -20,14 +20,14 @@ import Testing
             try served.wait("the client's end") { $0.hasEnded }
             served.send("after the other's end")
             served.use { $0.shutdownWriting() }
-            let heard = try client.wait("the server's end") { $0.hasEnded }
-            #expect(heard.text == "helloafter the other's end")
+            let record = try client.wait("the server's end") { $0.hasEnded }
+            #expect(record.text == "helloafter the other's end")
             client.close()
             served.close()
         }
     }
 
-    @Test func aReaderThatWaitsHoldsTheWriterBack() async throws {
+    @Test func pausedReaderBlocksTheWriter() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard)
             let client = try Endpoint.connect(port: server.port, on: shard)
@@ -36,18 +36,18 @@ import Testing
             let bytes = [UInt8](repeating: 7, count: 32 * 1024 * 1024)
             client.send(bytes)
             try client.wait("the system takes no more") { $0.blocked == 1 }
-            #expect(client.heard.withLock { $0.drained } == 0)
+            #expect(client.record.withLock { $0.drained } == 0)
             let unsent = Monitor(0)
             client.use { stream in unsent.withLock { $0 = stream.unsentCount } }
             #expect(unsent.withLock { $0 } > 0)
             served.use { $0.resumeReading() }
             try client.wait("all is sent") { $0.drained == 1 }
-            let heard = try served.wait("all has come") { $0.bytes.count == bytes.count }
-            #expect(heard.bytes == bytes)
+            let record = try served.wait("all has come") { $0.bytes.count == bytes.count }
+            #expect(record.bytes == bytes)
         }
     }
 
-    @Test func whatIsWrittenInOneTurnGoesOutTogether() async throws {
+    @Test func outputOfOneTurnIsSentTogether() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard)
             let client = try Endpoint.connect(port: server.port, on: shard)
@@ -57,12 +57,12 @@ import Testing
                     stream.write(Array("ten bytes.".utf8).span)
                 }
             }
-            let heard = try server.connection(0).wait("all has come") { $0.bytes.count == 10_000 }
-            #expect(heard.reads <= 2)
+            let record = try server.connection(0).wait("all has come") { $0.bytes.count == 10_000 }
+            #expect(record.reads <= 2)
         }
     }
 
-    @Test func aResetIsAnError() async throws {
+    @Test func resetIsAnError() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard)
             let raw = try TCPConnection.connect(port: server.port)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func anAbortIsSeenAsAReset() async throws {
+    @Test func abortIsAResetForThePeer() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard, onBytes: { stream, _ in stream.abort() })
             let raw = try TCPConnection.connect(port: server.port)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func whatCameBeforeABrokenWriteIsHandedOn() async throws {
+    @Test func bytesBeforeABrokenWriteAreDelivered() async throws {
         try await blocking { [shard] in
             let server = try TestServer(
                 on: shard,
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func aClosedStreamIsSilent() async throws {
+    @Test func closedStreamCallsNoDelegate() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard)
             let client = try Endpoint.connect(port: server.port, on: shard)
@@ -120,7 +120,7 @@ import Testing
             #expect(try served.wait("the end") { $0.hasEnded }.bytes.isEmpty)
             served.send("late")
             shard.runAndWait {}
-            #expect(client.heard.withLock { $0.bytes.isEmpty && !$0.hasEnded && $0.error == nil })
+            #expect(client.record.withLock { $0.bytes.isEmpty && !$0.hasEnded && $0.error == nil })
         }
     }
 
@@ -132,9 +132,9 @@ import Testing
         }
     }
 
-    @Test func aGreedyStreamLeavesOthersTheirTurn() async throws {
+    @Test func busyStreamLeavesOthersTheirTurn() async throws {
         try await blocking { [shard] in
-            // The flood gets no echo: what is not read of it would have to be held.
+            // The flood gets no echo, because the server would have to keep the unread part of it.
             let server = try TestServer(
                 on: shard,
                 onBytes: { stream, bytes in

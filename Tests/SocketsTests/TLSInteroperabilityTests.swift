@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(.enabled(if: ForeignProgram.isInstalled("openssl")), arguments: ["-tls1_2", "-tls1_3"])
-    func anOpenSSLClientIsServed(version: String) async throws {
+    func clientOfOpenSSLIsServed(version: String) async throws {
         try await blocking {
             let server = try server()
             let result = try connect(to: server, version, "-alpn", "h2,http/1.1", "-servername", "localhost")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(.enabled(if: ForeignProgram.isInstalled("openssl")))
-    func aClientOfAnotherProtocolIsRefused() async throws {
+    func clientOfAnotherProtocolIsRefused() async throws {
         try await blocking {
             let result = try connect(to: try server(), "-alpn", "h2")
             #expect(result.contains("no application protocol"))
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(.enabled(if: ForeignProgram.isInstalled("openssl")))
-    func aTicketSavesTheSecondHandshake() async throws {
+    func ticketSavesTheSecondHandshake() async throws {
         try await blocking {
             let server = try server()
             let session = files.certificate("second")
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(.enabled(if: ForeignProgram.isInstalled("openssl")), arguments: ["-tls1_2", "-tls1_3"])
-    func anOpenSSLServerIsReached(version: String) async throws {
+    func serverOfOpenSSLIsReached(version: String) async throws {
         try await blocking {
             let server = try ForeignProgram([
                 "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", files.certificate("server"), "-key",
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(.enabled(if: ForeignProgram.isInstalled("openssl")))
-    func anOldServerIsRefused() async throws {
+    func oldServerIsRefused() async throws {
         try await blocking {
             let server = try ForeignProgram([
                 "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", files.certificate("server"), "-key",

@@ -26,16 +26,16 @@ import Testing
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
             client.send("written before the handshake")
             try client.wait("the echo") { $0.text == "written before the handshake" }
-            #expect(client.heard.withLock { $0.isConnected })
+            #expect(client.record.withLock { $0.isConnected })
 
             client.use { $0.shutdownWriting() }
             let served = try server.connection(0)
             #expect(try !served.wait("the client's end") { $0.hasEnded }.isTruncated)
             served.send("after the other's end")
             served.use { $0.shutdownWriting() }
-            let heard = try client.wait("the server's end") { $0.hasEnded }
-            #expect(heard.text.hasSuffix("after the other's end"))
-            #expect(!heard.isTruncated)
+            let record = try client.wait("the server's end") { $0.hasEnded }
+            #expect(record.text.hasSuffix("after the other's end"))
+            #expect(!record.isTruncated)
             client.close()
             served.close()
         }
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatIsCutIsToldFromOneThatEnds() async throws {
+    @Test func truncatedConnectionDiffersFromAnEndedOne() async throws {
         try await blocking {
             let server = try server()
             let proxy = try ByteProxy(to: server.port, piece: 4096)
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aReaderThatWaitsHoldsTheWriterBack() async throws {
+    @Test func pausedReaderBlocksTheWriter() async throws {
         try await blocking {
             let server = try server(onBytes: nil)
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
@@ -94,16 +94,16 @@ import Testing
             let bytes = [UInt8](repeating: 7, count: 32 * 1024 * 1024)
             client.send(bytes)
             try client.wait("the system takes no more") { $0.blocked == 1 }
-            #expect(client.heard.withLock { $0.drained } == 0)
+            #expect(client.record.withLock { $0.drained } == 0)
             served.use { $0.resumeReading() }
             try client.wait("all is sent") { $0.drained == 1 }
-            let heard = try served.wait("all has come") { $0.bytes.count == bytes.count }
-            #expect(heard.bytes == bytes)
+            let record = try served.wait("all has come") { $0.bytes.count == bytes.count }
+            #expect(record.bytes == bytes)
         }
     }
 
     @Test(arguments: ["localhost", "127.0.0.1", "::1", "a.wild.test"])
-    func aCertificateServesItsNames(host: String) async throws {
+    func certificateServesItsNames(host: String) async throws {
         try await blocking {
             let server = try server()
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, host))
@@ -116,7 +116,7 @@ import Testing
         ("server", "example.test"), ("server", "127.0.0.2"), ("server", "wild.test"), ("server", "a.b.wild.test"),
         ("server", "xlocalhost"), ("wrong", "localhost"), ("expired", "localhost"),
     ])
-    func aCertificateThatDoesNotFitIsRefused(name: String, host: String) async throws {
+    func certificateThatDoesNotMatchIsRefused(name: String, host: String) async throws {
         try await blocking {
             let server = try server(name)
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, host))
@@ -124,14 +124,14 @@ import Testing
             let error = try client.waitForError()
             #expect(error.code == .tls)
             #expect(error.message.contains("certificate refused"))
-            // The server learns of it, and got nothing.
+            // The server gets the error, and no data.
             let served = try server.connection(0)
             #expect(try served.wait("the refusal") { $0.error != nil || $0.hasEnded }.bytes.isEmpty)
-            #expect(client.heard.withLock { !$0.isConnected })
+            #expect(client.record.withLock { !$0.isConnected })
         }
     }
 
-    @Test func anUnknownAuthorityIsRefused() async throws {
+    @Test func unknownAuthorityIsRefused() async throws {
         try await blocking {
             let server = try server()
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (try TLSContext.client(), "localhost"))
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func aServerWithoutTLSIsToldApart() async throws {
+    @Test func serverWithoutTLSIsATLSError() async throws {
         try await blocking {
             let server = try TestServer(
                 on: shard, onBytes: { stream, _ in stream.write(Array("HTTP/1.1 400 Bad\r\n\r\n".utf8).span) })
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatLeavesDuringTheHandshakeIsAnError() async throws {
+    @Test func disconnectDuringTheHandshakeIsAnError() async throws {
         try await blocking {
             let server = try TestServer(on: shard, onBytes: { stream, _ in stream.close() })
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func anOldVersionIsRefused() async throws {
+    @Test func oldVersionIsRefused() async throws {
         try await blocking {
             let server = try server()
             let raw = try TCPConnection.connect(port: server.port)
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func aCertificateIsReplacedForNewConnectionsOnly() async throws {
+    @Test func certificateIsReplacedForNewConnectionsOnly() async throws {
         try await blocking {
             let identity = try TLSIdentity(certificate: files.certificate("server"), key: files.key("server"))
             let server = try TestServer(on: shard, tls: { identity.current }, onBytes: TestServer.echo)
@@ -243,7 +243,7 @@ import Testing
         #expect(fails(path)?.contains("no certificate") == true)
     }
 
-    @Test func theContextOfTheSystemIsShared() throws {
+    @Test func contextOfTheSystemIsShared() throws {
         #expect(try TLSContext.system() === TLSContext.system())
     }
 
@@ -251,7 +251,7 @@ import Testing
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     }
 
-    /// A key behind a password: nobody can be asked for it.
+    /// A key with a password, for which a server cannot ask.
     private static let lockedKey = """
         -----BEGIN EC PRIVATE KEY-----
         Proc-Type: 4,ENCRYPTED

@@ -9,7 +9,7 @@ final class TestServer: Sendable {
     private let endpoints: Monitor<[Endpoint]>
     private let place: BoundPort?
 
-    /// Listens on a port of 127.0.0.1, the one at `place` or a free one; every piece of input comes to `onBytes`, on the shard.
+    /// Listens on a port of 127.0.0.1, that of `place` or a free one. `onBytes` gets every piece of input, on the shard.
     init(
         on shard: Shard, at place: BoundPort? = nil, slots: Int = 100, tls: (@Sendable () -> TLSContext)? = nil,
         onBytes: (@Sendable (TCPStream, Span<UInt8>) -> Void)? = nil
@@ -23,7 +23,7 @@ final class TestServer: Sendable {
             endpoints.withLock { $0.append(endpoint) }
         }
         port = Int(listener.address.port)
-        listener.start()
+        try listener.start()
     }
 
     /// The connections so far.
@@ -35,7 +35,7 @@ final class TestServer: Sendable {
         return try #require(found, "connection \(number) never came")
     }
 
-    /// Sends back what comes.
+    /// Echoes the input.
     static let echo: @Sendable (TCPStream, Span<UInt8>) -> Void = { stream, bytes in
         stream.write(bytes)
     }

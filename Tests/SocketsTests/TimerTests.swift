@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledTimerIsSilent() async throws {
+    @Test func cancelledTimerDoesNotFire() async throws {
         try await blocking { [shard] in
             let timers = Timers(100, on: shard)
             timers.use { timers, _ in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func aDeadlineThatIsPutOffHoldsAndOneThatIsBroughtForwardToo() async throws {
+    @Test func postponedAndAdvancedDeadlinesAreKept() async throws {
         try await blocking { [shard] in
             let timers = Timers(2, on: shard)
             let due = Monitor<[Instant]>([])
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func aTimerMaySetItselfAgain() async throws {
+    @Test func timerMaySetItselfAgain() async throws {
         try await blocking { [shard] in
             let ticks = Monitor(0)
             let box = Box()
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func aTimerThatIsDroppedIsForgotten() async throws {
+    @Test func deallocatedTimerDoesNotFire() async throws {
         try await blocking { [shard] in
             let timers = Timers(1, on: shard)
             let dropped = Monitor(0)

@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 15_999_999, 16_000_000, 16_000_001, 1_000_000_007, 16_351_000_000])
-    func aTimerComesUpWithItsDeadlineAndNotBefore(ahead: UInt64) {
+    func timerComesUpAtItsDeadlineAndNotBefore(ahead: UInt64) {
         let now: UInt64 = 1_000_000_000_123
         var setup = setUp([now + ahead], now: now)
         #expect(setup.wheel.next(dueBy: now + ahead - min(ahead, 1)) == nil || ahead == 0)
@@ -51,7 +51,7 @@ import Testing
         #expect(setup.wheel.nextDeadline == nil)
     }
 
-    @Test func aDeadlineBeyondTheWheelsReachComesUpEarlierToBeLookedAt() {
+    @Test func deadlineBeyondTheReachOfTheWheelComesUpEarlier() {
         let now: UInt64 = 5_000_000_000_000
         var setup = setUp([now + 3600 * 1_000_000_000], now: now)
         let reach = now + UInt64(TimerWheel.slotCount) * Self.tick
@@ -66,17 +66,17 @@ import Testing
         let deadlines = (0..<5000).map { _ in now + UInt64.random(in: 0..<16_000_000_000, using: &random) }
         var setup = setUp(deadlines, now: now)
         var last: UInt64 = 0
-        var taken = 0
+        var removed = 0
         var wrong = 0
         while let wanted = setup.wheel.nextDeadline {
             wrong += wanted > last ? 0 : 1
             last = wanted
             while let timer = setup.wheel.next(dueBy: wanted) {
                 wrong += timer.deadline <= wanted && timer.deadline + Self.tick > wanted ? 0 : 1
-                taken += 1
+                removed += 1
             }
         }
-        #expect(taken == deadlines.count)
+        #expect(removed == deadlines.count)
         #expect(wrong == 0)
     }
 
@@ -94,7 +94,7 @@ import Testing
         #expect(setup.wheel.nextDeadline == nil)
     }
 
-    @Test func aWheelThatStoodStillForLongTakesADeadlineAtOnce() {
+    @Test func wheelThatWasIdleForLongAcceptsADeadlineAtOnce() {
         let now: UInt64 = 1_000_000_000
         var setup = setUp([], now: now)
         // An hour without any timer, and without a look at the wheel.

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Runs blocking work of the present task on a thread of its own, so that it holds none of the few threads that tasks
-/// share. What the task carries goes with it: a failed expectation in there belongs to its test.
+/// Runs blocking work of the present task on a thread of its own, so that it occupies none of the few threads that tasks share. The
+/// work keeps the context of the task: a failed expectation in it belongs to its test.
 public func blocking<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withTaskExecutorPreference(ThreadExecutor.shared) { @concurrent in try work() }
 }
 
-/// Waits on a thread of one's own for work that awaits.
+/// Blocks the calling thread until asynchronous work ends.
 public func waitFor<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) throws -> Result {
     let result = Monitor<Swift.Result<Result, any Error>?>(nil)
     Task {
@@ -40,7 +40,7 @@ public func startThread(_ body: @escaping @Sendable () -> Void) {
     precondition(failure == 0, "no thread for a test: \(failure)")
 }
 
-/// Gives every job a thread.
+/// Runs each job on a thread of its own.
 private final class ThreadExecutor: TaskExecutor {
     static let shared = ThreadExecutor()
 

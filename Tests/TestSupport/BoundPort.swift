@@ -1,13 +1,13 @@
 import Glibc
 
-/// A port of 127.0.0.1 that is bound, and listened on or not, for as long as the object lives.
+/// A port of 127.0.0.1 that is bound as long as the object exists, with or without a listener.
 public final class BoundPort: Sendable {
-    /// The number that the system chose.
+    /// The port number from the system.
     public let port: Int
     let descriptor: Int32
     private let held: Monitor<[Int32]> = Monitor([])
 
-    /// Binds; listens with room for `backlog` connections unless that is nil.
+    /// Binds a port; `backlog` is the length of the queue of a listener, `nil` for none.
     public init(backlog: Int32?) throws {
         let (chosen, number) = try Self.bound(to: 0)
         guard let backlog else {
@@ -15,7 +15,7 @@ public final class BoundPort: Sendable {
             return
         }
         defer { Glibc.close(chosen) }
-        // Asked for by its number, the port stays with the socket when that listens no more (`stop`): nobody else gets it.
+        // Bound by its number, the port stays with the socket after `stop`, so that no other process gets it.
         (descriptor, port) = try Self.bound(to: number)
         guard listen(descriptor, backlog) == 0 else { throw TestFailure("cannot listen on a port") }
     }
@@ -24,7 +24,7 @@ public final class BoundPort: Sendable {
     private static func bound(to wanted: Int) throws -> (descriptor: Int32, port: Int) {
         let fd = try makeSocket()
         var on: Int32 = 1
-        // Beside a socket that does not listen: a server under test may then have the very port that is kept for it here.
+        // A server under test may bind the same port beside a socket that does not listen.
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
         guard withLoopback(port: wanted, { bind(fd, $0, $1) }) == 0 else {
             Glibc.close(fd)
@@ -46,9 +46,9 @@ public final class BoundPort: Sendable {
     /// `http://127.0.0.1:port`
     public var url: String { "http://127.0.0.1:\(port)" }
 
-    /// Waits for a connection; nil once `stop` is open.
+    /// Waits for a connection; `nil` once `stop` is open.
     public func accept(unless stop: Gate) -> TCPConnection? {
-        // The gate first: of a port that listens no more there is news for ever.
+        // The gate precedes, because a port without a listener is always ready.
         let watched = [(fd: stop.descriptor, events: Int16(POLLIN)), (fd: descriptor, events: Int16(POLLIN))]
         while waitForAny(watched, upTo: 3600) == 1 {
             let fd = Glibc.accept(descriptor, nil, nil)
@@ -57,14 +57,14 @@ public final class BoundPort: Sendable {
         return nil
     }
 
-    /// A port on which every connection is refused: bound, so that nobody else gets it, but not listened on.
+    /// A port that refuses every connection: it is bound, so that no other process gets it, but has no listener.
     ///
-    /// A server that is told this port may listen on it, and nobody else gets it after that.
+    /// A server under test may listen on it, and no other process gets it afterwards.
     public static func refusing() throws -> BoundPort {
         try BoundPort(backlog: nil)
     }
 
-    /// A port on which a connect hangs: its queue is full, so the kernel drops every further SYN.
+    /// A port on which a connect hangs: its queue is full, so that the system drops every further SYN.
     public static func hanging() throws -> BoundPort {
         let port = try BoundPort(backlog: 0)
         for _ in 0..<8 {
@@ -73,14 +73,14 @@ public final class BoundPort: Sendable {
             _ = withLoopback(port: port.port) { Glibc.connect(fd, $0, $1) }
             port.held.withLock { $0.append(fd) }
         }
-        // Full is the queue once one of them stands in it: a connect that came before would not hang.
+        // The queue is full once one connection is in it. An earlier connect would not hang.
         guard waitForAny([(port.descriptor, Int16(POLLIN))], upTo: patience) != nil else {
             throw TestFailure("nobody came to port \(port.port)")
         }
         return port
     }
 
-    /// A port whose connections are taken by the kernel, and never answered unless by whoever accepts them.
+    /// A port whose connections the system establishes, and which answers only if the test accepts them.
     public static func silent() throws -> BoundPort {
         try BoundPort(backlog: 64)
     }

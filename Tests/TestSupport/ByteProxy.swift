@@ -1,6 +1,6 @@
 import Glibc
 
-/// Passes bytes between a peer and a port of 127.0.0.1, one by one, until it is told to cut.
+/// Passes bytes between a peer and a port of 127.0.0.1, one by one, until `cut`.
 public final class ByteProxy: Sendable {
     /// The port to connect to.
     public let port: Int
@@ -16,7 +16,7 @@ public final class ByteProxy: Sendable {
         self.piece = piece
         startThread { [listener, stopped, weak self] in
             while let client = listener.accept(unless: stopped) {
-                // A target that is gone shows itself as a connection that ends at once.
+                // If the target has ended, the connection of the client ends at once.
                 guard let server = try? TCPConnection.connect(port: target) else { continue }
                 self?.join(client, server)
             }
@@ -28,7 +28,7 @@ public final class ByteProxy: Sendable {
         cut()
     }
 
-    /// Ends all connections in both directions, as TCP does: in order, without a word from those above it.
+    /// Ends all connections in both directions with an orderly end of TCP, without the close of a higher protocol.
     public func cut() {
         pairs.withLock { pairs in
             for (client, server) in pairs {
@@ -50,7 +50,7 @@ public final class ByteProxy: Sendable {
 }
 
 extension TCPConnection {
-    /// Ends both directions; the descriptor stays until the object goes.
+    /// Ends both directions. The descriptor stays open until the object is deallocated.
     func shutDown() {
         shutdown(current, Int32(SHUT_RDWR))
     }

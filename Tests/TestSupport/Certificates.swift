@@ -1,8 +1,8 @@
 import Glibc
 
-/// Certificates for tests, valid for a hundred years unless said otherwise, and the files they are read from.
+/// Certificates for tests, with their files. They are valid for a hundred years unless stated otherwise.
 ///
-/// All are of one test authority, whose key is not kept. The keys protect nothing.
+/// One test authority, whose key is deleted, issued all of them. The keys are no secrets.
 public final class Certificates: Sendable {
     /// The folder of the files, removed with the object.
     private let folder: String
@@ -41,7 +41,7 @@ public final class Certificates: Sendable {
         }
     }
 
-    /// Replaces a file of `certificate` or `key` by something else.
+    /// Replaces the text of a file of `certificate` or `key`.
     public func overwrite(_ path: String, with text: String) throws {
         try write(text, to: String(path.dropFirst(folder.count + 1)))
     }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Asks again until `condition` gives a value, for what becomes true by itself (a row, a log line).
+/// Polls `condition` until it returns a value, for a state without an event that the test could await (a row, a log line).
 ///
-/// The limit is only there so that a broken program fails the test instead of hanging it.
+/// The limit exists only so that a broken program fails the test instead of hanging it.
 @discardableResult
 public func eventually<Value>(
     _ what: String, within seconds: Double = patience, _ condition: () throws -> Value?
@@ -17,7 +17,7 @@ public func eventually<Value>(
     }
 }
 
-/// Asks again until `condition` is true.
+/// Polls `condition` until it is true.
 public func eventually(_ what: String, within seconds: Double = patience, isTrue condition: () throws -> Bool) throws {
     _ = try eventually(what, within: seconds) { try condition() ? true : nil }
 }

@@ -1,22 +1,22 @@
 import Glibc
 
-/// A program of the system, to try ours against; tests that need one are enabled by `isInstalled`.
+/// A program of the system, for tests of interoperability. `isInstalled` enables the tests that need one.
 public final class ForeignProgram: Sendable {
     private let program: Spawned
     private let output: Monitor<String>
 
-    /// Whether a program is found on PATH.
+    /// Whether PATH has the program.
     public static func isInstalled(_ name: String) -> Bool {
         (plainEnvironment["PATH"] ?? "").split(separator: ":").contains { access("\($0)/\(name)", X_OK) == 0 }
     }
 
-    /// Runs a program to its end, and gives its exit code and all that it wrote.
+    /// Runs a program to its end, and returns its exit code and its output.
     public static func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
         let result = try ChatterdTestSupport.run(arguments)
         return (result.status, String(decoding: result.output, as: UTF8.self) + result.errors)
     }
 
-    /// Starts a program and leaves it running until the object goes.
+    /// Starts a program, which runs until the object is deallocated.
     public init(_ arguments: [String]) throws {
         program = try spawn(arguments, environment: plainEnvironment)
         output = Monitor("")
@@ -38,7 +38,7 @@ public final class ForeignProgram: Sendable {
         close(program.input)
     }
 
-    /// Waits until it has written `prefix`, a text and a line end, and gives the text.
+    /// Waits until the program has written `prefix`, a text and a line end, and returns the text.
     public func waitFor(_ prefix: String) throws -> String {
         let found = output.wait { output -> String? in
             guard let range = output.firstRange(of: prefix) else { return nil }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A door that a test opens once; whoever waits at it goes on, and nobody sleeps to get the timing right.
+/// A gate that a test opens once. All waiting threads then continue, so that no test has to sleep for the right timing.
 public final class Gate: @unchecked Sendable {
     private let reader: Int32
     private let writer: Int32
 
-    /// A closed gate.
+    /// Creates a closed gate.
     public init() {
         (reader, writer) = makePipe()
     }
@@ -15,10 +15,10 @@ public final class Gate: @unchecked Sendable {
         close(writer)
     }
 
-    /// Opens the gate for all; opening it twice changes nothing.
+    /// Opens the gate for all waiters. A second call has no effect.
     public func open() {
         var byte: UInt8 = 1
-        // The pipe does not block: a full one says that the gate is open already.
+        // The pipe does not block. If it is full, the gate is open already.
         _ = write(writer, &byte, 1)
     }
 
@@ -27,7 +27,7 @@ public final class Gate: @unchecked Sendable {
         waitForAny([(reader, Int16(POLLIN))], upTo: 0) != nil
     }
 
-    /// Blocks the thread until the gate is open; false when it still is not after `seconds`.
+    /// Blocks the thread until the gate is open; returns `false` if it is closed after `seconds`.
     @discardableResult
     public func wait(upTo seconds: Double = patience) -> Bool {
         waitForAny([(reader, Int16(POLLIN))], upTo: seconds) != nil
@@ -46,7 +46,7 @@ func makePipe() -> (reader: Int32, writer: Int32) {
     return (ends[0], ends[1])
 }
 
-/// Blocks until one of the descriptors has one of its events, and gives its position; nil when the time is over.
+/// Blocks until one of the descriptors has one of its events, and returns its index; `nil` after the timeout.
 func waitForAny(_ descriptors: [(fd: Int32, events: Int16)], upTo seconds: Double) -> Int? {
     var polled = descriptors.map { pollfd(fd: $0.fd, events: $0.events, revents: 0) }
     let deadline = monotonicSeconds() + seconds

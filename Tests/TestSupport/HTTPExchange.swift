@@ -1,10 +1,10 @@
 import Foundation
 
-/// A whole answer, and how it ended.
+/// A whole response, and how it ended.
 public struct HTTPExchange: Sendable {
     /// The status line and the fields.
     public let head: MessageHead
-    /// The body, unframed.
+    /// The body without framing.
     public let body: [UInt8]
     /// Whether the body is as long as its framing promised.
     public let end: BodyEnd
@@ -15,7 +15,7 @@ public struct HTTPExchange: Sendable {
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The body as a JSON object; empty if it is none.
+    /// The body as a JSON object; empty for any other body.
     public var json: [String: Any] {
         let object = try? JSONSerialization.jsonObject(with: Data(body))
         return object as? [String: Any] ?? [:]

@@ -10,7 +10,7 @@ public struct MessageHead: Sendable {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// The status of an answer; 0 if the line is not one.
+    /// The status of a response; 0 if the line is malformed.
     public var status: Int { Int(startLine.split(separator: " ").dropFirst().first ?? "") ?? 0 }
 
     /// The method of a request.
@@ -22,19 +22,19 @@ public struct MessageHead: Sendable {
 
 /// How a body, or a connection, ended.
 public enum BodyEnd: Equatable, Sendable {
-    /// As its framing promised.
+    /// The framing is complete.
     case complete
-    /// The peer closed before the framing's end.
+    /// The peer closed before the end of the framing.
     case cut
-    /// The peer broke the connection off.
+    /// The peer reset the connection.
     case reset
-    /// Nothing came for the time that tests have patience.
+    /// No byte arrived within the timeout of the tests.
     case silence
-    /// What came is not HTTP: the sentence says what.
+    /// The bytes are not HTTP; the sentence names the fault.
     case malformed(String)
 }
 
-/// Reads messages from a connection and unframes their bodies, piece by piece.
+/// Reads messages from a connection, with their bodies piece by piece.
 struct MessageReader {
     private enum Framing {
         case none
@@ -47,7 +47,7 @@ struct MessageReader {
     private let stop: Gate?
     private(set) var buffer: [UInt8] = []
     private var framing = Framing.none
-    /// Set once the body is over.
+    /// Set at the end of the body.
     private(set) var end: BodyEnd?
 
     init(_ connection: TCPConnection, stop: Gate? = nil) {
@@ -55,8 +55,8 @@ struct MessageReader {
         self.stop = stop
     }
 
-    /// Takes the bytes up to and including `mark`; nil at the end of the connection, and then `end` says how.
-    mutating func take(through mark: [UInt8]) -> [UInt8]? {
+    /// Reads the bytes up to and including `mark`; `nil` at the end of the connection, which `end` then describes.
+    mutating func read(through mark: [UInt8]) -> [UInt8]? {
         var searched = 0
         while true {
             if let found = find(mark, from: searched) {
@@ -68,8 +68,8 @@ struct MessageReader {
         }
     }
 
-    /// Takes exactly so many bytes.
-    mutating func take(_ count: Int) -> [UInt8]? {
+    /// Reads exactly `count` bytes.
+    mutating func readExactly(_ count: Int) -> [UInt8]? {
         while buffer.count < count {
             guard fill() else { return nil }
         }
@@ -77,17 +77,17 @@ struct MessageReader {
         return Array(buffer[..<count])
     }
 
-    /// Takes what is there, waiting for at least one byte.
+    /// Reads the present bytes, after waiting for at least one.
     mutating func takeSome() -> [UInt8]? {
         guard !buffer.isEmpty || fill() else { return nil }
         defer { buffer.removeAll() }
         return buffer
     }
 
-    /// Reads a head; the body's pieces come next.
+    /// Reads a head. The pieces of the body follow.
     mutating func nextHead(isAnswerToHead: Bool = false) -> MessageHead? {
         end = nil
-        guard let bytes = take(through: Array("\r\n\r\n".utf8)) else { return nil }
+        guard let bytes = read(through: Array("\r\n\r\n".utf8)) else { return nil }
         let lines = String(decoding: bytes.dropLast(4), as: UTF8.self).split(
             separator: "\r\n", omittingEmptySubsequences: false
         ).map { String($0) }
@@ -111,7 +111,7 @@ struct MessageReader {
         return head
     }
 
-    /// Reads a piece of the body; nil when it is over, and then `end` says how.
+    /// Reads a piece of the body; `nil` at its end, which `end` then describes.
     mutating func nextPiece() -> [UInt8]? {
         switch framing {
         case .none:
@@ -126,10 +126,10 @@ struct MessageReader {
             if end == .cut { end = .complete }
             return nil
         case .chunked:
-            guard let line = take(through: [13, 10]) else { return nil }
+            guard let line = read(through: [13, 10]) else { return nil }
             let text = String(decoding: line.dropLast(2), as: UTF8.self)
             guard let size = Int(text.prefix { $0 != ";" }, radix: 16) else { return malformed("chunk size \(text)") }
-            guard let piece = take(size), let crlf = take(2) else { return nil }
+            guard let piece = readExactly(size), let crlf = readExactly(2) else { return nil }
             guard crlf == [13, 10] else { return malformed("no CRLF after a chunk or a trailer") }
             if size > 0 { return piece }
             framing = .none
@@ -138,7 +138,7 @@ struct MessageReader {
         }
     }
 
-    /// Reads a request with its whole body; nil at the end of the connection.
+    /// Reads a request with its whole body; `nil` at the end of the connection.
     mutating func nextRequest() -> (MessageHead, [UInt8])? {
         guard let head = nextHead() else { return nil }
         if head["Expect"] != nil { connection.send("HTTP/1.1 100 Continue\r\n\r\n") }

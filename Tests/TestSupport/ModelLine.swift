@@ -6,9 +6,9 @@ public enum ModelDialect: Sendable {
     case v0_32
 }
 
-/// The lines that Ollama writes, each ended by LF, with its spelling and its order of keys.
+/// The lines of Ollama, each ended by LF, with its spelling and its order of keys.
 public enum ModelLine {
-    /// The fixed time of all lines here.
+    /// The fixed time of all lines.
     public static let time = "2026-11-20T10:39:26.491288961Z"
 
     /// A piece of the answer.
@@ -16,7 +16,7 @@ public enum ModelLine {
         line(model, "\"role\":\"assistant\",\"content\":\(jsonString(text))", "\"done\":false")
     }
 
-    /// A piece of the model's thinking: the content is there and empty.
+    /// A piece of the thinking of the model, with an empty content.
     public static func thinking(_ text: String, model: String = "tiny") -> String {
         line(model, "\"role\":\"assistant\",\"content\":\"\",\"thinking\":\(jsonString(text))", "\"done\":false")
     }
@@ -75,7 +75,7 @@ public enum ModelLine {
     }
 }
 
-/// A JSON string as Go writes it: `<`, `>`, `&` and the line separators escaped, all else beyond ASCII as it is.
+/// A JSON string as Go writes it: `<`, `>`, `&` and the line separators escaped, all other characters unescaped.
 public func jsonString(_ text: String) -> String {
     var out = "\""
     for scalar in text.unicodeScalars {

@@ -2,13 +2,13 @@ import Glibc
 
 /// A state behind a mutex that threads can wait on.
 ///
-/// A pthread mutex and condition, because the thread sanitizer misreads `Synchronization.Mutex`.
+/// It uses a pthread mutex and condition, because the thread sanitizer misreads `Synchronization.Mutex`.
 public final class Monitor<State>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
 
-    /// Guards `state`.
+    /// Creates a monitor that guards `state`.
     public init(_ state: sending State) {
         self.state = state
         mutex = .allocate(capacity: 1)
@@ -19,7 +19,7 @@ public final class Monitor<State>: @unchecked Sendable {
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
         defer { pthread_condattr_destroy(&attributes) }
-        // The clock of the day may be set while somebody waits.
+        // The time of day may be set during a wait.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
     }
@@ -31,7 +31,7 @@ public final class Monitor<State>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Reads or changes the state alone, and wakes those who wait for a change.
+    /// Reads or changes the state with exclusive access, and wakes the waiting threads.
     public func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         pthread_mutex_lock(mutex)
         defer {
@@ -41,7 +41,7 @@ public final class Monitor<State>: @unchecked Sendable {
         return try body(&state)
     }
 
-    /// Blocks the thread until `body` gives a value; nil when `seconds` have passed.
+    /// Blocks the thread until `body` returns a value; `nil` after `seconds`.
     public func wait<Result>(
         upTo seconds: Double = patience, until body: (inout State) throws -> Result?
     ) rethrows

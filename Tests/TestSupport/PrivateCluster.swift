@@ -2,21 +2,21 @@ import ChatterdDevelopmentCluster
 import Foundation
 import Glibc
 
-/// A real PostgreSQL server of the tests' own: unix socket only, in a private directory, gone with the process.
+/// A PostgreSQL server for the tests: on a unix socket, in a private directory, removed at the end of the process.
 public final class PrivateCluster: Sendable {
     /// How the server is stopped.
     public enum StopMode: String, Sendable {
         /// Ends connections in order and writes a checkpoint.
         case fast
-        /// As a crash would end it: the next start recovers from the log.
+        /// Like a crash: the next start recovers from the log.
         case immediate
     }
 
-    /// Holds the socket, and names the server in a conninfo (`host=`).
+    /// The directory of the socket, which is the host in a conninfo.
     public let directory: String
-    /// `true` fsyncs, as in production; tests that do not crash the machine need not.
+    /// Whether the server calls fsync, as in production. Tests that do not crash the machine need no fsync.
     private let durable: Bool
-    private let janitor: Janitor
+    private let cleanup: ClusterCleanup
     private let databases = Monitor(0)
 
     private static let sharedCluster = Monitor<Result<PrivateCluster, any Error>?>(nil)
@@ -31,7 +31,7 @@ public final class PrivateCluster: Sendable {
         }
     }
 
-    /// A started server for one test alone, which may stop, pause and restart it.
+    /// A started server for one test, which may stop, pause and restart it.
     public static func make(durable: Bool = false) throws -> PrivateCluster {
         let cluster = try PrivateCluster(durable: durable)
         try cluster.start()
@@ -41,7 +41,7 @@ public final class PrivateCluster: Sendable {
     private init(durable: Bool) throws {
         self.durable = durable
         directory = try makeTemporaryDirectory()
-        janitor = try Janitor(directory: directory)
+        cleanup = try ClusterCleanup(directory: directory)
         try runOrThrow(asDatabaseUser(["cp", "-a", try Template.shared(), "\(directory)/data"]))
     }
 
@@ -69,7 +69,7 @@ public final class PrivateCluster: Sendable {
             ]))
     }
 
-    /// Stops the server and waits until it is gone.
+    /// Stops the server and waits for its end.
     public func stop(_ mode: StopMode = .fast) throws {
         try runOrThrow(
             asDatabaseUser([
@@ -78,21 +78,21 @@ public final class PrivateCluster: Sendable {
             ]))
     }
 
-    /// Freezes the server and all its backends: connections stay, nobody answers, new ones hang.
+    /// Pauses the server and all its backends: connections stay open without answers, and new ones hang.
     public func pause() throws {
         let postmaster = try postmaster()
         try freeze(postmaster)
-        // No more of them are made now, and those that were being made are there.
+        // The paused server starts no further backend, and those that it was starting exist.
         for child in children(of: postmaster) { try freeze(child) }
     }
 
     private func freeze(_ process: pid_t) throws {
         kill(process, SIGSTOP)
-        // The signal is only sent by then.
+        // `kill` returns before the process stops.
         try eventually("process \(process) stands still", isTrue: { ["T", "Z", nil].contains(state(of: process)) })
     }
 
-    /// Lets a paused server go on.
+    /// Resumes a paused server.
     public func resume() throws {
         let postmaster = try postmaster()
         for child in children(of: postmaster) { kill(child, SIGCONT) }
@@ -104,7 +104,7 @@ public final class PrivateCluster: Sendable {
         "host=\(directory) user=postgres dbname=\(database)"
     }
 
-    /// The name of a fresh, empty database.
+    /// Creates an empty database and returns its name.
     public func makeDatabaseName() throws -> String {
         let number = databases.withLock { count in
             count += 1
@@ -115,14 +115,14 @@ public final class PrivateCluster: Sendable {
         return name
     }
 
-    /// The libpq conninfo of a fresh, empty database.
+    /// Creates an empty database and returns its libpq conninfo.
     public func makeDatabase() throws -> String {
         conninfo(database: try makeDatabaseName())
     }
 
-    /// Runs one statement with the psql program and gives the rows as text; `database` is a name or a conninfo.
+    /// Runs one statement with the psql program and returns the rows as text; `database` is a name or a conninfo.
     ///
-    /// A null is `<null>`. Values must not contain U+001E or U+001F: ask for their hex where they may.
+    /// A null is `<null>`. Values must not contain U+001E or U+001F; select their hex form if they may.
     @discardableResult
     public func psql(_ sql: String, database: String) throws -> [[String]] {
         let conninfo = database.contains("=") ? database : conninfo(database: database)
@@ -140,7 +140,7 @@ public final class PrivateCluster: Sendable {
         }
     }
 
-    /// Makes a database refuse writes (or take them again), and ends its connections so that all notice.
+    /// Makes a database refuse or accept writes, and ends its connections so that all clients notice.
     public func setReadOnly(_ readOnly: Bool, database: String) throws {
         let name = databaseName(of: database)
         try psql(
@@ -185,9 +185,9 @@ public final class PrivateCluster: Sendable {
     }
 }
 
-/// The data directory that initdb made once for the process; clusters are copies of it.
+/// The data directory that initdb creates once for the process. Clusters are copies of it.
 private enum Template {
-    private static let made = Monitor<Result<(Janitor, String), any Error>?>(nil)
+    private static let made = Monitor<Result<(ClusterCleanup, String), any Error>?>(nil)
 
     static func shared() throws -> String {
         try made.withLock { made in
@@ -198,9 +198,9 @@ private enum Template {
         }
     }
 
-    private static func make() throws -> (Janitor, String) {
+    private static func make() throws -> (ClusterCleanup, String) {
         let directory = try makeTemporaryDirectory()
-        let janitor = try Janitor(directory: directory)
+        let cleanup = try ClusterCleanup(directory: directory)
         let data = "\(directory)/template"
         try runOrThrow(
             asDatabaseUser([
@@ -208,6 +208,6 @@ private enum Template {
                 "UTF8",
                 "--no-sync",
             ]))
-        return (janitor, data)
+        return (cleanup, data)
     }
 }

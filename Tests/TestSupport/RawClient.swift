@@ -1,29 +1,27 @@
-/// An HTTP client that sends whatever a test wants sent and looks at every byte of what comes back.
-///
-/// Used by one thread at a time.
+/// An HTTP client that sends any bytes and keeps every byte of the response. One thread at a time may use it.
 public final class RawClient {
     /// The connection, for tests that half-close, reset or flood it.
     public let connection: TCPConnection
     private var reader: MessageReader
     private var unfinishedEvent: [UInt8] = []
-    /// The bytes of the present body so far, unframed.
+    /// The bytes of the present body so far, without framing.
     public private(set) var body: [UInt8] = []
 
-    /// Connects to a port of 127.0.0.1; a small `receiveBuffer` makes a reader that is soon full.
+    /// Connects to a port of 127.0.0.1; a small `receiveBuffer` is soon full.
     public init(port: Int, receiveBuffer: Int? = nil) throws {
         connection = try TCPConnection.connect(port: port, receiveBuffer: receiveBuffer)
         reader = MessageReader(connection)
     }
 
-    /// How the body ended; nil while it goes on.
+    /// How the body ended; `nil` before its end.
     public var bodyEnd: BodyEnd? { reader.end }
 
-    /// Sends a text as it is.
+    /// Sends a text unchanged.
     public func send(_ text: String) {
         connection.send(text)
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     public func send(_ bytes: [UInt8]) {
         connection.send(bytes)
     }
@@ -36,34 +34,34 @@ public final class RawClient {
         send(Array((head + "\r\n").utf8) + (body ?? []))
     }
 
-    /// Sends a POST as the course's clients do.
+    /// Sends a POST in the form of the clients of the tutorial.
     public func post(_ path: String, json: String, fields: [(String, String)] = []) {
         let usual = [("Content-Type", "application/json; charset=utf-8"), ("Accept", "text/event-streaming")]
         request("POST", path, fields: usual + fields, body: Array(json.utf8))
     }
 
-    /// Reads raw bytes through `mark`.
+    /// Reads raw bytes up to and including `mark`.
     public func readUntil(_ mark: String) throws -> [UInt8] {
-        guard let bytes = reader.take(through: Array(mark.utf8)) else {
+        guard let bytes = reader.read(through: Array(mark.utf8)) else {
             throw TestFailure("no \(mark.debugDescription) before the end: \(reader.end.debugDescription)")
         }
         return bytes
     }
 
-    /// Reads exactly so many raw bytes.
+    /// Reads exactly `count` raw bytes.
     public func read(_ count: Int) throws -> [UInt8] {
-        guard let bytes = reader.take(count) else { throw TestFailure("fewer than \(count) bytes") }
+        guard let bytes = reader.readExactly(count) else { throw TestFailure("fewer than \(count) bytes") }
         return bytes
     }
 
-    /// Reads raw bytes until the connection ends, and says how it did: `cut` is an orderly close here.
+    /// Reads raw bytes until the connection ends, and returns how it ended; `cut` means an orderly close here.
     public func readToEnd() -> (bytes: [UInt8], end: BodyEnd) {
         var bytes: [UInt8] = []
         while let some = reader.takeSome() { bytes += some }
         return (bytes, reader.end ?? .complete)
     }
 
-    /// Reads the head of an answer; its events or its body come next. Interim answers (1xx) are heads of their own.
+    /// Reads the head of a response. Its events or its body follow. Interim responses (1xx) are heads of their own.
     public func readHead(of method: String = "POST") throws -> MessageHead {
         body = []
         unfinishedEvent = []
@@ -74,19 +72,19 @@ public final class RawClient {
         return head
     }
 
-    /// Reads an answer to its end, whatever the end is.
+    /// Reads a response up to any end.
     public func readResponse(of method: String = "POST") throws -> HTTPExchange {
         let head = try readHead(of: method)
         return HTTPExchange(head: head, body: readBody(), end: reader.end ?? .complete)
     }
 
-    /// Reads the rest of the body and gives all of it.
+    /// Reads the rest of the body and returns the whole body.
     public func readBody() -> [UInt8] {
         while let piece = reader.nextPiece() { body += piece }
         return body
     }
 
-    /// Reads the next line of the body, with its LF; nil when the body is over, and then `bodyEnd` says how.
+    /// Reads the next line of the body, with its LF; `nil` at the end of the body, which `bodyEnd` then describes.
     public func nextLine() -> String? {
         while true {
             if let end = unfinishedEvent.firstIndex(of: 10) {
@@ -99,7 +97,7 @@ public final class RawClient {
         }
     }
 
-    /// Reads the next event; nil when the body is over, and then `bodyEnd` says how.
+    /// Reads the next event; `nil` at the end of the body, which `bodyEnd` then describes.
     public func nextEvent() -> ServerEvent? {
         while true {
             if let blank = blankLine() {
@@ -113,7 +111,7 @@ public final class RawClient {
         }
     }
 
-    /// Reads events until one has data, passing over keep-alives.
+    /// Reads the next event with data, and skips keep-alives.
     public func nextDataEvent() throws -> ServerEvent {
         while let event = nextEvent() {
             if event.data != nil { return event }
@@ -128,17 +126,17 @@ public final class RawClient {
         return events
     }
 
-    /// Says that nothing more will be sent; reading goes on.
+    /// Ends this direction. Reading continues.
     public func halfClose() {
         connection.halfClose()
     }
 
-    /// Breaks the connection off.
+    /// Resets the connection.
     public func reset() {
         connection.reset()
     }
 
-    /// Closes in order.
+    /// Closes the connection.
     public func close() {
         connection.close()
     }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A model server that does what a script says, to the byte, and remembers what it was asked.
+/// A model server that runs a script, to the byte, and records its requests.
 ///
-/// Requests that only ask how it is (`GET`, `HEAD`) are answered like Ollama and kept apart in `probes`.
+/// It answers `GET` and `HEAD` like Ollama, and records them separately in `probes`.
 public final class ScriptedUpstream: Sendable {
-    /// What to do with a request.
+    /// Returns the steps for a request.
     public typealias Behaviour = @Sendable (UpstreamRequest) -> [UpstreamStep]
 
     private struct State {
@@ -23,7 +23,7 @@ public final class ScriptedUpstream: Sendable {
     private let state = Monitor(State())
     private let stopped = Gate()
 
-    /// Listens, and asks `behaviour` for the steps of each request, and `probing` for those of the others, if it is given.
+    /// Listens, and gets the steps of each request from `behaviour`, and those of probes from `probing`.
     public init(probing: Behaviour? = nil, _ behaviour: @escaping Behaviour) throws {
         listener = try BoundPort(backlog: 1024)
         port = listener.port
@@ -36,7 +36,7 @@ public final class ScriptedUpstream: Sendable {
         }
     }
 
-    /// Listens, and takes the scripts one after the other; the last one serves for all further requests.
+    /// Listens, and uses one script for each request; the last one serves all further requests.
     public convenience init(_ scripts: [UpstreamStep]...) throws {
         try self.init { request in
             scripts.isEmpty ? [] : scripts[min(request.number, scripts.count - 1)]
@@ -55,16 +55,16 @@ public final class ScriptedUpstream: Sendable {
     /// `http://127.0.0.1:port`
     public var url: String { listener.url }
 
-    /// The requests so far that wanted an answer from the model.
+    /// The requests to the model so far.
     public var requests: [UpstreamRequest] { state.withLock { $0.requests } }
 
-    /// The requests so far that asked how the server is.
+    /// The probes so far.
     public var probes: [UpstreamRequest] { state.withLock { $0.probes } }
 
-    /// How many connections have been taken.
+    /// The number of accepted connections.
     public var connectionCount: Int { state.withLock { $0.connections } }
 
-    /// Waits until so many requests have come.
+    /// Waits for `count` requests.
     @discardableResult
     public func waitForRequests(_ count: Int) throws -> [UpstreamRequest] {
         guard let requests = state.wait(until: { $0.requests.count >= count ? $0.requests : nil }) else {
@@ -73,7 +73,7 @@ public final class ScriptedUpstream: Sendable {
         return requests
     }
 
-    /// Waits until the peer has closed the connection of a request, and gives the time of it.
+    /// Waits until the peer has closed the connection of a request, and returns the time.
     @discardableResult
     public func waitForClose(of request: UpstreamRequest) throws -> Double {
         guard let time = state.wait(until: { $0.closed[request.connection] }) else {
@@ -82,7 +82,7 @@ public final class ScriptedUpstream: Sendable {
         return time
     }
 
-    /// Whether the peer has closed the connection of a request, as far as has been noticed.
+    /// Whether the peer has closed the connection of a request, as far as the server has noticed.
     public func isClosed(_ request: UpstreamRequest) -> Bool {
         state.withLock { $0.closed[request.connection] != nil }
     }
@@ -125,7 +125,7 @@ public final class ScriptedUpstream: Sendable {
         state.withLock { $0.closed[number] = $0.closed[number] ?? monotonicSeconds() }
     }
 
-    /// Runs the steps; false when the connection is over.
+    /// Runs the steps; returns `false` at the end of the connection.
     private func play(_ steps: [UpstreamStep], on connection: TCPConnection) -> Bool {
         for step in steps {
             switch step {

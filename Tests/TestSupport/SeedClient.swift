@@ -26,7 +26,7 @@ public struct SeedClient: Sendable {
     public private(set) var message = ""
     /// The text of the alert.
     public private(set) var errMsg = ""
-    /// What would have crashed the app: a line that is not empty and has no colon.
+    /// The line that would have crashed the app: it is not empty and has no colon.
     public private(set) var violation: String?
     /// Event names that the client does not know.
     public private(set) var unknownEvents: [String] = []
@@ -35,7 +35,7 @@ public struct SeedClient: Sendable {
     private var event = EventType.message
     private var line = ""
 
-    /// A client that has seen nothing.
+    /// Creates a client before the stream.
     public init() {}
 
     /// The client after a whole stream. Bytes that are not UTF-8 are replaced, as the client's character sequence does.
@@ -43,7 +43,7 @@ public struct SeedClient: Sendable {
         for character in String(decoding: bytes, as: UTF8.self) { feed(character) }
     }
 
-    /// Takes the next character; CR LF is one.
+    /// Processes the next character; CR LF is one.
     public mutating func feed(_ character: Character) {
         guard violation == nil else { return }
         if character != "\n" && character != "\r\n" {
@@ -70,12 +70,12 @@ public struct SeedClient: Sendable {
                 unknownEvents.append(value)
             }
         } else if parts[0].starts(with: "data") {
-            take(value)
+            handleData(value)
         }
         line = ""
     }
 
-    /// The client after each of the cuts of a stream, from none of it to all of it.
+    /// The client after each prefix of a stream, from the empty one to the whole stream.
     public static func afterEveryCut(of bytes: [UInt8], _ check: (Int, SeedClient) throws -> Void) rethrows {
         var client = SeedClient()
         var position = 0
@@ -93,7 +93,7 @@ public struct SeedClient: Sendable {
         }
     }
 
-    private mutating func take(_ value: String) {
+    private mutating func handleData(_ value: String) {
         let data = Data(value.utf8)
         do {
             let response = try JSONDecoder().decode(OllamaResponse.self, from: data)

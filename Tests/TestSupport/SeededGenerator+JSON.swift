@@ -1,5 +1,5 @@
 extension SeededGenerator {
-    /// Bytes on which JSON texts turn.
+    /// The bytes that structure JSON texts.
     public static let punctuation = Array("{}[]\",:\\u0d8-e t".utf8)
 
     /// A JSON text with containers in containers, `depth` of them at most.

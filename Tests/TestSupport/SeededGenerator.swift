@@ -2,7 +2,7 @@
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Starts from a seed.
+    /// Creates a generator from a seed.
     public init(seed: UInt64) {
         state = seed
     }
@@ -16,7 +16,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A text of any scalars: all planes, combining marks, line separators, quotes, controls; NUL only when asked for.
+    /// A text of any scalars: all planes, combining marks, line separators, quotes, controls; NUL only on request.
     public mutating func text(upTo length: Int, withNUL: Bool = false) -> String {
         var text = String.UnicodeScalarView()
         for _ in 0..<Int.random(in: 0...length, using: &self) {

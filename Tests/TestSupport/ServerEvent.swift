@@ -1,6 +1,6 @@
 /// One event of an SSE stream, with its bytes.
 public struct ServerEvent: Equatable, Sendable {
-    /// The value of `event:`; nil where there is none.
+    /// The value of `event:`; `nil` without one.
     public var name: String?
     /// The value of `id:`.
     public var id: String?

@@ -13,7 +13,7 @@ func spawn(_ arguments: [String], environment: [String: String], ownGroup: Bool 
     let input = makePipe()
     let output = makePipe()
     let errors = makePipe()
-    // The child's ends block, as programs expect.
+    // The ends of the child block, as programs expect.
     for end in [output.writer, errors.writer] { _ = fcntl(end, F_SETFL, 0) }
 
     var actions = posix_spawn_file_actions_t()
@@ -56,7 +56,7 @@ func spawn(_ arguments: [String], environment: [String: String], ownGroup: Bool 
     return Spawned(pid: pid, input: input.writer, output: output.reader, errors: errors.reader)
 }
 
-/// Runs a program to its end and gives what it wrote.
+/// Runs a program to its end and returns its output.
 func run(
     _ arguments: [String], environment: [String: String] = plainEnvironment
 ) throws -> (
@@ -86,7 +86,7 @@ func waitForExit(_ pid: pid_t) -> Int32 {
     return signal == 0 ? (status >> 8) & 0xff : -signal
 }
 
-/// What is there to read; empty at the end.
+/// Reads the present bytes; empty at the end.
 func readSome(_ fd: Int32) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
         var got = -1
@@ -95,8 +95,7 @@ func readSome(_ fd: Int32) -> [UInt8] {
     }
 }
 
-/// An environment without anything that could turn libpq or a server elsewhere; what a sanitizer is told, its programs are
-/// told too.
+/// An environment without variables that redirect libpq or a server. It keeps the options of the sanitizers.
 let plainEnvironment: [String: String] = {
     var variables = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"]
     for name in ["TSAN_OPTIONS", "ASAN_OPTIONS"] {

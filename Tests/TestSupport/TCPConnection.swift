@@ -1,14 +1,14 @@
 import Glibc
 
-/// What a read from a connection gave.
+/// The result of a read from a connection.
 public enum Received: Equatable, Sendable {
-    /// Some bytes, never none.
+    /// One or more bytes.
     case bytes([UInt8])
-    /// The peer closed its side in order.
+    /// The peer ended its direction.
     case end
-    /// The peer broke the connection off.
+    /// The peer reset the connection.
     case reset
-    /// Nothing came in the time allowed.
+    /// No byte arrived within the timeout.
     case nothing
 }
 
@@ -16,7 +16,7 @@ public enum Received: Equatable, Sendable {
 public final class TCPConnection: Sendable {
     private let descriptor: Monitor<Int32>
 
-    /// Takes over a connected descriptor.
+    /// Adopts a connected descriptor.
     init(adopting fd: Int32) {
         _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
         var on: Int32 = 1
@@ -28,7 +28,7 @@ public final class TCPConnection: Sendable {
         close()
     }
 
-    /// Connects to a port of 127.0.0.1; a small `receiveBuffer` makes a reader that is soon full.
+    /// Connects to a port of 127.0.0.1; a small `receiveBuffer` is soon full.
     public static func connect(port: Int, receiveBuffer: Int? = nil) throws -> TCPConnection {
         let fd = try makeSocket()
         if var size = receiveBuffer.map(Int32.init) {
@@ -67,7 +67,7 @@ public final class TCPConnection: Sendable {
         return TCPConnection(adopting: fd)
     }
 
-    /// Sends all the bytes; false when the peer is gone, or `stop` opened while the peer did not read.
+    /// Sends all bytes; returns `false` if the peer has closed, or if `stop` opened while the peer did not read.
     @discardableResult
     public func send(_ bytes: [UInt8], unless stop: Gate? = nil) -> Bool {
         var sent = 0
@@ -89,9 +89,9 @@ public final class TCPConnection: Sendable {
         return true
     }
 
-    /// Sends `unit` again and again without reading, until the peer's system takes no more or `limit` bytes are sent.
+    /// Sends `unit` again and again without reading, until the system of the peer accepts no more or `limit` bytes are sent.
     ///
-    /// The peer takes no more when its system still takes nothing after the peer has had `rounds` turns.
+    /// The peer accepts no more if its system accepts no byte during `rounds` turns of the peer.
     ///
     /// - Parameter turn: returns when the peer has had its turn, for example when it has answered another peer.
     /// - Returns: the number of bytes sent; the last unit may be incomplete.
@@ -155,7 +155,7 @@ public final class TCPConnection: Sendable {
         return got == 0 ? .end : .reset
     }
 
-    /// Waits until the peer closes or breaks the connection, without reading; false when a gate opened first.
+    /// Waits until the peer closes or resets the connection, without reading; returns `false` if a gate opened first.
     public func waitForPeerClose(unless gates: [Gate] = [], upTo seconds: Double = patience) -> Bool {
         // POLLRDHUP: the name needs _GNU_SOURCE.
         let hangUp: Int16 = 0x2000
@@ -163,7 +163,7 @@ public final class TCPConnection: Sendable {
         return waitForAny(watched, upTo: seconds) == 0
     }
 
-    /// Waits until the peer's system has all that was sent, whether the peer reads it or not; false when it never has.
+    /// Waits until the system of the peer has all sent bytes, read or unread; returns `false` after the timeout.
     public func waitUntilAcknowledged() -> Bool {
         let deadline = monotonicSeconds() + patience
         while monotonicSeconds() < deadline {
@@ -175,19 +175,19 @@ public final class TCPConnection: Sendable {
         return false
     }
 
-    /// Says that nothing more will be sent; reading goes on.
+    /// Ends this direction. Reading continues.
     public func halfClose() {
         shutdown(current, Int32(SHUT_WR))
     }
 
-    /// Closes with a reset, which throws away what the peer has not read yet.
+    /// Closes with a reset, which discards bytes that the peer has not read.
     public func reset() {
         var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
         setsockopt(current, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
         close()
     }
 
-    /// Closes in order; twice is harmless.
+    /// Closes the connection. A second call has no effect.
     public func close() {
         let fd = descriptor.withLock { descriptor in
             defer { descriptor = -1 }

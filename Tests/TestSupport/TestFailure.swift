@@ -1,15 +1,15 @@
-/// Why a helper could not do what a test asked of it.
+/// The failure of a helper.
 public struct TestFailure: Error, CustomStringConvertible, Sendable {
-    /// What happened, in words.
+    /// The failure as a sentence.
     public let description: String
 
-    /// Fails with a sentence.
+    /// Creates a failure from a sentence.
     public init(_ description: String) {
         self.description = description
     }
 }
 
-/// Guards against a test that would hang for ever; no test passes or fails by how long something took.
+/// The timeout in seconds after which a hanging test fails. No test depends on the duration of an operation otherwise.
 ///
-/// On one core, beside others and under a sanitizer, a test may wait for minutes until it is its turn.
+/// On one core, beside other tests and under a sanitizer, a test may wait for minutes until it runs.
 public let patience: Double = 480

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A program of the package, started as a process of its own, whose lines on stderr can be waited for.
+/// A program of the package in a process of its own. Tests can wait for its lines on stderr.
 public final class TestProgram: Sendable {
     private struct State {
         var lines: [String] = []
@@ -13,14 +13,14 @@ public final class TestProgram: Sendable {
     private let input: Int32
     private let state = Monitor(State())
 
-    /// Starts a product of the package by its name, with nothing but this environment (and PATH).
+    /// Starts a product of the package by its name, with this environment and PATH only.
     public init(_ product: String, _ arguments: [String] = [], environment: [String: String]) throws {
         let program = try spawn(
             ["\(TestProgram.folder)/\(product)"] + arguments,
             environment: plainEnvironment.merging(environment) { $1 })
         pid = program.pid
         input = program.input
-        // Ends the program should the tests be killed; it is itself ended before the program's number becomes free.
+        // Ends the program if the tests are killed. It is ended itself before the process id of the program becomes free.
         let guardian = try spawn(
             ["sh", "-c", "cat >/dev/null; kill -KILL \"$1\"", "sh", String(pid)], environment: plainEnvironment)
         startThread { [state] in
@@ -42,7 +42,7 @@ public final class TestProgram: Sendable {
             kill(guardian.pid, SIGKILL)
             _ = ChatterdTestSupport.waitForExit(guardian.pid)
             close(guardian.input)
-            // Not reaped by this: until its end is written down, its number must not become that of another process.
+            // This does not reap the process: its id must stay its own until the end is recorded.
             var end = siginfo_t()
             while waitid(P_PID, id_t(program.pid), &end, WEXITED | WNOWAIT) < 0 && errno == EINTR {}
             state.withLock { $0.exit = ChatterdTestSupport.waitForExit(program.pid) }
@@ -54,7 +54,7 @@ public final class TestProgram: Sendable {
         close(input)
     }
 
-    /// What it has written to stderr so far.
+    /// The output on stderr so far.
     public var lines: [String] { state.withLock { $0.lines } }
 
     /// Waits for a line on stderr that contains a text.
@@ -68,7 +68,7 @@ public final class TestProgram: Sendable {
         return try found.get()
     }
 
-    /// Waits for `listening on http://host:port` and gives the port.
+    /// Waits for `listening on http://host:port` and returns the port.
     public func waitForPort() throws -> Int {
         let line = try waitForLine(containing: "listening on http://")
         guard let port = line.split(separator: ":").last.flatMap({ Int($0.prefix { $0.isNumber }) }) else {
@@ -77,7 +77,7 @@ public final class TestProgram: Sendable {
         return port
     }
 
-    /// The most memory that it has had at one time so far, in bytes: what `VmHWM` says (proc_pid_status(5)).
+    /// The peak of the resident memory so far, in bytes: `VmHWM` of proc_pid_status(5).
     public func peakMemory() throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
@@ -87,20 +87,20 @@ public final class TestProgram: Sendable {
         return kibibytes * 1024
     }
 
-    /// Sends a signal; one that has ended is beyond that.
+    /// Sends a signal, unless the program has ended.
     public func signal(_ number: Int32) {
         state.withLock { state in
             if state.exit == nil { kill(pid, number) }
         }
     }
 
-    /// Waits for the end: the exit code, or the negated signal.
+    /// Waits for the end, and returns the exit code or the negated signal.
     public func waitForExit() throws -> Int32 {
         guard let exit = state.wait(until: { $0.exit }) else { throw TestFailure("still running: \(lines)") }
         return exit
     }
 
-    /// Where the package's products are: beside the tests' own program.
+    /// The directory of the products of the package, which has the test program too.
     private static let folder: String = {
         let executable = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         return (executable as NSString).deletingLastPathComponent

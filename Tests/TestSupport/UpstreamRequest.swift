@@ -1,10 +1,10 @@
 import Foundation
 
-/// A request as the scripted model server saw it.
+/// A request to the scripted model server.
 public struct UpstreamRequest: Sendable {
-    /// The position among all requests, from 0.
+    /// The index among all requests.
     public let number: Int
-    /// The position of its connection among all connections, from 0.
+    /// The index of its connection among all connections.
     public let connection: Int
     /// The method of the request line.
     public let method: String
@@ -12,7 +12,7 @@ public struct UpstreamRequest: Sendable {
     public let path: String
     /// The fields in order, as sent.
     public let fields: [(name: String, value: String)]
-    /// The body, unframed.
+    /// The body without framing.
     public let body: [UInt8]
     /// When the body was complete, in seconds of `monotonicSeconds()`.
     public let time: Double

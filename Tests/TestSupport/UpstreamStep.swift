@@ -1,33 +1,33 @@
-/// One thing that a scripted model server does in answer to a request.
+/// A step of the answer of a scripted model server.
 public enum UpstreamStep: Sendable {
-    /// Bytes as they are.
+    /// Bytes unchanged.
     case send([UInt8])
     /// Bytes in pieces of a size, each in a segment of its own as far as TCP allows.
     case sendSplit([UInt8], piecesOf: Int)
-    /// A status line and these fields, nothing added.
+    /// A status line and these fields only.
     case head(Int, [(String, String)])
     /// One chunk of a chunked body.
     case chunk([UInt8])
     /// The last chunk.
     case endChunks
-    /// Opens a gate: tells the test that the script is here.
+    /// Opens a gate, which tells the test that the script has reached this step.
     case open(Gate)
     /// Waits until the test opens the gate; a peer that closes meanwhile ends the script.
     case wait(for: Gate)
-    /// Waits until the peer's system has all that was sent before.
+    /// Waits until the system of the peer has all bytes sent before.
     case acknowledged
-    /// Says nothing more until the peer closes or the upstream is stopped.
+    /// Waits until the peer closes or the upstream is stopped.
     case stall
-    /// Closes in order, wherever the body is.
+    /// Closes the connection, also within the body.
     case close
-    /// Breaks the connection off.
+    /// Resets the connection.
     case reset
     /// The same steps over and over until the peer closes.
     case forever([UpstreamStep])
 }
 
 extension UpstreamStep {
-    /// Text as it is.
+    /// Text unchanged.
     public static func send(_ text: String) -> UpstreamStep { .send(Array(text.utf8)) }
 
     /// One chunk of a chunked body.
@@ -43,7 +43,7 @@ extension UpstreamStep {
 }
 
 extension [UpstreamStep] {
-    /// A whole answer: one line and one chunk a token, then the line that says done.
+    /// A whole answer: one line and one chunk for each token, then the last line.
     public static func answer(
         _ tokens: [String], model: String = "tiny", _ dialect: ModelDialect = .v0_32
     ) -> [UpstreamStep] {

@@ -23,7 +23,7 @@ import Testing
         #expect(waited.1 != opened)
     }
 
-    @Test func aThreadCanWaitForATask() async throws {
+    @Test func threadCanWaitForATask() async throws {
         let number = try await blocking {
             try waitFor {
                 await Task.yield()

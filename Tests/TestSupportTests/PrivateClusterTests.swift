@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func aDatabaseCanRefuseWrites() async throws {
+    @Test func databaseCanRefuseWrites() async throws {
         try await blocking {
             let cluster = try PrivateCluster.shared()
             let database = try cluster.makeDatabase()
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func aClusterOfItsOwnStopsPausesAndComesBack() async throws {
+    @Test func privateClusterStopsPausesAndStartsAgain() async throws {
         try await blocking {
             let cluster = try PrivateCluster.make()
             let database = try cluster.makeDatabase()

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatHalfClosedIsStillAnswered() async throws {
+    @Test func halfClosedPeerIsStillAnswered() async throws {
         let upstream = try ScriptedUpstream.answering(["a"])
         try await blocking {
             let client = try RawClient(port: upstream.port)

@@ -30,7 +30,7 @@ import Testing
         #expect(upstream.requests.map(\.connection) == [0, 0])
     }
 
-    @Test func aCutAResetAndAnEndAreToldApart() async throws {
+    @Test func truncationResetAndEndAreDistinguished() async throws {
         let upstream = try ScriptedUpstream(
             [.streamHead, .chunk("a"), .closeWithoutFinishingChunks], [.streamHead, .chunk("a"), .reset],
             [.send("HTTP/1.1 200 OK\r\n\r\nall"), .close], [.head(200, [("Content-Length", "9")]), .send("a"), .close],
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func anEndlessAnswerEndsWithItsReader() async throws {
+    @Test func endlessAnswerEndsWithItsReader() async throws {
         let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk(ModelLine.token("x"))])])
         try await blocking {
             let client = try RawClient(port: upstream.port)
@@ -70,12 +70,12 @@ import Testing
         }
     }
 
-    @Test func aRefusingPortRefuses() throws {
+    @Test func refusingPortRefuses() throws {
         let port = try BoundPort.refusing()
         #expect(throws: TestFailure.self) { try RawClient(port: port.port) }
     }
 
-    @Test func aStoppedUpstreamRefuses() async throws {
+    @Test func stoppedUpstreamRefuses() async throws {
         let upstream = try ScriptedUpstream.answering([])
         upstream.stop()
         #expect(throws: TestFailure.self) { try RawClient(port: upstream.port) }

@@ -17,7 +17,7 @@ import Testing
         #expect(SeedClient(Array("data: \(hello)\(end)".utf8)).message.isEmpty)
     }
 
-    @Test func aLineWithoutAColonCrashesIt() {
+    @Test func lineWithoutAColonCrashesTheClient() {
         #expect(SeedClient(Array("data\n\n".utf8)).violation == "data")
     }
 
@@ -32,13 +32,13 @@ import Testing
         "{\"error\":\"boom\"}",
         "{\"model\":\"m\",\"created_at\":\"t\",\"message\":{\"role\":\"a\",\"content\":\"boom\"}}",
     ])
-    func anErrorEventReachesBubbleAndAlert(data: String) {
+    func errorEventReachesBubbleAndAlert(data: String) {
         let client = SeedClient(Array("event: error\ndata: \(data)\n\n".utf8))
         #expect(client.errMsg == "boom")
         #expect(client.message == "\n\n**llmChat Error**: boom\n\n")
     }
 
-    @Test func anErrorWithoutItsEventReachesOnlyTheAlert() {
+    @Test func errorWithoutItsEventReachesOnlyTheAlert() {
         let client = SeedClient(Array("data: {\"error\":\"boom\"}\n\n".utf8))
         #expect(client.errMsg == "boom")
         #expect(client.message.isEmpty)

@@ -1,29 +1,29 @@
-/// Bytes on their way out: appended at the end, taken from the front.
+/// A queue of bytes: appended at the end, removed from the front.
 ///
-/// Storage is kept between uses, so that a buffer of a pool costs no allocation once it has grown.
+/// A buffer keeps its storage when it becomes empty, so that a pooled buffer needs no allocation once it has grown.
 public struct ByteBuffer: Sendable {
-    /// All bytes since the last compaction; those before `start` are taken.
+    /// All bytes since the last compaction; those before `start` are removed.
     private var storage: [UInt8] = []
     private var start = 0
 
-    /// Makes an empty buffer.
+    /// Creates an empty buffer.
     public init() {}
 
-    /// Makes a buffer with room for `capacity` bytes.
+    /// Creates a buffer with a capacity in bytes.
     public init(capacity: Int) {
         storage.reserveCapacity(capacity)
     }
 
-    /// The number of bytes not taken yet.
+    /// The number of bytes.
     public var count: Int { storage.count - start }
 
-    /// Whether no byte is left.
+    /// Whether the buffer has no byte.
     public var isEmpty: Bool { storage.count == start }
 
-    /// The bytes that can be held without another allocation.
+    /// The number of bytes that fit without another allocation.
     public var capacity: Int { storage.capacity }
 
-    /// The bytes not taken yet.
+    /// The bytes.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         borrowing get {
@@ -31,17 +31,17 @@ public struct ByteBuffer: Sendable {
         }
     }
 
-    /// Makes room for `count` more bytes; if there is none, by `step` bytes or a quarter at least. For what is kept for long:
-    /// doubling would leave more of it unused.
+    /// Grows the capacity for `count` more bytes, if necessary by at least `step` bytes or a quarter. It is for long-lived buffers,
+    /// of which doubling would leave more unused.
     public mutating func makeRoom(for count: Int, step: Int) {
         guard storage.capacity - storage.count < count else { return }
         storage.reserveCapacity(storage.count + max(count, step, storage.count / 4))
     }
 
-    /// Lets go of the room that is not used.
+    /// Releases unused capacity.
     public mutating func trim() {
         guard storage.capacity > storage.count else { return }
-        // Through a pointer: an array made of a whole slice would share its storage, room and all.
+        // A copy of the span, because an array of the whole slice would share the storage with its capacity.
         storage = bytes.array
         start = 0
     }
@@ -101,36 +101,36 @@ public struct ByteBuffer: Sendable {
         storage[first...].reverse()
     }
 
-    /// Appends at most `count` bytes that `body` writes: one check for room instead of one for each part.
+    /// Appends at most `count` bytes that `body` writes. The capacity is checked once instead of for each part.
     public mutating func append(upTo count: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
         storage.append(addingCapacity: count, initializingWith: body)
     }
 
-    /// A place in a buffer; valid until bytes are taken from its front.
+    /// A position in a buffer; valid until bytes are removed from the front.
     public struct Mark: Sendable {
         fileprivate let offset: Int
     }
 
-    /// The place after the last byte.
+    /// The position after the last byte.
     public var endMark: Mark { Mark(offset: storage.count - start) }
 
-    /// The number of bytes that stand after a mark.
+    /// The number of bytes after a mark.
     public func count(since mark: Mark) -> Int { count - mark.offset }
 
-    /// Replaces the byte `index` places after a mark.
+    /// Replaces the byte at offset `index` from a mark.
     @inline(__always)
     public mutating func overwrite(at mark: Mark, _ index: Int, with byte: UInt8) {
         storage[start + mark.offset + index] = byte
     }
 
-    /// Removes what stands after the mark.
+    /// Removes the bytes after a mark.
     public mutating func truncate(to mark: Mark) {
         storage.removeSubrange((start + mark.offset)...)
     }
 
-    /// Takes `count` bytes from the front.
+    /// Removes `count` bytes from the front.
     public mutating func removeFirst(_ count: Int) {
-        precondition(count <= self.count, "more bytes taken than there are")
+        precondition(count <= self.count, "the buffer has fewer bytes")
         start += count
         if start == storage.count {
             removeAll()
@@ -140,7 +140,7 @@ public struct ByteBuffer: Sendable {
         }
     }
 
-    /// Empties the buffer, keeping its storage.
+    /// Empties the buffer, and keeps its storage.
     public mutating func removeAll() {
         start = 0
         guard !storage.isEmpty else { return }
@@ -152,6 +152,6 @@ extension ByteBuffer {
     /// The bytes as an array.
     public var array: [UInt8] { Array(storage[start...]) }
 
-    /// The bytes as text; what is not UTF-8 becomes U+FFFD.
+    /// The bytes as text; bytes that are not UTF-8 become U+FFFD.
     public var string: String { String(decoding: storage[start...], as: UTF8.self) }
 }

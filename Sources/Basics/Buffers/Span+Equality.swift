@@ -1,5 +1,5 @@
 extension Span<UInt8> {
-    /// Whether these are the bytes of a text in UTF-8.
+    /// Whether the bytes equal a literal in UTF-8.
     @inlinable public func isEqual(to text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count where self[index] != text.utf8Start[index] {

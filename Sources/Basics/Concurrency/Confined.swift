@@ -1,7 +1,9 @@
 /// A value that only code in its confinement may use. Any thread may hold it and pass it on.
 ///
-/// A reference to a confined object crosses threads in this wrapper only. A debug build stops at each use from outside. Releasing the
-/// wrapper is no use: if it holds the last reference, the object is deallocated on the thread that releases it.
+/// A reference to a confined object crosses threads in this wrapper only. A debug build stops at each use from outside. A release of the
+/// wrapper is not checked: the last one deallocates the object on the thread that releases it.
+///
+/// The type is `@unchecked Sendable` because `value` checks the confinement.
 public struct Confined<Value>: @unchecked Sendable {
     /// Where the value may be used.
     public let confinement: any Confinement

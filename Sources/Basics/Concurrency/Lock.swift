@@ -4,14 +4,15 @@
     import Darwin
 #endif
 
-/// A value behind a mutex, for small state that several threads touch.
+/// A value behind a mutex, for small state that several threads use.
 ///
-/// A pthread mutex, because the thread sanitizer misreads `Synchronization.Mutex` on Linux.
+/// It uses a pthread mutex, because the thread sanitizer misreads `Synchronization.Mutex` on Linux. The class is `@unchecked Sendable`
+/// because the mutex guards its value.
 public final class Lock<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var value: Value
 
-    /// Guards `value`.
+    /// Creates a lock that guards `value`.
     public init(_ value: sending Value) {
         self.value = value
         mutex = .allocate(capacity: 1)
@@ -25,7 +26,7 @@ public final class Lock<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` alone; keep it short, and call nothing foreign in it.
+    /// Runs `body` with exclusive access to the value. Keep it short, and call no unknown code in it.
     public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,12 +1,12 @@
-/// Why a text is not JSON, or not the JSON that was asked for.
+/// The reason why a text is not JSON, or not JSON of the expected type.
 public struct JSONError: Error, Equatable, Sendable {
     /// The kind of fault.
     public let code: Code
 
-    /// The byte at which the fault was noticed, counted from 0; the length of the text if it ended too soon.
+    /// The index of the byte with the fault; the length of the text if it ended too soon.
     public let offset: Int
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, at offset: Int) {
         self.code = code
         self.offset = offset
@@ -16,23 +16,23 @@ public struct JSONError: Error, Equatable, Sendable {
     public enum Code: String, Sendable, CaseIterable {
         /// The text ends inside a value.
         case unexpectedEnd
-        /// A byte that cannot stand here (RFC 8259, section 2).
+        /// A byte outside of the grammar (RFC 8259, section 2).
         case unexpectedByte
-        /// Something like a literal that is not `true`, `false` or `null` (section 3).
+        /// A literal other than `true`, `false` and `null` (section 3).
         case invalidLiteral
-        /// A number with a leading zero, without digits after its point, and the like (section 6).
+        /// A malformed number, for example with a leading zero or without digits after its point (section 6).
         case invalidNumber
-        /// A backslash before something else than the escapes of section 7.
+        /// A backslash that begins none of the escapes of section 7.
         case invalidEscape
         /// A raw control character in a string (section 7).
         case controlCharacter
         /// Bytes that are not UTF-8 (section 8.1).
         case invalidUTF8
-        /// More containers inside each other than allowed.
+        /// More nested containers than the limit.
         case tooDeep
-        /// Something follows the value.
+        /// Bytes after the value.
         case trailingBytes
-        /// A value of another type than asked for.
+        /// A value of another type than the expected one.
         case wrongType
     }
 }

@@ -1,17 +1,17 @@
-/// One escape of a JSON string, or the two that make a surrogate pair (RFC 8259, section 7).
+/// One escape of a JSON string, or the two escapes of a surrogate pair (RFC 8259, section 7).
 struct JSONEscape {
-    /// What the escape stands for; U+FFFD for NUL and for half of a pair.
+    /// The escaped character; U+FFFD for NUL and for half of a pair.
     let scalar: Unicode.Scalar
 
-    /// The bytes it takes, the backslash included.
+    /// The number of bytes of the escape, including the backslash.
     let length: Int
 
-    /// Whether it is NUL or half of a pair.
+    /// Whether the escape is NUL or half of a pair, which a text column cannot store.
     let isUnstorable: Bool
 
-    /// Reads the escape whose backslash stands at `index`.
+    /// Reads the escape whose backslash is at `index`.
     ///
-    /// What is not an escape at all reads as U+FFFD, as far as there are bytes; the reader has refused it before.
+    /// Invalid escapes become U+FFFD; `JSONReader` has refused them before.
     init(in bytes: Span<UInt8>, at index: Int) {
         guard index + 1 < bytes.count else {
             self.init("\u{FFFD}", 1)
@@ -52,7 +52,7 @@ struct JSONEscape {
         self.init(scalar, 6)
     }
 
-    /// The number written `\uXXXX` at `index`, or nil if something else stands there.
+    /// The number written as `\uXXXX` at `index`; `nil` for any other bytes.
     private static func unit(in bytes: Span<UInt8>, at index: Int) -> UInt32? {
         guard index + 6 <= bytes.count, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u") else {
             return nil

@@ -1,5 +1,5 @@
 extension Span<UInt8> {
-    /// Whether other bytes stand here from `index` on.
+    /// Whether other bytes follow from `index` on.
     public func holds(_ other: Span<UInt8>, at index: Int) -> Bool {
         guard index >= 0, other.count <= count - index else { return false }
         var offset = 0
@@ -14,8 +14,8 @@ extension Span<UInt8> {
         return true
     }
 
-    /// Reads the inside of a JSON string that begins at `start`, if it is plain: UTF-8, with no escapes of what cannot be
-    /// stored; its closing quote follows it. Nothing for any other, good or bad: a `JSONReader` says which.
+    /// Reads the inside of a JSON string that begins at `start`, up to its closing quote, if the string is plain: UTF-8 without escapes
+    /// of characters that cannot be stored. `nil` for any other string; a `JSONReader` tells whether it is valid.
     public func plainJSONString(from start: Int) -> JSONString? {
         var index = start
         var hasEscapes = false

@@ -9,20 +9,20 @@ extension JSONReader {
         try enter(UInt8(ascii: "["))
     }
 
-    /// Passes the name of the next member of the object entered, so that its value is next.
+    /// Reads the name of the next member of the object, so that its value is next.
     ///
-    /// Returns nil after the last member; the object is left then.
+    /// Returns `nil` after the last member, and leaves the object.
     public mutating func nextKey() throws(JSONError) -> JSONString? {
         guard try advance(from: UInt8(ascii: "{"), to: UInt8(ascii: "}")) else { return nil }
         return try memberName()
     }
 
-    /// Whether the array entered has another element, which is next then; if not, the array is left.
+    /// Whether the array has another element, which is then next. Leaves the array otherwise.
     public mutating func nextElement() throws(JSONError) -> Bool {
         try advance(from: UInt8(ascii: "["), to: UInt8(ascii: "]"))
     }
 
-    /// Passes a whole value, and returns where it stands.
+    /// Skips a value, and returns its range.
     @discardableResult
     public mutating func skipValue() throws(JSONError) -> Range<Int> {
         let first = try peek()
@@ -35,7 +35,7 @@ extension JSONReader {
         return start..<position
     }
 
-    /// Passes a value of any type, and returns where it stands if it is an array with at least one element.
+    /// Skips a value of any type. Returns the range of an array with at least one element; `nil` for any other value.
     public mutating func arrayOrSkip() throws(JSONError) -> Range<Int>? {
         let isArray = try kind() == .array
         let value = try skipValue()
@@ -53,7 +53,7 @@ extension JSONReader {
 
     @inline(__always)
     private mutating func advance(from opening: UInt8, to closing: UInt8) throws(JSONError) -> Bool {
-        // No value ends in an opening bracket, so the byte before tells whether this is the first.
+        // No value ends in an opening bracket, so the preceding byte shows whether this element is the first.
         let isFirst = bytes[position - 1] == opening
         let byte = try peek()
         if byte == closing {
@@ -68,7 +68,7 @@ extension JSONReader {
         return true
     }
 
-    /// Passes `"name" :`.
+    /// Reads `"name" :`.
     @inline(__always)
     private mutating func memberName() throws(JSONError) -> JSONString {
         guard try peek() == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: position) }
@@ -78,7 +78,7 @@ extension JSONReader {
         return name
     }
 
-    /// Passes a container with all it holds, without recursion: one bit tells what each level is.
+    /// Skips a container without recursion. One bit for each level records its type.
     private mutating func skipContainer() throws(JSONError) {
         var objects: UInt64 = 0
         var open = 0

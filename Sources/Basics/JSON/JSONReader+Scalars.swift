@@ -1,5 +1,5 @@
 extension JSONReader {
-    /// Passes `true` or `false`.
+    /// Reads `true` or `false`.
     public mutating func boolean() throws(JSONError) -> Bool {
         let first = try peek()
         guard first == UInt8(ascii: "t") || first == UInt8(ascii: "f") else {
@@ -9,7 +9,7 @@ extension JSONReader {
         return first == UInt8(ascii: "t")
     }
 
-    /// Passes a number, and returns it if it is a whole one that fits, written without fraction or exponent.
+    /// Reads a number. Returns it if it fits an integer and has neither fraction nor exponent; `nil` for any other number.
     public mutating func integer() throws(JSONError) -> Int? {
         guard try kind() == .number else { throw JSONError(.wrongType, at: position) }
         let start = position
@@ -24,12 +24,12 @@ extension JSONReader {
             if tooLarge || tooLargeSum { return nil }
             value = sum
         }
-        // Gathered below zero, where there is room for one more value.
+        // Summed below zero, because the least integer has no positive counterpart.
         if isNegative { return value }
         return value == .min ? nil : -value
     }
 
-    /// Passes a literal or a number that begins with the byte given.
+    /// Skips a literal or a number that begins with a byte.
     @inline(__always)
     mutating func skipScalar(_ first: UInt8) throws(JSONError) {
         switch first {
@@ -53,7 +53,7 @@ extension JSONReader {
         position += length
     }
 
-    /// Passes `-? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?` (section 6).
+    /// Skips `-? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?` (section 6).
     private mutating func skipNumber() throws(JSONError) {
         if bytes[position] == UInt8(ascii: "-") { position += 1 }
         if position < bytes.count, bytes[position] == UInt8(ascii: "0") {
@@ -75,7 +75,7 @@ extension JSONReader {
         }
     }
 
-    /// Passes one digit or more.
+    /// Skips one or more digits.
     @inline(__always)
     private mutating func skipDigits() throws(JSONError) {
         let start = position

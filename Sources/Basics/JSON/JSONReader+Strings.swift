@@ -1,11 +1,11 @@
 extension JSONReader {
-    /// Passes a string, checking its escapes.
+    /// Reads a string and checks its escapes.
     public mutating func string() throws(JSONError) -> JSONString {
         guard try peek() == UInt8(ascii: "\"") else { throw JSONError(.wrongType, at: position) }
         return try stringHere()
     }
 
-    /// Passes a value of any type, and returns it if it is a string.
+    /// Reads a value of any type. Returns a string; `nil` for any other type.
     public mutating func stringOrSkip() throws(JSONError) -> JSONString? {
         if try peek() == UInt8(ascii: "\"") { return try stringHere() }
         try skipValue()
@@ -23,7 +23,7 @@ extension JSONReader {
         return try escapedString(from: start, at: end)
     }
 
-    /// Whether a string says the same as `text`, escapes resolved.
+    /// Whether the text of a string equals `text`.
     @inlinable
     @inline(__always)
     public func matches(_ string: JSONString, _ text: StaticString) -> Bool {
@@ -79,7 +79,7 @@ extension JSONReader {
         throw JSONError(.unexpectedEnd, at: bytes.count)
     }
 
-    /// Checks one escape, or a surrogate pair, and returns where it ends.
+    /// Checks one escape or surrogate pair, and returns the index after it.
     private mutating func checkEscape(at index: Int) throws(JSONError) -> Int {
         guard index + 1 < bytes.count else { throw JSONError(.unexpectedEnd, at: bytes.count) }
         switch bytes[index + 1] {
@@ -87,9 +87,9 @@ extension JSONReader {
             UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
             return index + 2
         case UInt8(ascii: "u"):
-            for place in index + 2..<index + 6 {
-                guard place < bytes.count else { throw JSONError(.unexpectedEnd, at: bytes.count) }
-                guard bytes[place].hexDigitValue != nil else { throw JSONError(.invalidEscape, at: place) }
+            for position in index + 2..<index + 6 {
+                guard position < bytes.count else { throw JSONError(.unexpectedEnd, at: bytes.count) }
+                guard bytes[position].hexDigitValue != nil else { throw JSONError(.invalidEscape, at: position) }
             }
             let escape = JSONEscape(in: bytes, at: index)
             if escape.isUnstorable { hasUnstorableEscapes = true }

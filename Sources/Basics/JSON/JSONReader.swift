@@ -1,21 +1,21 @@
-/// A place in a JSON text (RFC 8259) that moves forward value by value, checking the grammar on its way.
+/// Reads a JSON text (RFC 8259) value by value, and checks its grammar.
 ///
-/// Nothing is allocated. Bytes from 0x80 on are taken inside strings as they come: whether the text is UTF-8
-/// is asked apart, with `UTF8Repair` or `JSONReader.validate`.
+/// It allocates no memory. It accepts all bytes from 0x80 on in strings; `UTF8Repair` and `JSONReader.validate` check whether the text is
+/// UTF-8.
 public struct JSONReader: ~Escapable {
-    /// The number of containers that may stand inside each other.
+    /// The limit of nested containers.
     public static var maximumDepth: Int { 64 }
 
     /// The whole text.
     public let bytes: Span<UInt8>
 
-    /// The byte to be read next.
+    /// The index of the next byte.
     public internal(set) var position: Int
 
-    /// The containers entered and not yet left.
+    /// The number of containers that the reader is in.
     @usableFromInline var depth = 0
 
-    /// Whether a string contained `\u0000` or half of a surrogate pair: what cannot be stored as text.
+    /// Whether a string contained `\u0000` or half of a surrogate pair, which a text column cannot store.
     public internal(set) var hasUnstorableEscapes = false
 
     /// Whether a line end was among the white space.
@@ -38,7 +38,7 @@ public struct JSONReader: ~Escapable {
         try reader.finish()
     }
 
-    /// Passes white space, and requires that nothing else follows.
+    /// Reads white space up to the end of the text.
     public mutating func finish() throws(JSONError) {
         skipWhitespace()
         guard position == bytes.count else { throw JSONError(.trailingBytes, at: position) }
@@ -57,7 +57,7 @@ public struct JSONReader: ~Escapable {
         }
     }
 
-    /// Passes white space; returns the byte that follows without taking it.
+    /// Skips white space, and returns the next byte without consuming it.
     @inline(__always)
     mutating func peek() throws(JSONError) -> UInt8 {
         skipWhitespace()

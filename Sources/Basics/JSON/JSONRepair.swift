@@ -1,8 +1,8 @@
 extension ByteBuffer {
-    /// Appends a JSON text so that a line and a text column can hold it.
+    /// Appends a JSON text in a form that a line and a text column can store.
     ///
     /// Bytes that are not UTF-8, `\u0000` and halves of surrogate pairs become U+FFFD; line ends in white space become
-    /// spaces. The text must have passed a `JSONReader`, and passes it again afterwards.
+    /// spaces. The text must be valid for a `JSONReader`; the result is too.
     public mutating func append(repairingJSON text: Span<UInt8>) {
         var copied = 0
         var index = 0

@@ -1,12 +1,12 @@
-/// A string of a JSON text, where it stands: the bytes between the quotes, escapes and all.
+/// The position of a string in a JSON text.
 public struct JSONString: Sendable, Equatable {
-    /// The bytes between the quotes.
+    /// The range of the bytes between the quotes, including escapes.
     public let range: Range<Int>
 
-    /// Whether a backslash is among them.
+    /// Whether the bytes contain a backslash.
     public let hasEscapes: Bool
 
-    /// Names a string by its place.
+    /// Creates the position of a string.
     public init(range: Range<Int>, hasEscapes: Bool) {
         self.range = range
         self.hasEscapes = hasEscapes

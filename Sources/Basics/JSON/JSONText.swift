@@ -14,7 +14,7 @@ extension ByteBuffer {
 
     /// Appends UTF-8 as the inside of a JSON string: quotes, backslashes and control characters are escaped.
     public mutating func append(jsonEscaping text: Span<UInt8>) {
-        // In pieces, because room must be made for the worst.
+        // In pieces, because the capacity must allow the longest escapes.
         var start = 0
         while start < text.count {
             let piece = text.extracting(start..<min(start + 1024, text.count))
@@ -23,7 +23,7 @@ extension ByteBuffer {
         }
     }
 
-    /// Appends what the inside of a JSON string stands for; NUL and halves of surrogate pairs become U+FFFD.
+    /// Appends the text of the inside of a JSON string; NUL and halves of surrogate pairs become U+FFFD.
     ///
     /// The string must have passed a `JSONReader`; bytes that are not UTF-8 are copied as they are.
     public mutating func append(decodingJSON text: Span<UInt8>) {
@@ -37,7 +37,7 @@ extension ByteBuffer {
 }
 
 extension String {
-    /// What the inside of a JSON string stands for; NUL, halves of surrogate pairs and what is not UTF-8 become U+FFFD.
+    /// Creates the text of the inside of a JSON string; NUL, halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD.
     public init(decodingJSON text: Span<UInt8>) {
         guard text.firstBackslash() < text.count else {
             self = text.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }

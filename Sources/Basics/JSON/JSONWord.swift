@@ -1,6 +1,6 @@
-/// Eight bytes of text at a time, in the order of memory from the lowest byte on.
+/// Examines eight bytes of text at a time. The lowest byte is the first one in memory.
 ///
-/// A mark is the highest bit of a byte. A borrow may mark bytes above a hit, never below: the lowest mark is right.
+/// A mark is the highest bit of a byte. A borrow may mark bytes above a hit, never below, so that the lowest mark is always correct.
 enum JSONWord {
     private static var ones: UInt64 { 0x0101_0101_0101_0101 }
 
@@ -10,7 +10,7 @@ enum JSONWord {
         ones &* UInt64(byte)
     }
 
-    /// Marks what a JSON string cannot hold as it is: quotes, backslashes, control characters (RFC 8259, section 7).
+    /// Marks the bytes that a JSON string must escape: quotes, backslashes, control characters (RFC 8259, section 7).
     @inline(__always)
     static func marksToEscape(_ word: UInt64) -> UInt64 {
         let quotes = word ^ repeating(0x22)

@@ -1,11 +1,11 @@
 extension Span<UInt8> {
-    /// The place of the first byte from `start` on that a JSON string cannot hold as it is; `count` if there is none.
+    /// The index of the first byte from `start` on that a JSON string must escape; `count` if there is none.
     @inline(__always)
     func firstToEscape(from start: Int) -> Int {
         firstMarked(from: start, by: JSONWord.marksToEscape)
     }
 
-    /// The place of the first backslash; `count` if there is none.
+    /// The index of the first backslash; `count` if there is none.
     func firstBackslash() -> Int {
         firstMarked(from: 0, by: JSONWord.marksOfBackslashes)
     }
@@ -32,7 +32,7 @@ extension Span<UInt8> {
 }
 
 extension OutputSpan<UInt8> {
-    /// Appends the inside of a JSON string; there must be room for 6 bytes a byte, and 8 more.
+    /// Appends text as the inside of a JSON string. The capacity must allow 6 bytes for each byte, and 8 more.
     mutating func append(jsonEscaping text: Span<UInt8>) {
         var index = 0
         while true {
@@ -43,7 +43,7 @@ extension OutputSpan<UInt8> {
         }
     }
 
-    /// Appends what the inside of a JSON string stands for; there must be room for 3 bytes a pair, and 11 more.
+    /// Appends the text of the inside of a JSON string. The capacity must allow 3 bytes for each pair of bytes, and 11 more.
     mutating func append(decodingJSON text: Span<UInt8>) {
         var index = 0
         while true {
@@ -57,7 +57,7 @@ extension OutputSpan<UInt8> {
         }
     }
 
-    /// Copies up to the first byte that is marked, and returns its place.
+    /// Copies the bytes before the first marked one, and returns its index.
     @inline(__always)
     private mutating func append(_ text: Span<UInt8>, from start: Int, until marks: (UInt64) -> UInt64) -> Int {
         withUnsafeMutableBufferPointer { buffer, count in
@@ -65,7 +65,7 @@ extension OutputSpan<UInt8> {
             var index = start
             while index &+ 8 <= text.count {
                 let word = text.word(at: index)
-                // All eight are written, and those from the mark on written over.
+                // All eight bytes are written. The next write replaces those from the mark on.
                 output.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
                 let found = marks(word)
                 if found != 0 {

@@ -39,7 +39,7 @@ public final class MemoryBudget: Sendable {
 
     /// Reserves `count` bytes; `nil` if the share of `use` has no room for them.
     public func reserve(_ count: Int, for use: MemoryUse) -> MemoryReservation? {
-        guard take(count, for: use, of: count) else { return nil }
+        guard admit(count, for: use, of: count) else { return nil }
         return MemoryReservation(of: count, in: self)
     }
 
@@ -63,8 +63,8 @@ public final class MemoryBudget: Sendable {
         "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up. Try again in a moment."
     }
 
-    /// Takes `count` bytes for a reservation that has `total` bytes afterwards; `total` selects the share.
-    func take(_ count: Int, for use: MemoryUse, of total: Int) -> Bool {
+    /// Counts `count` bytes for a reservation that has `total` bytes afterwards, if the share for that size has room.
+    func admit(_ count: Int, for use: MemoryUse, of total: Int) -> Bool {
         guard count > 0 else { return true }
         let share = use.share(of: limit, for: total)
         if unmeasured.load(ordering: .relaxed) > limit / 64 {
@@ -85,7 +85,7 @@ public final class MemoryBudget: Sendable {
         unmeasured.wrappingAdd(count, ordering: .relaxed)
     }
 
-    func giveBack(_ count: Int) {
+    func release(_ count: Int) {
         reserved.wrappingSubtract(count, ordering: .relaxed)
     }
 }

@@ -11,7 +11,7 @@ public final class MemoryReservation: Sendable {
     }
 
     deinit {
-        budget.giveBack(held.load(ordering: .relaxed))
+        budget.release(held.load(ordering: .relaxed))
     }
 
     /// Sentence for the client when the reservation cannot grow, naming the limit.
@@ -24,7 +24,7 @@ public final class MemoryReservation: Sendable {
     public func grow(to count: Int, for use: MemoryUse) -> Bool {
         let more = count - self.count
         guard more > 0 else { return true }
-        guard budget.take(more, for: use, of: count) else { return false }
+        guard budget.admit(more, for: use, of: count) else { return false }
         held.wrappingAdd(more, ordering: .relaxed)
         return true
     }
@@ -41,7 +41,7 @@ public final class MemoryReservation: Sendable {
     public func shrink(to count: Int) {
         let less = self.count - count
         guard less > 0 else { return }
-        budget.giveBack(less)
+        budget.release(less)
         held.wrappingSubtract(less, ordering: .relaxed)
     }
 }

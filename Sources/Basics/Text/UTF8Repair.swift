@@ -1,16 +1,16 @@
-/// Tells UTF-8 from other bytes, and makes it of them (Unicode 16, section 3.9, table 3-7).
+/// Validates UTF-8 and repairs other bytes (Unicode 16, section 3.9, table 3-7).
 public enum UTF8Repair {
     /// Whether all bytes are UTF-8.
     public static func isValid(_ bytes: Span<UInt8>) -> Bool {
         firstInvalid(in: bytes) == nil
     }
 
-    /// The place of the first byte that is not part of a well-formed sequence.
+    /// The index of the first byte that is not part of a well-formed sequence.
     public static func firstInvalid(in bytes: Span<UInt8>, from start: Int = 0) -> Int? {
         var index = start
         while true {
             index = firstNonASCII(in: bytes, from: index)
-            // Text outside ASCII rarely comes alone: stay here until ASCII returns.
+            // Characters outside of ASCII are rarely single, so this loop runs until the next ASCII byte.
             while index < bytes.count, bytes[index] >= 0x80 {
                 let length = sequenceLength(in: bytes, at: index)
                 if length < 0 { return index }
@@ -18,11 +18,6 @@ public enum UTF8Repair {
             }
             if index == bytes.count { return nil }
         }
-    }
-
-    /// Whether all bytes are below 0x80.
-    public static func isASCII(_ bytes: Span<UInt8>) -> Bool {
-        firstNonASCII(in: bytes, from: 0) == bytes.count
     }
 
     @inline(__always)
@@ -40,8 +35,8 @@ public enum UTF8Repair {
         return index
     }
 
-    /// The length of the well-formed sequence that begins with the byte at `index`, which is not ASCII; if there is
-    /// none, the length of the maximal subpart of one, or 1, as a negative number.
+    /// The length of the well-formed sequence that begins with the byte at `index`, which is not ASCII. For an ill-formed one, the
+    /// length of its maximal subpart, at least 1, as a negative number.
     static func sequenceLength(in bytes: Span<UInt8>, at index: Int) -> Int {
         let length: Int
         var second: ClosedRange<UInt8> = 0x80...0xBF

@@ -1,4 +1,4 @@
-// TLS over a non-blocking descriptor, behind ints and opaque pointers: OpenSSL's macros cannot be imported by Swift.
+// TLS over a non-blocking descriptor, in ints and opaque pointers, because Swift cannot import the macros of OpenSSL.
 #ifndef COPENSSL_H
 #define COPENSSL_H
 
@@ -8,44 +8,44 @@
 struct copenssl_context;
 struct copenssl_session;
 
-/// What a step of a session gives instead of a count of bytes.
+/// The results of a step of a session other than a count of bytes.
 enum {
     /// The peer has ended its direction in order (close_notify).
     COPENSSL_END = 0,
     COPENSSL_WANTS_READ = -1,
     COPENSSL_WANTS_WRITE = -2,
-    /// The session is broken: see `copenssl_session_reason` and `copenssl_session_errno`.
+    /// The session is broken, see `copenssl_session_reason` and `copenssl_session_errno`.
     COPENSSL_FAILED = -3,
-    /// The connection ended without close_notify: what came may be cut.
+    /// The connection ended without close_notify, so that the bytes may be incomplete.
     COPENSSL_TRUNCATED = -4
 };
 
 /// A context for servers of the chain and the key of two PEM files; NULL on failure, with the reason in `reason`.
 struct copenssl_context *copenssl_server_context(const char *chain, const char *key, char *reason, size_t capacity);
-/// A context for clients that trusts the system's roots and those of a PEM file, if any; NULL as above.
+/// A context for clients that trusts the system's roots and those of a PEM file, if any; NULL on failure, as above.
 struct copenssl_context *copenssl_client_context(const char *authorities, char *reason, size_t capacity);
 void copenssl_context_free(struct copenssl_context *context);
 
-/// A session on a descriptor, which stays the caller's; NULL when there is no memory.
+/// A session on a descriptor, which the caller keeps; NULL if there is no memory.
 struct copenssl_session *copenssl_accept(struct copenssl_context *context, int fd);
-/// The same for a client that wants to reach `host`, a name or a numeric address; NULL also when it is neither.
+/// The same for a client, which checks the certificate for `host`, a name or a numeric address; NULL also if it is neither.
 struct copenssl_session *copenssl_connect(struct copenssl_context *context, int fd, const char *host, int is_numeric);
 void copenssl_session_free(struct copenssl_session *session);
 
-/// The descriptor has become readable; `peer_closed` when no further news of it will come.
+/// The descriptor became readable; `peer_closed` says that no further edge will follow.
 void copenssl_became_readable(struct copenssl_session *session, int peer_closed);
 
-/// 1 when the handshake is done, else one of the codes above.
+/// 1 if the handshake is complete, else one of the codes above.
 int copenssl_handshake(struct copenssl_session *session);
 intptr_t copenssl_read(struct copenssl_session *session, void *buffer, size_t count);
-/// After a code that asks for another try: the same bytes again, at any address, with or without more behind them.
+/// After a code that requires a retry, the next call begins with the same bytes, at any address, with or without further ones.
 intptr_t copenssl_write(struct copenssl_session *session, const void *bytes, size_t count);
-/// Sends close_notify; 1 when it is sent, else one of the codes above.
+/// Sends close_notify; 1 if it is sent, else one of the codes above.
 int copenssl_shutdown(struct copenssl_session *session);
 
-/// Why the last step failed, for people.
+/// The reason for which the last step failed, for people.
 void copenssl_session_reason(struct copenssl_session *session, char *reason, size_t capacity);
-/// The error of the last system call that failed, 0 when none did.
+/// The error of the last system call that failed, 0 if none failed.
 int copenssl_session_errno(const struct copenssl_session *session);
 
 /// Writes the 32 bytes of a SHA-256 digest.

@@ -1,8 +1,8 @@
-// The system calls that Swift's Glibc module lacks, thinly. Each returns its result, or -errno.
+// Thin wrappers of the system calls that the Glibc module of Swift lacks. Each returns its result, or -errno.
 #ifndef CSYSTEM_H
 #define CSYSTEM_H
 
-// No system header that Glibc's module covers too: Swift would file its types under this module.
+// Includes no system header of the Glibc module, because Swift would assign its types to this module.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ int csystem_epoll_add_level(int set, int fd, uint64_t tag);
 int csystem_epoll_remove(int set, int fd);
 /// Waits; `timeout_ms` -1 waits without limit. EINTR gives 0.
 int csystem_epoll_wait(int set, struct csystem_events *events, int timeout_ms);
-/// Room for `capacity` events; never freed, as shards live as long as the process.
+/// Storage for `capacity` events. It is never freed, because shards live as long as the process.
 struct csystem_events *csystem_events_create(int capacity);
 uint64_t csystem_event_tag(const struct csystem_events *events, int index);
 uint32_t csystem_event_bits(const struct csystem_events *events, int index);

@@ -16,7 +16,7 @@ public struct EventDecoder: Sendable {
     /// The last call returned an event, which the next call forgets.
     private var isDispatched = false
 
-    /// Makes a decoder at the beginning of a stream.
+    /// Creates a decoder at the beginning of a stream.
     ///
     /// The standard has fields of unknown names ignored. With `readsErrorField` a field `error`, as old servers of llama.cpp write
     /// it, counts as the data of an event of that name.
@@ -45,7 +45,7 @@ public struct EventDecoder: Sendable {
         !isDispatched && (hasData || carry.first.map { $0 != UInt8(ascii: ":") } ?? false)
     }
 
-    /// Whether no event and no line has begun: what comes next stands at the beginning of both.
+    /// Whether neither an event nor a line is incomplete.
     public var isBetweenEvents: Bool { isDispatched || !hasData && carry.isEmpty }
 
     /// Finds the next event at or after `index`, and moves `index` behind it.

@@ -49,7 +49,7 @@ public enum EventEncoder {
         }
     }
 
-    /// Appends an event whose id is what `id` appends: bytes without CR, LF and NUL.
+    /// Appends an event whose id `id` appends: bytes without CR, LF and NUL.
     public static func append(
         name: EventName? = nil, data: Span<UInt8>, to buffer: inout ByteBuffer, id: (inout ByteBuffer) -> Void
     ) {

@@ -1,4 +1,4 @@
-/// What one event of an event stream may cost, in bytes.
+/// The limits of an event of an event stream, in bytes.
 public struct EventLimits: Sendable, Hashable {
     /// Bytes of one line, without its line end.
     public var line = 1024 * 1024

@@ -3,7 +3,7 @@ public struct EventName: Sendable, Hashable {
     /// The name.
     public let text: String
 
-    /// Makes a name; nil for text that is empty or holds CR, LF or NUL.
+    /// Creates a name; `nil` for text that is empty or holds CR, LF or NUL.
     public init?(_ text: String) {
         guard !text.isEmpty, EventStream.isOneLine(text) else { return nil }
         self.text = text

@@ -1,6 +1,6 @@
 /// Splits bytes at LF, as NDJSON needs it, however they arrive; a line within the bytes given is not copied.
 public struct LineSplitter: Sendable {
-    /// What was found next.
+    /// The result of a search.
     public enum Step: Sendable, Hashable {
         /// A line at a range of the bytes given, without its line end.
         case line(Range<Int>)
@@ -8,7 +8,7 @@ public struct LineSplitter: Sendable {
         case carriedLine
         /// All bytes are used.
         case more
-        /// The line is over the limit; nothing can be read any more.
+        /// The line exceeds the limit. No further line can be read.
         case tooLong
     }
 
@@ -26,7 +26,7 @@ public struct LineSplitter: Sendable {
         case drained
         /// The consumer stopped; the index stands behind its last line.
         case stopped
-        /// The line is over the limit; nothing can be read any more.
+        /// The line exceeds the limit. No further line can be read.
         case tooLong
     }
 
@@ -35,7 +35,7 @@ public struct LineSplitter: Sendable {
     private var carriesWholeLine = false
     private var failed = false
 
-    /// Makes a splitter for lines of at most `limit` bytes, without their LF.
+    /// Creates a splitter for lines of at most `limit` bytes, without their LF.
     public init(limit: Int) {
         self.limit = limit
     }

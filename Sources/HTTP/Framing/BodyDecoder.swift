@@ -7,13 +7,13 @@ public struct BodyDecoder: Sendable {
         case chunked(ChunkScanner)
         /// Everything until the connection ends, with the number of bytes that may still come.
         case open(Int)
-        /// Nothing follows.
+        /// The body is complete.
         case complete
     }
 
     private var mode: Mode
 
-    /// Makes a decoder; a stated length over the limit is refused at once.
+    /// Creates a decoder; a stated length over the limit is refused at once.
     public init(framing: BodyFraming, limits: BodyLimits = BodyLimits()) throws(HTTPError) {
         switch framing {
         case .none, .length(0):
@@ -36,7 +36,7 @@ public struct BodyDecoder: Sendable {
         return false
     }
 
-    /// Finds the next piece at or after `index`, and moves `index` behind what it used.
+    /// Finds the next piece at or after `index`, and moves `index` after the used bytes.
     ///
     /// To be called until it returns `.more` or `.end`. After an error the connection cannot be read any further.
     public mutating func next(_ bytes: Span<UInt8>, from index: inout Int) throws(HTTPError) -> BodyPiece {

@@ -9,7 +9,7 @@ public enum BodyFraming: Sendable, Hashable {
     /// Until the connection ends; responses only.
     case untilClose
 
-    /// The framing of a request's body, RFC 9112 6.3; whatever two readers could read differently is refused.
+    /// The framing of the body of a request, RFC 9112 6.3. Ambiguous framing is refused.
     public static func ofRequest(_ head: RequestHead) throws(HTTPError) -> BodyFraming {
         if head.fields.contains(.transferEncoding) {
             try checkTransferEncoding(of: head.fields, version: head.version)
@@ -62,7 +62,7 @@ public enum BodyFraming: Sendable, Hashable {
         else { throw HTTPError(.malformedTransferEncoding) }
     }
 
-    /// `1*DIGIT`, RFC 9110 8.6: no sign, no list, nothing that does not fit.
+    /// `1*DIGIT`, RFC 9110 8.6: no sign, no list, no number that overflows.
     private static func length(_ value: String?) throws(HTTPError) -> Int {
         guard let value, !value.isEmpty else { throw HTTPError(.malformedLength) }
         var length = 0

@@ -12,7 +12,7 @@ public enum ChunkFraming {
         fileprivate let mark: ByteBuffer.Mark
     }
 
-    /// Begins a chunk: what is appended from here on is its data.
+    /// Begins a chunk. The bytes appended afterwards are its data.
     public static func begin(in buffer: inout ByteBuffer) -> Open {
         let mark = buffer.endMark
         buffer.append("000000\r\n")
@@ -27,10 +27,10 @@ public enum ChunkFraming {
             return
         }
         precondition(count <= maximum, "a chunk of more than 16 MiB")
-        for place in 0..<6 {
-            let digit = UInt8(truncatingIfNeeded: count >> (20 - 4 * place) & 0xF)
+        for index in 0..<6 {
+            let digit = UInt8(truncatingIfNeeded: count >> (20 - 4 * index) & 0xF)
             let byte = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-            buffer.overwrite(at: chunk.mark, place, with: byte)
+            buffer.overwrite(at: chunk.mark, index, with: byte)
         }
         buffer.append("\r\n")
     }

@@ -43,7 +43,7 @@ struct ChunkScanner: Sendable {
         case trailerLineFeed
         /// The last LF must follow.
         case lastLineFeed
-        /// Nothing follows.
+        /// The body is complete.
         case complete
     }
 

@@ -3,7 +3,7 @@ extension RequestHead {
     /// Whether the client wants to send another request on the connection.
     public var wantsPersistence: Bool { fields.wantPersistence(in: version) }
 
-    /// What the client expects before it sends the body, RFC 9110 10.1.1.
+    /// The expectation of the client before it sends the body, RFC 9110 10.1.1.
     ///
     /// An unknown expectation throws, to be answered with 417.
     public func expectsContinue() throws(HTTPError) -> Bool {

@@ -4,7 +4,7 @@ import ChatterdBasics
 enum Authority {
     /// Whether the bytes of a range are `uri-host [ ":" port ]`, with a host.
     ///
-    /// A comma is refused, though a reg-name may hold one: it is what two Host lines joined on their way look like.
+    /// A comma is refused, although a reg-name may contain one, because two Host lines that a proxy joined look like it.
     static func isValid(_ bytes: Span<UInt8>, in range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         let hostEnd: Int

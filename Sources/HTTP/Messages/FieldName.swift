@@ -1,9 +1,9 @@
-/// The name of a field, RFC 9110 section 5.1: a token, kept in lower case.
+/// The name of a field, RFC 9110 section 5.1: a token in lower case.
 public struct FieldName: Sendable, Hashable {
     /// The name in lower case.
     public let text: String
 
-    /// Makes a name of a token in any case; nil when the text is none.
+    /// Creates a name from a token in any case; `nil` for any other text.
     public init?(_ text: String) {
         guard Grammar.isToken(text.utf8) else { return nil }
         self.text = text.lowercased()
@@ -21,8 +21,6 @@ public struct FieldName: Sendable, Hashable {
     public static let accessControlAllowHeaders = FieldName(lowercase: "access-control-allow-headers")
     /// `access-control-allow-methods`
     public static let accessControlAllowMethods = FieldName(lowercase: "access-control-allow-methods")
-    /// `access-control-allow-origin`
-    public static let accessControlAllowOrigin = FieldName(lowercase: "access-control-allow-origin")
     /// `access-control-max-age`
     public static let accessControlMaxAge = FieldName(lowercase: "access-control-max-age")
     /// `access-control-request-method`
@@ -43,16 +41,12 @@ public struct FieldName: Sendable, Hashable {
     public static let contentType = FieldName(lowercase: "content-type")
     /// `date`
     public static let date = FieldName(lowercase: "date")
-    /// `etag`
-    public static let etag = FieldName(lowercase: "etag")
     /// `expect`
     public static let expect = FieldName(lowercase: "expect")
     /// `host`
     public static let host = FieldName(lowercase: "host")
     /// `idempotency-key`
     public static let idempotencyKey = FieldName(lowercase: "idempotency-key")
-    /// `if-none-match`
-    public static let ifNoneMatch = FieldName(lowercase: "if-none-match")
     /// `keep-alive`
     public static let keepAlive = FieldName(lowercase: "keep-alive")
     /// `last-event-id`
@@ -79,18 +73,12 @@ public struct FieldName: Sendable, Hashable {
     public static let transferEncoding = FieldName(lowercase: "transfer-encoding")
     /// `upgrade`
     public static let upgrade = FieldName(lowercase: "upgrade")
-    /// `user-agent`
-    public static let userAgent = FieldName(lowercase: "user-agent")
-    /// `vary`
-    public static let vary = FieldName(lowercase: "vary")
     /// `www-authenticate`
     public static let wwwAuthenticate = FieldName(lowercase: "www-authenticate")
     /// `x-accel-buffering`
     public static let xAccelBuffering = FieldName(lowercase: "x-accel-buffering")
     /// `x-content-type-options`
     public static let xContentTypeOptions = FieldName(lowercase: "x-content-type-options")
-    /// `x-forwarded-for`
-    public static let xForwardedFor = FieldName(lowercase: "x-forwarded-for")
     /// `x-request-id`
     public static let xRequestID = FieldName(lowercase: "x-request-id")
 }

@@ -5,13 +5,13 @@ public struct FieldValue: Sendable, Hashable {
     /// The value.
     public let text: String
 
-    /// Makes a value of any text; nil when a field cannot hold it.
+    /// Creates a value of any text; `nil` when a field cannot hold it.
     public init?(validating text: String) {
         guard FieldValue.isValid(text) else { return nil }
         self.text = text
     }
 
-    /// Makes a value of a number.
+    /// Creates a value of a number.
     public init(_ number: Int) {
         text = String(number)
     }
@@ -29,7 +29,7 @@ public struct FieldValue: Sendable, Hashable {
 }
 
 extension FieldValue: ExpressibleByStringLiteral {
-    /// Makes a value of a literal, which must be one.
+    /// Creates a value of a literal, which must be one.
     public init(stringLiteral literal: String) {
         precondition(FieldValue.isValid(literal), "a literal that no field can hold")
         text = literal

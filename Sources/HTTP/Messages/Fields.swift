@@ -10,7 +10,7 @@ public struct Fields: Sendable, Hashable {
 
     private var list: [Field] = []
 
-    /// Makes an empty list.
+    /// Creates an empty list.
     public init() {}
 
     /// The number of field lines.
@@ -19,7 +19,7 @@ public struct Fields: Sendable, Hashable {
     /// Whether there is none.
     public var isEmpty: Bool { list.isEmpty }
 
-    /// The first value of a name; nil when there is none.
+    /// The first value of a name; `nil` if there is none.
     public subscript(name: FieldName) -> String? {
         list.first { $0.name == name }?.value
     }
@@ -55,23 +55,23 @@ public struct Fields: Sendable, Hashable {
         list.removeAll { $0.name == name }
     }
 
-    /// Makes room for `count` field lines.
+    /// Reserves memory for `count` field lines.
     public mutating func reserveCapacity(_ count: Int) {
         list.reserveCapacity(count)
     }
 }
 
 extension Fields: RandomAccessCollection {
-    /// The place of the first field line.
+    /// The index of the first field line.
     public var startIndex: Int { 0 }
-    /// The place after the last field line.
+    /// The index after the last field line.
     public var endIndex: Int { list.count }
-    /// The field line at a place.
+    /// The field line at an index.
     public subscript(position: Int) -> Field { list[position] }
 }
 
 extension Fields: ExpressibleByDictionaryLiteral {
-    /// Makes fields in the order written; a name may stand more than once.
+    /// Creates fields in the order written; a name may stand more than once.
     public init(dictionaryLiteral elements: (FieldName, FieldValue)...) {
         for (name, value) in elements {
             add(name, value)

@@ -1,6 +1,6 @@
 extension HTTPDate {
     /// The seconds since 1970 of a date in the preferred form of RFC 9110 section 5.6.7, `Sun, 06 Nov 1994 08:49:37 GMT`;
-    /// nil for any other text.
+    /// `nil` for any other text.
     public static func seconds(of text: String) -> Int? {
         let bytes = Array(text.utf8)
         guard bytes.count == 29, bytes[25...].elementsEqual(" GMT".utf8), bytes[3] == UInt8(ascii: ","),

@@ -5,7 +5,7 @@ public struct HTTPDate: Sendable {
     private var second = Int.min
     private var cached: [UInt8] = []
 
-    /// Makes an empty cache.
+    /// Creates an empty cache.
     public init() {}
 
     /// Appends a time given in seconds since 1970, UTC, from year 0 to 9999.

@@ -3,7 +3,7 @@ public struct MediaType: Sendable, Hashable {
     /// `type/subtype`.
     public let text: String
 
-    /// Reads the value of a Content-Type field; nil when it begins with no `type/subtype`.
+    /// Reads the value of a Content-Type field; `nil` when it begins with no `type/subtype`.
     public init?(_ value: String) {
         // By bytes: by characters it would be the dearest part of a response's head.
         var essence = value.utf8.prefix { $0 != UInt8(ascii: ";") }
@@ -34,7 +34,7 @@ public struct MediaType: Sendable, Hashable {
 }
 
 extension Fields {
-    /// The media type of the body; nil when there is no Content-Type, or a malformed one.
+    /// The media type of the body; `nil` when there is no Content-Type, or a malformed one.
     public var mediaType: MediaType? {
         self[.contentType].flatMap(MediaType.init)
     }

@@ -3,7 +3,7 @@ public struct Method: Sendable, Hashable {
     /// The token as sent.
     public let name: String
 
-    /// Makes a method of a token; nil when the text is none.
+    /// Creates a method of a token; `nil` for any other text.
     public init?(_ name: String) {
         guard Grammar.isToken(name.utf8) else { return nil }
         self.name = name
@@ -23,7 +23,7 @@ public struct Method: Sendable, Hashable {
     public static let put = Method(token: "PUT")
     /// DELETE: removes the resource.
     public static let delete = Method(token: "DELETE")
-    /// OPTIONS: asks what can be done.
+    /// OPTIONS: asks for the methods of the resource.
     public static let options = Method(token: "OPTIONS")
     /// PATCH: changes the resource in part, RFC 5789.
     public static let patch = Method(token: "PATCH")

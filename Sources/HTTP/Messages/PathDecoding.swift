@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// Percent-decoding of paths, RFC 3986 section 2.1, for routing.
 enum PathDecoding {
-    /// Decodes a path, and refuses what two readers could take for different paths.
+    /// Decodes a path, and refuses an ambiguous one.
     static func decode(_ raw: String) throws(HTTPError) -> String {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(raw.utf8.count)

@@ -9,7 +9,7 @@ public struct RequestHead: Sendable, Hashable {
     /// The fields.
     public var fields: Fields
 
-    /// Makes a head.
+    /// Creates a head.
     public init(method: Method, target: Target, version: Version = .http11, fields: Fields = [:]) {
         self.method = method
         self.target = target

@@ -7,7 +7,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// The fields.
     public var fields: Fields
 
-    /// Makes a head.
+    /// Creates a head.
     public init(status: Status, version: Version = .http11, fields: Fields = [:]) {
         self.version = version
         self.status = status

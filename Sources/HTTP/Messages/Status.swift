@@ -3,7 +3,7 @@ public struct Status: Sendable, Hashable {
     /// The code, three digits.
     public let code: Int
 
-    /// Makes a status of a code from 100 to 999; nil for any other.
+    /// Creates a status from a code from 100 to 999; `nil` for any other number.
     public init?(_ code: Int) {
         guard (100...999).contains(code) else { return nil }
         self.code = code
@@ -17,79 +17,71 @@ public struct Status: Sendable, Hashable {
     public var isInformational: Bool { code < 200 }
     /// Whether the request was understood and accepted.
     public var isSuccess: Bool { (200..<300).contains(code) }
-    /// Whether the client is sent elsewhere.
+    /// Whether the response is a redirection.
     public var isRedirection: Bool { (300..<400).contains(code) }
-    /// Whether the client is at fault.
+    /// Whether the request is the cause of the failure.
     public var isClientError: Bool { (400..<500).contains(code) }
-    /// Whether the server is at fault; unknown classes count as such, RFC 9110 15.
+    /// Whether the server is the cause of the failure. Unknown classes count as this one, RFC 9110 15.
     public var isServerError: Bool { code >= 500 }
 
-    /// 100: go on with the body.
+    /// 100: the client may send the body.
     public static let `continue` = Status(known: 100)
     /// 101: another protocol follows.
     public static let switchingProtocols = Status(known: 101)
-    /// 200: done.
+    /// 200: success.
     public static let ok = Status(known: 200)
-    /// 201: made.
+    /// 201: the resource was created.
     public static let created = Status(known: 201)
-    /// 202: will be done.
+    /// 202: the request will be processed.
     public static let accepted = Status(known: 202)
-    /// 204: done, nothing to send.
+    /// 204: success without content.
     public static let noContent = Status(known: 204)
-    /// 304: the client's copy is good.
+    /// 304: the client's copy is current.
     public static let notModified = Status(known: 304)
-    /// 400: not HTTP, or not understood.
+    /// 400: the request is malformed.
     public static let badRequest = Status(known: 400)
-    /// 401: who are you?
+    /// 401: credentials are missing or wrong.
     public static let unauthorized = Status(known: 401)
-    /// 403: not you.
+    /// 403: the client has no permission.
     public static let forbidden = Status(known: 403)
     /// 404: no such resource.
     public static let notFound = Status(known: 404)
-    /// 405: not with this method.
+    /// 405: the resource has no such method.
     public static let methodNotAllowed = Status(known: 405)
-    /// 406: not in a form that the client accepts.
-    public static let notAcceptable = Status(known: 406)
     /// 408: the request took too long to arrive.
     public static let requestTimeout = Status(known: 408)
-    /// 409: in conflict with the state of the resource.
+    /// 409: the request conflicts with the state of the resource.
     public static let conflict = Status(known: 409)
-    /// 411: a length is needed.
-    public static let lengthRequired = Status(known: 411)
     /// 413: the body is too large.
     public static let contentTooLarge = Status(known: 413)
     /// 414: the request line is too long.
     public static let uriTooLong = Status(known: 414)
-    /// 415: the body is of a kind that is not taken.
+    /// 415: the type of the body is not accepted.
     public static let unsupportedMediaType = Status(known: 415)
     /// 417: the expectation cannot be met.
     public static let expectationFailed = Status(known: 417)
     /// 421: the request names another server.
     public static let misdirectedRequest = Status(known: 421)
-    /// 422: well-formed, but wrong in meaning.
+    /// 422: the body is well-formed, but invalid in meaning.
     public static let unprocessableContent = Status(known: 422)
-    /// 426: another protocol is needed.
-    public static let upgradeRequired = Status(known: 426)
-    /// 429: too many requests.
-    public static let tooManyRequests = Status(known: 429)
     /// 431: the head is too large.
     public static let requestHeaderFieldsTooLarge = Status(known: 431)
-    /// 500: a fault of the server.
+    /// 500: the server failed.
     public static let internalServerError = Status(known: 500)
-    /// 501: not implemented.
+    /// 501: the method is not implemented.
     public static let notImplemented = Status(known: 501)
-    /// 502: the upstream answered badly.
+    /// 502: the upstream sent an invalid response.
     public static let badGateway = Status(known: 502)
-    /// 503: not now.
+    /// 503: the server cannot serve the request at present.
     public static let serviceUnavailable = Status(known: 503)
     /// 504: the upstream took too long.
     public static let gatewayTimeout = Status(known: 504)
-    /// 505: not with this version of HTTP.
+    /// 505: the version of HTTP is not supported.
     public static let versionNotSupported = Status(known: 505)
 }
 
 extension Status {
-    /// The standard reason phrase; empty for a code that has none.
+    /// The standard reason phrase; empty for a code without one.
     public var reason: StaticString {
         switch code {
         case 100: "Continue"

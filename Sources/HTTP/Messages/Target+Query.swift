@@ -10,7 +10,7 @@ extension Target {
         }
     }
 
-    /// The value of the first query item with a name; nil when there is none.
+    /// The value of the first query item with a name; `nil` if there is none.
     public func queryItem(_ name: String) -> String? {
         queryItems.first { $0.name == name }?.value
     }

@@ -16,14 +16,14 @@ public struct Target: Sendable, Hashable {
     public let text: String
     /// The path as sent, with its escapes; `*` in asterisk-form.
     public let rawPath: String
-    /// The path with escapes decoded, for routing; an encoded slash stays `%2F`, as it parts no segments.
+    /// The path with escapes decoded, for routing; an encoded slash stays `%2F`, as it separates no segments.
     public let path: String
-    /// What stands after the first question mark; nil when there is none.
+    /// The text after the first question mark; `nil` if there is none.
     public let query: String?
     /// Host and port of absolute-form.
     public let authority: String?
 
-    /// Makes a target of text, by the rules that the request parser applies.
+    /// Creates a target of text, by the rules that the request parser applies.
     public init(_ text: String, for method: Method = .get) throws(HTTPError) {
         let bytes = Array(text.utf8)
         try self.init(bytes.span, in: 0..<bytes.count, method: method)
@@ -95,7 +95,7 @@ public struct Target: Sendable, Hashable {
         return (raw, isPlain ? raw : try PathDecoding.decode(raw), query)
     }
 
-    /// What browsers leave unescaped in a query (URL Standard, query percent-encode set), wider than RFC 3986.
+    /// The bytes that browsers leave unescaped in a query (URL Standard, query percent-encode set), more than in RFC 3986.
     private static func isQueryByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"): false

@@ -27,7 +27,7 @@ enum Grammar {
         }
     }
 
-    /// RFC 9110 5.5: field-vchar, SP and HTAB; also what a reason phrase may hold (RFC 9112 4).
+    /// RFC 9110 5.5: field-vchar, SP and HTAB; also the bytes of a reason phrase (RFC 9112 4).
     @inline(__always)
     static func isTextByte(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == tab
@@ -86,7 +86,7 @@ enum Grammar {
 }
 
 extension Span<UInt8> {
-    /// Where a byte first stands at or after `start`.
+    /// The index of the first occurrence of a byte at or after `start`.
     @inline(__always)
     func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         withUnsafeBufferPointer { bytes -> Int? in
@@ -96,7 +96,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// The bytes of a range as text; what is not UTF-8 becomes U+FFFD.
+    /// The bytes of a range as text; bytes that are not UTF-8 become U+FFFD.
     func text(_ range: Range<Int>) -> String {
         extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }

@@ -1,11 +1,11 @@
-/// Finds the lines of a head, byte for byte in order, so that what is refused does not depend on how bytes arrive.
+/// Finds the lines of a head byte by byte, so that the refusals do not depend on how the bytes arrive.
 struct LineScanner {
-    /// Where the line begins that is not complete yet.
+    /// The index of the first byte of the incomplete line.
     private(set) var lineStart = 0
-    /// How far the bytes are looked at: a parse of more bytes goes on from here.
+    /// The index up to which the bytes are scanned. The next scan continues here.
     private var looked = 0
 
-    /// The next line without its CR LF; nil when its end has not arrived.
+    /// The next line without its CR LF; `nil` when its end has not arrived.
     mutating func next(
         in bytes: Span<UInt8>, lineLimit: Int, tooLong: HTTPError.Code, headLimit: Int
     ) throws(HTTPError) -> Range<Int>? {

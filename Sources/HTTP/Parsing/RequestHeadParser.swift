@@ -1,6 +1,6 @@
 /// Reads the head of a request, RFC 9112 sections 2 to 5, however its bytes arrive.
 ///
-/// One parser reads one head; it keeps what it has read and looks at no byte twice.
+/// One parser reads one head; it keeps the parsed parts and scans no byte twice.
 public struct RequestHeadParser: Sendable {
     private let limits: HeadLimits
     private var scanner = LineScanner()
@@ -8,7 +8,7 @@ public struct RequestHeadParser: Sendable {
     private var start: (method: Method, target: Target, version: Version)?
     private var skippedLine = false
 
-    /// Makes a parser for one head.
+    /// Creates a parser for one head.
     public init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
     }
@@ -18,7 +18,7 @@ public struct RequestHeadParser: Sendable {
 
     /// Reads on; `unread` must begin with the first byte of this head at every call.
     ///
-    /// Returns nil when more bytes are needed. After an error the connection cannot be read any further.
+    /// Returns `nil` if more bytes are needed. After an error the connection cannot be read any further.
     public mutating func parse(_ unread: Span<UInt8>) throws(HTTPError) -> RequestHead? {
         while start == nil {
             guard
@@ -39,9 +39,9 @@ public struct RequestHeadParser: Sendable {
         return head
     }
 
-    /// The method, once its token is here, even if the rest of the head is refused; nil until then.
+    /// The method, once its token is here, even if the rest of the head is refused; `nil` until then.
     ///
-    /// `unread` must be what `parse` was given last.
+    /// `unread` must be the argument of the last `parse`.
     public func method(in unread: Span<UInt8>) -> Method? {
         if let start { return start.method }
         let begin = skippedLine ? 2 : 0

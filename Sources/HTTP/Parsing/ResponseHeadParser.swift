@@ -1,13 +1,13 @@
 /// Reads the head of a response, RFC 9112 sections 4 and 5, however its bytes arrive.
 ///
-/// One parser reads one head, interim ones (1xx) included; it keeps what it has read and looks at no byte twice.
+/// One parser reads one head, interim ones (1xx) included; it keeps the parsed parts and scans no byte twice.
 public struct ResponseHeadParser: Sendable {
     private let limits: HeadLimits
     private var scanner = LineScanner()
     private var section = FieldParser()
     private var start: (version: Version, status: Status)?
 
-    /// Makes a parser for one head.
+    /// Creates a parser for one head.
     public init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
     }
@@ -17,7 +17,7 @@ public struct ResponseHeadParser: Sendable {
 
     /// Reads on; `unread` must begin with the first byte of this head at every call.
     ///
-    /// Returns nil when more bytes are needed. After an error the connection cannot be read any further.
+    /// Returns `nil` if more bytes are needed. After an error the connection cannot be read any further.
     public mutating func parse(_ unread: Span<UInt8>) throws(HTTPError) -> ResponseHead? {
         if start == nil {
             guard

@@ -2,36 +2,25 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
-/// A client's connection: carries out what its state decides. Confined to its shard.
+/// A connection of a client. It carries out what its `ConnectionState` decides. Confined to its shard.
 ///
-/// It keeps bytes only while a head is incomplete or requests are pipelined: an idle connection and one that streams hold no
-/// buffer. Reading is paused from the end of a request until its response is sent, so that what a client pipelines stays with
-/// the system.
-final class Connection: TCPStreamDelegate, @unchecked Sendable {
+/// Reading is paused from the end of a request until its response is sent, so that requests which a client pipelines stay with the
+/// system.
+final class Connection: TCPStreamDelegate, IndexedSetElement {
     let group: ConnectionGroup
     let port: ListeningPort
-    /// Where the group keeps this connection.
-    var place = 0
-
-    var state: ConnectionState
+    /// The index in the group's set.
+    var setIndex: Int?
     private(set) var tcp: TCPStream?
-    private var timer: DeadlineTimer?
-    private var armedFor = Instant.distantFuture
 
-    /// What is read and not used: a part of a head, or requests to come.
-    var backlog: ByteBuffer?
-    /// Where the head stands that `backlog` holds a part of.
-    var parser: RequestHeadParser?
-    /// The request whose body is being read.
-    var incoming: IncomingRequest?
-    /// Whether `backlog` or bytes just read are being used: what a response's end allows follows by itself.
-    var isReading = false
-    /// When the first byte of the present request was read.
-    var arrival = Instant.distantPast
-    /// The response that is being made, or being sent.
-    private(set) var exchange: Responder?
-    /// The reservation for unsent output.
-    private var outputMemory: MemoryReservation?
+    private var state: ConnectionState
+    private var input = RequestInput()
+    private var outputMemory = OutputReservation()
+    /// The response that is being made or sent.
+    private var exchange: Responder?
+    private var timer: DeadlineTimer?
+    /// The deadline that the timer is set to.
+    private var armedFor = Instant.distantFuture
 
     init(group: ConnectionGroup, port: ListeningPort) {
         self.group = group
@@ -39,21 +28,21 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         state = ConnectionState(timing: group.timing, now: group.shard.now)
     }
 
-    /// Takes over an accepted descriptor.
+    /// Adopts an accepted descriptor.
     func start(_ descriptor: Int32, peer: SocketAddress) throws(SocketError) {
         tcp = try TCPStream.adopt(descriptor, peer: peer, on: group.shard, delegate: self, tls: port.tls)
         timer = DeadlineTimer(on: group.shard) { [unowned self] in deadlinePassed() }
         setTimer()
     }
 
-    var now: Instant { group.shard.now }
+    private var now: Instant { group.shard.now }
 
-    // MARK: - What the stream tells
+    // MARK: - Events of the stream
 
     func stream(_ stream: TCPStream, received bytes: Span<UInt8>) {
         switch state.received(bytes.count, at: now) {
         case .read: read(bytes)
-        case .hold: hold(bytes)
+        case .hold: input.keep(bytes, on: group.shard)
         case .close: perform(.close)
         case .abort: perform(.abort)
         default: break
@@ -76,40 +65,10 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         _ = reserveOutput()
     }
 
-    /// The reserved size for unsent output, in bytes.
-    var reservedOutput: Int { outputMemory?.count ?? 0 }
-
-    /// Reserves memory for unsent output. Cuts the client off and returns `false` if the budget is exhausted; the client can
-    /// reconnect.
-    func reserveOutput() -> Bool {
-        guard let tcp, tcp.unsentCount > reservedOutput else { return true }
-        let wanted = (tcp.unsentCount / Self.outputStep + 1) * Self.outputStep
-        if let outputMemory {
-            if outputMemory.grow(to: wanted, for: .output) { return true }
-        } else {
-            outputMemory = group.memory.reserve(wanted, for: .output)
-            if outputMemory != nil { return true }
-        }
-        cutOff(.clientGone)
-        return false
-    }
-
-    /// Keeps the reservation of a response until the output is sent.
-    func keep(_ memory: MemoryReservation) {
-        guard let tcp, tcp.unsentCount > reservedOutput else { return }
-        memory.charge(to: tcp.unsentCount)
-        memory.shrink(to: tcp.unsentCount)
-        outputMemory = memory
-        tcp.reportDrained()
-    }
-
-    /// The step of the reservation for output, in bytes.
-    private static let outputStep = 16 * 1024
-
     func streamDrained(_ stream: TCPStream) {
         let wasDraining = state.phase == .draining
         let action = state.outputDrained(at: now)
-        outputMemory = nil
+        outputMemory.release()
         if wasDraining {
             report(.completed)
         }
@@ -123,41 +82,37 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         leave(.clientGone)
     }
 
+    // MARK: - Deadlines
+
     private func deadlinePassed() {
         armedFor = .distantFuture
         perform(state.deadlinePassed(sent: tcp?.sentCount ?? 0, at: now))
         setTimer()
     }
 
-    func shutdownBegan() {
-        perform(state.shutdownBegan(at: now))
-        setTimer()
-    }
-
-    func setTimer() {
+    private func setTimer() {
         let wanted = state.deadline
         guard wanted != armedFor else { return }
         armedFor = wanted
         timer?.set(at: wanted)
     }
 
-    // MARK: - What the state decides
+    // MARK: - Actions of the state
 
-    func perform(_ action: ConnectionState.Action) {
+    private func perform(_ action: ConnectionState.Action) {
         switch action {
         case .none, .read, .hold, .discard, .dispatch:
             break
         case .sendContinue:
             tcp?.write { $0.append("HTTP/1.1 100 Continue\r\n\r\n") }
         case .refuse(let refusal):
-            refuse(refusal)
+            refuse(refusal, method: input.methodOfPartialHead)
         case .awaitDrain:
             tcp?.reportDrained()
         case .next:
             readBacklog()
         case .shutDown:
-            backlog = nil
-            parser = nil
+            input.discard()
             tcp?.shutdownWriting()
             tcp?.resumeReading()
         case .breakSilence:
@@ -171,7 +126,15 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         }
     }
 
-    /// Ends the connection in the midst of what it does.
+    // MARK: - The end
+
+    /// Ends the connection after the request that it is at.
+    func beginShutdown() {
+        perform(state.shutdownBegan(at: now))
+        setTimer()
+    }
+
+    /// Closes the connection with a reset, at any time.
     func cutOff(_ outcome: ExchangeRecord.Outcome) {
         guard state.phase != .closed else { return }
         _ = state.abort()
@@ -179,14 +142,12 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         leave(outcome)
     }
 
-    /// Gives up the connection; its stream is closed.
+    /// Releases everything that the connection holds; its stream is closed.
     private func leave(_ outcome: ExchangeRecord.Outcome) {
         timer?.cancel()
         armedFor = .distantFuture
-        backlog = nil
-        parser = nil
-        incoming = nil
-        outputMemory = nil
+        input.discard()
+        outputMemory.release()
         report(outcome)
         if tcp != nil {
             tcp = nil
@@ -194,20 +155,241 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         }
     }
 
-    // MARK: - The response
+    // MARK: - Requests
 
-    /// All bytes of output so far.
+    private func read(_ bytes: Span<UInt8>) {
+        if input.hasBacklog {
+            input.keep(bytes, on: group.shard)
+            useBacklog()
+        } else {
+            let used = use(bytes)
+            if used < bytes.count {
+                input.keep(bytes.extracting(used...), on: group.shard)
+            }
+        }
+    }
+
+    private func useBacklog() {
+        guard var backlog = input.removeBacklog() else { return }
+        backlog.removeFirst(use(backlog.bytes))
+        input.putBack(backlog, on: group.shard)
+    }
+
+    /// Reads the next request after the end of a response: first from the backlog, then from the stream.
+    private func readBacklog() {
+        guard !input.isInUse else { return }
+        useBacklog()
+        guard state.phase.awaitsInput else { return }
+        if state.inputHasEnded {
+            perform(state.inputEnded(at: now))
+        } else {
+            tcp?.resumeReading()
+        }
+    }
+
+    /// Parses as far as the bytes and the state allow, and returns the number of used bytes.
+    private func use(_ bytes: Span<UInt8>) -> Int {
+        input.isInUse = true
+        defer { input.isInUse = false }
+        var index = 0
+        while true {
+            switch state.phase {
+            case .idle, .head:
+                guard index < bytes.count else { return index }
+                _ = state.received(0, at: now)
+                guard readHead(bytes, from: &index) else { return index }
+            case .body:
+                guard readBody(bytes, from: &index) else { return index }
+            case .responding, .draining:
+                return index
+            case .ending, .lingering, .closed:
+                return bytes.count
+            }
+        }
+    }
+
+    /// Returns `false` if the head is incomplete.
+    private func readHead(_ bytes: Span<UInt8>, from index: inout Int) -> Bool {
+        let start = index
+        do throws(HTTPError) {
+            let found = try input.parseHead(bytes.extracting(start...), limits: group.limits.head, at: now)
+            guard let (head, length) = found else { return false }
+            index += length
+            index += try begin(head, length: length, bytesHere: bytes.count - index)
+        } catch {
+            refuse(Refusal(error), method: input.methodOfPartialHead(in: bytes.extracting(start...)))
+        }
+        return true
+    }
+
+    /// Begins a request; `bytesHere` is the number of bytes that arrived after its head.
+    ///
+    /// - Returns: the number of those bytes that belong to a body which no handler reads.
+    private func begin(_ head: RequestHead, length: Int, bytesHere: Int) throws(HTTPError) -> Int {
+        let sent = head.fields[.xRequestID]
+        let id = sent.flatMap { RequestID.isSane($0) ? $0 : nil } ?? group.ids.next()
+        let responder = makeResponder(id: id, method: head.method, version: head.version)
+        responder.record.bytesIn = length
+
+        let match = group.router.match(head.method, head.target)
+        responder.setRoute(match)
+        let framing = try BodyFraming.ofRequest(head)
+        let expectsContinue = try head.expectsContinue()
+        let refusal = group.refusal(
+            of: head, match, hasBody: framing != .none && framing != .length(0), isSecure: port.isSecure, to: responder)
+        guard match.isHandler, refusal == nil else {
+            let skipped = skipBody(framing, of: head, bytesHere: bytesHere)
+            responder.record.bytesIn += skipped
+            if let refusal {
+                responder.refuse(refusal)
+            } else {
+                dispatch(head, body: RequestBody(), match: match, to: responder)
+            }
+            return skipped
+        }
+        let decoder = try BodyDecoder(framing: framing, limits: group.limits.body)
+        let action = state.headCompleted(
+            wantsPersistence: head.wantsPersistence, hasBody: !decoder.isComplete, expectsContinue: expectsContinue,
+            isBodyHere: bytesHere > 0, at: now)
+        if action == .dispatch {
+            dispatch(head, body: RequestBody(), match: match, to: responder)
+        } else {
+            input.request = IncomingRequest(head: head, match: match, responder: responder, decoder: decoder)
+            perform(action)
+        }
+        return 0
+    }
+
+    /// Prepares for a response that does not depend on the body. The connection does not wait for the body, and ends after the
+    /// response unless the whole body is here.
+    ///
+    /// A client that sent `Expect: 100-continue` then does not send the body (RFC 9110 10.1.1).
+    ///
+    /// - Returns: the number of bytes of the body, if all of them are here.
+    private func skipBody(_ framing: BodyFraming, of head: RequestHead, bytesHere: Int) -> Int {
+        let length: Int
+        switch framing {
+        case .none: length = 0
+        case .length(let stated) where stated <= bytesHere: length = stated
+        case .length, .chunked, .untilClose:
+            state.refused()
+            return 0
+        }
+        _ = state.headCompleted(
+            wantsPersistence: head.wantsPersistence, hasBody: false, expectsContinue: false, isBodyHere: true, at: now)
+        return length
+    }
+
+    /// Returns `false` if more bytes are needed.
+    private func readBody(_ bytes: Span<UInt8>, from index: inout Int) -> Bool {
+        guard let request = input.request else { return false }
+        let before = index
+        defer { request.responder.record.bytesIn += index - before }
+        while true {
+            do throws(HTTPError) {
+                switch try request.decoder.next(bytes, from: &index) {
+                case .data(let range):
+                    guard request.body.append(bytes.extracting(range), in: group.memory) else {
+                        refuse(.noRoom(group.memory))
+                        return true
+                    }
+                case .more:
+                    return false
+                case .end:
+                    input.request = nil
+                    _ = state.requestCompleted()
+                    dispatch(request.head, body: request.body, match: request.match, to: request.responder)
+                    return true
+                }
+            } catch {
+                refuse(Refusal(error))
+                return true
+            }
+        }
+    }
+
+    private func dispatch(_ head: RequestHead, body: RequestBody, match: Router.Match, to responder: Responder) {
+        guard let tcp else { return }
+        if match.isHandler {
+            tcp.pauseReading()
+        }
+        let request = Request(
+            head: head, body: body, parameter: match.parameter, id: responder.id, peer: tcp.peer, shard: group.shard,
+            arrival: responder.arrival)
+        responder.dispatch(request, to: match, of: group.router)
+    }
+
+    /// Answers input that cannot be read any further with an error, and ends the connection.
+    ///
+    /// - Parameter method: the method of a head that is broken or incomplete.
+    private func refuse(_ refusal: Refusal, method: Method? = nil) {
+        input.request = nil
+        state.refused()
+        let responder = exchange ?? makeResponder(id: group.ids.next(), method: method, version: .http11)
+        responder.refuse(refusal)
+    }
+
+    private func makeResponder(id: String, method: Method?, version: Version) -> Responder {
+        let responder = Responder(id: id, method: method, version: version, arrival: input.arrival, connection: self)
+        exchange = responder
+        return responder
+    }
+
+    // MARK: - Called by the responder
+
+    /// The number of bytes of output so far.
     var written: Int {
         guard let tcp else { return 0 }
         return tcp.sentCount + tcp.unsentCount
     }
 
-    /// A request's response can be made from now on.
-    func begin(_ exchange: Responder) {
-        self.exchange = exchange
+    /// Whether the system has taken less output than there is.
+    var isOutputBlocked: Bool { state.isBlocked }
+
+    /// Notes that output is written. This is all that a deadline costs a token.
+    @inline(__always)
+    func outputWritten(at instant: Instant) {
+        state.wrote(at: instant)
     }
 
-    /// The response is written; nothing is to be added to it.
+    /// Begins a response, and returns whether it may announce that the connection stays open.
+    func responseBegan() -> Bool {
+        state.responseBegan()
+    }
+
+    /// Notes that only the end of the connection tells the client whether the response is complete.
+    func endWithResponse() {
+        state.endsWithResponse()
+    }
+
+    /// Calls `onSilence` of the responder after each `duration` without output.
+    func setSilence(_ duration: Duration) {
+        state.setSilence(duration, at: now)
+        setTimer()
+    }
+
+    /// The bytes reserved for unsent output.
+    var reservedOutput: Int { outputMemory.count }
+
+    /// Reserves memory for unsent output. Cuts the client off and returns `false` if the budget is exhausted; the client can
+    /// reconnect.
+    func reserveOutput() -> Bool {
+        guard let tcp else { return true }
+        guard outputMemory.cover(tcp.unsentCount, in: group.memory) else {
+            cutOff(.clientGone)
+            return false
+        }
+        return true
+    }
+
+    /// Keeps the reservation of a response until its output is sent.
+    func keep(_ memory: MemoryReservation) {
+        guard let tcp, tcp.unsentCount > reservedOutput else { return }
+        outputMemory.adopt(memory, unsent: tcp.unsentCount)
+        tcp.reportDrained()
+    }
+
+    /// The response is completely written.
     func responseEnded() {
         let action = state.responseEnded(unsent: tcp?.unsentCount ?? 0, at: now)
         if state.phase == .draining {
@@ -220,9 +402,9 @@ final class Connection: TCPStreamDelegate, @unchecked Sendable {
         setTimer()
     }
 
-    /// The exchange is over.
+    /// Reports the end of the exchange.
     private func report(_ outcome: ExchangeRecord.Outcome) {
         guard let exchange = exchange.take() else { return }
-        group.environment.onExchangeEnd(exchange.finalRecord(outcome))
+        group.hooks.onExchangeEnd(exchange.finalRecord(outcome))
     }
 }

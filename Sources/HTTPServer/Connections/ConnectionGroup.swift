@@ -4,86 +4,80 @@ import ChatterdSockets
 import Glibc
 
 /// The connections of one shard, and what they share. Confined to its shard.
-final class ConnectionGroup: @unchecked Sendable {
+final class ConnectionGroup {
     let shard: Shard
     let limits: Limits
     let timing: Timing
     let router: Router
     let policy: BrowserPolicy
-    let environment: Environment
+    let hooks: ServerHooks
 
     /// The budget for request bodies and unsent output.
     let memory: MemoryBudget
     var ids: RequestID
 
-    private let place: Int
-    private let census: Census
-    private var connections: [Connection] = []
+    /// The index of the shard.
+    private let index: Int
+    private let load: ShardLoad
+    private var connections = IndexedSet<Connection>()
     private var isShuttingDown = false
     private var shutdownTimer: DeadlineTimer?
     private var date = HTTPDate()
 
-    init(shard: Shard, place: Int, server: Server.Parts, census: Census) {
+    init(shard: Shard, index: Int, server: Server.Parts, load: ShardLoad) {
         self.shard = shard
-        self.place = place
-        self.census = census
+        self.index = index
+        self.load = load
         limits = server.limits
         timing = server.timing
         router = server.router
         policy = server.policy
-        environment = server.environment
+        hooks = server.hooks
         memory = server.memory
-        ids = RequestID(seed: server.environment.seed())
+        ids = RequestID(seed: server.hooks.seed())
     }
 
-    /// Takes over a connection that the listener accepted and the census counted.
+    /// Adopts a connection that the listener accepted and `ShardLoad` counted.
     func adopt(_ descriptor: Int32, peer: SocketAddress, from port: ListeningPort) {
         guard !isShuttingDown else {
             close(descriptor)
-            forget(port)
+            release(port)
             return
         }
         let connection = Connection(group: self, port: port)
         do {
             try connection.start(descriptor, peer: peer)
-            connection.place = connections.count
-            connections.append(connection)
+            connections.insert(connection)
         } catch {
-            // The stream has closed the descriptor: the shard can watch no more, and the client sees a closed connection.
-            forget(port)
+            // The shard can watch no more descriptors. The stream has closed this one, and the client sees a closed connection.
+            release(port)
         }
     }
 
-    /// A connection has ended.
+    /// Removes a connection that has ended.
     func remove(_ connection: Connection) {
-        let last = connections.removeLast()
-        if last !== connection {
-            connections[connection.place] = last
-            last.place = connection.place
-        }
-        forget(connection.port)
+        connections.remove(connection)
+        release(connection.port)
     }
 
-    private func forget(_ port: ListeningPort) {
-        census.leave(place)
+    /// Counts the end of a connection.
+    private func release(_ port: ListeningPort) {
+        load.release(index)
         port.releaseSlot()
     }
 
-    /// Lets each connection end with the request that it is at.
-    func beginShutdown() {
+    /// Ends each connection after the request that it is at, or cuts it off after `grace`.
+    func beginShutdown(within grace: Duration) {
         isShuttingDown = true
-        for connection in connections {
-            connection.shutdownBegan()
+        for connection in connections.elements {
+            connection.beginShutdown()
         }
-    }
-
-    /// Calls `action` when the connections have had their time; the timer lives here, as it may end on its shard only.
-    func setShutdownTimer(after grace: Duration, action: @escaping () -> Void) {
-        let timer = DeadlineTimer(on: shard, handler: action)
+        let timer = DeadlineTimer(on: shard) { [unowned self] in abortAll() }
         timer.set(after: grace)
         shutdownTimer = timer
     }
 
+    /// Ends the grace of `beginShutdown`: all connections have ended.
     func cancelShutdownTimer() {
         shutdownTimer = nil
     }
@@ -91,7 +85,7 @@ final class ConnectionGroup: @unchecked Sendable {
     /// Cuts off all connections.
     func abortAll() {
         isShuttingDown = true
-        for connection in connections {
+        for connection in connections.elements {
             connection.cutOff(.aborted)
         }
     }
@@ -99,7 +93,7 @@ final class ConnectionGroup: @unchecked Sendable {
     /// Appends the Date field, RFC 9110 6.6.1.
     func appendDate(to buffer: inout ByteBuffer) {
         buffer.append("date: ")
-        date.append(environment.wallClock(), to: &buffer)
+        date.append(hooks.wallClock(), to: &buffer)
         buffer.append("\r\n")
     }
 }

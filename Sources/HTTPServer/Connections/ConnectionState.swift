@@ -1,62 +1,63 @@
 import ChatterdBasics
 
-/// The life of a server connection: what has happened on it, and what follows; without I/O and without a clock.
+/// The state machine of a server connection. It does no I/O and reads no clock: the caller tells it the events and the time, and
+/// carries out the actions that it returns.
 struct ConnectionState: Sendable {
     enum Phase: Sendable, Equatable {
-        /// Nothing of a request is here. Its first byte may follow, or the client's end.
+        /// No byte of a request has arrived. The first byte may follow, or the end of the input.
         case idle
-        /// A part of a head is here. The rest follows before its deadline, or 408.
+        /// A part of a head has arrived. The rest follows before its deadline, or 408.
         case head
-        /// A head is here. Its body follows, fast enough, or 408.
+        /// A head has arrived. Its body follows, fast enough, or 408.
         case body
-        /// A whole request is here, or one that is refused, and reading rests. The response follows.
+        /// A whole request has arrived, or the request is refused. Reading is paused. The response follows.
         case responding
-        /// The response is written, but much of it is not sent, and reading is paused. Its last byte follows, or a stall.
+        /// The response is written, but much of it is unsent, and reading is paused. Its last byte follows, or a stall.
         case draining
-        /// The last response is written. Our direction ends once it is sent.
+        /// The last response is written. The output ends once it is sent.
         case ending
-        /// Our direction has ended. What the client still sends is thrown away until it closes, for a while.
+        /// The output has ended. Input is discarded until the client closes, for a limited time.
         case lingering
-        /// Nothing follows.
+        /// The connection is over.
         case closed
 
-        /// Whether the client has to send something before anything can go on.
+        /// Whether the connection waits for bytes of the client.
         var awaitsInput: Bool { self == .idle || self == .head || self == .body }
     }
 
     enum Action: Sendable, Equatable {
-        /// There is nothing to do.
+        /// Do nothing.
         case none
-        /// Parse what arrived.
+        /// Parse the bytes.
         case read
-        /// Keep what arrived for later.
+        /// Keep the bytes for later.
         case hold
-        /// Throw away what arrived.
+        /// Discard the bytes.
         case discard
-        /// Send the interim response 100, then parse what arrives.
+        /// Send the interim response 100, then parse the bytes that arrive.
         case sendContinue
-        /// Rest reading, and hand the request to its handler.
+        /// Pause reading, and hand the request to its handler.
         case dispatch
-        /// Answer with an error; the connection ends after it.
+        /// Answer with an error. The connection ends after it.
         case refuse(Refusal)
-        /// Tell when all output is sent.
+        /// Call `outputDrained` when all output is sent.
         case awaitDrain
-        /// Look at what is kept, then read on.
+        /// Use the kept bytes, then read more.
         case next
-        /// End our direction once all output is sent, and tell when.
+        /// End the output once all of it is sent, and then call `outputDrained`.
         case shutDown
-        /// Ask the writer of the response for a sign of life.
+        /// Ask the writer of the response for a keep-alive.
         case breakSilence
-        /// Close in order.
+        /// Close.
         case close
-        /// Close with a reset: the client takes nothing any more.
+        /// Close with a reset, because the client accepts no more bytes.
         case abort
     }
 
     private(set) var phase = Phase.idle
-    /// Whether the client will send nothing more.
+    /// Whether the client has ended its direction.
     private(set) var inputHasEnded = false
-    /// Whether the system has taken less than there is to send.
+    /// Whether the system has accepted only a part of the output.
     private(set) var isBlocked = false
 
     private let timing: Timing
@@ -64,12 +65,12 @@ struct ConnectionState: Sendable {
     private var isShuttingDown = false
     private var phaseDeadline: Instant
     private var stallDeadline = Instant.distantFuture
-    /// Bytes that the system had taken when the stall deadline was set.
+    /// The bytes that the system had accepted when the stall deadline was set.
     private var sentBefore = 0
     private var lingeringLeft = 0
-    /// Bytes that came while the present response was made or sent.
+    /// The bytes that arrived while the present response was made or sent.
     private var heldInput = 0
-    /// How long a response may be silent before its writer is asked; zero for ever.
+    /// The time without output after which the writer of a response is asked for a keep-alive; zero for never.
     private var silence = Duration.zero
     private var lastOutput = Instant.distantPast
 
@@ -78,7 +79,7 @@ struct ConnectionState: Sendable {
         phaseDeadline = now + timing.idle
     }
 
-    /// When `deadlinePassed` wants to be called; `distantFuture` for never.
+    /// When `deadlinePassed` must be called; `distantFuture` for never.
     var deadline: Instant {
         let earliest = min(phaseDeadline, stallDeadline)
         return silence == .zero ? earliest : min(earliest, lastOutput + silence)
@@ -86,7 +87,7 @@ struct ConnectionState: Sendable {
 
     // MARK: - The request
 
-    /// Bytes have come in, or kept ones are looked at.
+    /// Bytes arrived, or kept bytes are about to be used.
     mutating func received(_ count: Int, at now: Instant) -> Action {
         switch phase {
         case .idle:
@@ -96,11 +97,11 @@ struct ConnectionState: Sendable {
         case .head:
             return .read
         case .body:
-            // What has come buys time, but never more than the limit from now: 8 MiB at once would buy hours of silence.
+            // Each byte extends the deadline, but never beyond the limit from now. Otherwise 8 MiB at once would allow hours of silence.
             phaseDeadline = min(phaseDeadline + timing.bodyByte * count, now + timing.bodyDeadline)
             return .read
         case .responding, .draining:
-            // Reading is paused, so that at most the rest of a read comes here.
+            // Reading is paused, so that only the rest of the present read arrives.
             heldInput += count
             guard heldInput <= Timing.heldInput else { return abort() }
             return .hold
@@ -113,36 +114,36 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// A head is complete. `isBodyHere` tells that bytes of its body came with it.
+    /// A head is complete; `isBodyHere` says whether bytes of its body arrived with it.
     mutating func headCompleted(
         wantsPersistence: Bool, hasBody: Bool, expectsContinue: Bool, isBodyHere: Bool, at now: Instant
     ) -> Action {
-        precondition(phase == .head, "a head where none was expected")
+        precondition(phase == .head, "a head outside of the phase `head`")
         keepsAlive = wantsPersistence
         guard hasBody else { return requestCompleted() }
         phase = .body
         phaseDeadline = now + timing.bodyDeadline
-        // RFC 9110 10.1.1: not needed once content has come.
+        // RFC 9110 10.1.1: not needed after a part of the content has arrived.
         return expectsContinue && !isBodyHere ? .sendContinue : .read
     }
 
-    /// The body is complete, or there is none.
+    /// The body is complete, or the request has none.
     mutating func requestCompleted() -> Action {
-        precondition(phase == .head || phase == .body, "a request that had not begun")
+        precondition(phase == .head || phase == .body, "the end of a request that had not begun")
         phase = .responding
         phaseDeadline = .distantFuture
         return .dispatch
     }
 
-    /// The request will be answered with an error without being read any further.
+    /// The request is refused: it is answered with an error and not read any further.
     mutating func refused() {
-        precondition(phase != .closed && phase != .lingering, "a refusal that nobody would read")
+        precondition(phase != .closed && phase != .lingering, "a refusal after the end of the output")
         phase = .responding
         phaseDeadline = .distantFuture
         keepsAlive = false
     }
 
-    /// The client will send nothing more; it may still read (RFC 9112 9.6).
+    /// The client ended its direction. It may still read (RFC 9112 9.6).
     mutating func inputEnded(at now: Instant) -> Action {
         inputHasEnded = true
         switch phase {
@@ -155,30 +156,30 @@ struct ConnectionState: Sendable {
 
     // MARK: - The response
 
-    /// The response begins; whether it may tell the client that the connection stays open.
+    /// The response begins. Returns whether it may announce that the connection stays open.
     mutating func responseBegan() -> Bool {
         keepsAlive = keepsAlive && !isShuttingDown
         return keepsAlive
     }
 
-    /// Only the end of the connection will tell the client that the response is complete, or that it is not.
+    /// Only the end of the connection tells the client whether the response is complete.
     mutating func endsWithResponse() {
         keepsAlive = false
     }
 
-    /// From now on the writer is asked for a sign of life when it was silent for this long.
+    /// Asks the writer for a keep-alive after each `duration` without output, from now on.
     mutating func setSilence(_ duration: Duration, at now: Instant) {
         silence = duration
         lastOutput = now
     }
 
-    /// Something was written. This is all that a deadline costs a token.
+    /// Output was written. This is all that a deadline costs a token.
     @inline(__always)
     mutating func wrote(at now: Instant) {
         lastOutput = now
     }
 
-    /// The response is written; `unsent` bytes are still here.
+    /// The response is written; `unsent` bytes of it are not sent yet.
     mutating func responseEnded(unsent: Int, at now: Instant) -> Action {
         precondition(phase == .responding, "the end of a response that had not begun")
         silence = .zero
@@ -189,14 +190,14 @@ struct ConnectionState: Sendable {
         return afterResponse(at: now)
     }
 
-    /// The system took less than there was; it has taken `sent` bytes since the connection began.
+    /// The system accepted a part of the output: `sent` bytes since the connection began.
     mutating func outputBlocked(sent: Int, at now: Instant) {
         isBlocked = true
         sentBefore = sent
         stallDeadline = now + timing.writeStall
     }
 
-    /// The system has taken everything.
+    /// The system has accepted all output.
     mutating func outputDrained(at now: Instant) -> Action {
         isBlocked = false
         stallDeadline = .distantFuture
@@ -215,7 +216,7 @@ struct ConnectionState: Sendable {
 
     // MARK: - The end
 
-    /// The time of `deadline` has come, perhaps; the system has taken `sent` bytes since the connection began.
+    /// The `deadline` may have passed. The system has accepted `sent` bytes since the connection began.
     mutating func deadlinePassed(sent: Int, at now: Instant) -> Action {
         if now >= stallDeadline {
             guard sent > sentBefore else { return abort() }
@@ -229,7 +230,7 @@ struct ConnectionState: Sendable {
             case .body: return .refuse(.bodyTimedOut)
             case .lingering: return close()
             case .ending:
-                // What drains slowly has its own deadline; what cannot even begin (a handshake that rests) has this one.
+                // Slow output has the stall deadline. Output that cannot begin, as during a stalled handshake, has this one.
                 guard isBlocked else { return abort() }
                 phaseDeadline = now + timing.writeStall
             case .responding, .draining, .closed: break
@@ -237,25 +238,25 @@ struct ConnectionState: Sendable {
         }
         if silence > .zero, now >= lastOutput + silence {
             lastOutput = now
-            // A client that does not take what there is needs no more of it.
+            // A client that does not accept the present output needs no keep-alive.
             return isBlocked ? .none : .breakSilence
         }
         return .none
     }
 
-    /// The server takes no more requests than those that have begun.
+    /// The server shuts down: it accepts no further request.
     mutating func shutdownBegan(at now: Instant) -> Action {
         isShuttingDown = true
         return phase == .idle ? end(at: now) : .none
     }
 
-    /// The connection is over, whatever was going on.
+    /// The connection ends, in any phase.
     mutating func close() -> Action {
         leave()
         return .close
     }
 
-    /// The connection is over, and the client is to notice that something is missing.
+    /// The connection ends with a reset, so that the client notices missing bytes.
     mutating func abort() -> Action {
         leave()
         return .abort
@@ -276,7 +277,7 @@ struct ConnectionState: Sendable {
         return .next
     }
 
-    /// RFC 9112 9.6: the direction is ended first, and the rest read, or a reset could overtake the response.
+    /// RFC 9112 9.6: the output ends first and the input is read to its end. Otherwise a reset could overtake the response.
     private mutating func end(at now: Instant) -> Action {
         phase = .ending
         phaseDeadline = now + timing.writeStall

@@ -1,38 +1,38 @@
 import ChatterdHTTP
 
-/// What happened to one request, for the log; holds no text of the request but its id.
+/// The facts about one request, for the log. It has no text of the request except the id.
 public struct ExchangeRecord: Sendable {
     /// How an exchange ended.
     public enum Outcome: Sendable, Hashable {
-        /// The response went out in full.
+        /// The whole response was sent.
         case completed
-        /// The client went away, or stopped reading, before the response was out.
+        /// The client disconnected, or stopped reading, before the end of the response.
         case clientGone
         /// The server cut the response off.
         case aborted
-        /// The request was answered with an error by the server itself; its code.
+        /// The server itself answered with an error of this code.
         case refused(String)
     }
 
-    /// The id that the client sent or was given.
+    /// The id of the request, from the client or from the server.
     public let id: String
-    /// The method; nil when the request was too broken to have one.
+    /// The method; `nil` if the request was too broken to have one.
     public let method: Method?
-    /// The pattern of the route, never the path; nil when none matched.
+    /// The pattern of the route, never the path; `nil` if none matched.
     public internal(set) var route: String?
-    /// The status sent; nil when none was.
+    /// The sent status; `nil` if none was sent.
     public internal(set) var status: Status?
     /// Bytes of the request, framing included.
     public internal(set) var bytesIn = 0
-    /// Bytes of the response, framing included; what the system took may be less if the client went away.
+    /// Bytes of the response, framing included. The system may have accepted fewer if the client disconnected.
     public internal(set) var bytesOut = 0
     /// From the first byte of the head to the first byte of the response.
     public internal(set) var timeToResponse: Duration?
     /// From the first byte of the head to the end.
     public internal(set) var total = Duration.zero
-    /// The end.
+    /// How the exchange ended.
     public internal(set) var outcome = Outcome.completed
-    /// What the handler noted, in order.
+    /// The annotations of the handler, in order.
     public internal(set) var annotations: [(key: String, value: String)] = []
 
     init(id: String, method: Method?) {

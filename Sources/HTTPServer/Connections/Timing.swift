@@ -1,17 +1,17 @@
 import ChatterdBasics
 import ChatterdSockets
 
-/// The limits that a connection's state looks at, one for all connections.
+/// The limits of `ConnectionState`; one for all connections.
 final class Timing: Sendable {
-    /// What may be left unsent for a response to count as delivered: less than a system buffers for a connection.
+    /// The unsent bytes at which a response counts as delivered: fewer than a system buffers for a connection.
     static let settledOutput = 64 * 1024
-    /// What may come from a client while its response is made or sent: the connection is cut off beyond it. Reading is paused
-    /// meanwhile, so that a client cannot reach it; one read of the shard is as long.
+    /// The limit of bytes that arrive while a response is made or sent; the connection is cut off beyond it. Reading is paused
+    /// meanwhile, so that a client cannot reach the limit: one read of the shard has at most this length.
     static let heldInput = 64 * 1024
 
     let headDeadline: Duration
     let bodyDeadline: Duration
-    /// The time that each byte of a body adds to its deadline, which is never later than `bodyDeadline` from now.
+    /// The time by which each byte of a body extends its deadline, up to `bodyDeadline` from now.
     let bodyByte: Duration
     let idle: Duration
     let writeStall: Duration

@@ -2,21 +2,21 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
-/// A whole request, body included.
+/// A request with its whole body.
 public struct Request: Sendable {
     /// The head.
     public let head: RequestHead
-    /// The body, unframed; at most the limit.
+    /// The body without framing, within the limit.
     public let body: RequestBody
-    /// What stood in the place of the pattern's `:name`, decoded; nil when the pattern has none.
+    /// The decoded segment for the `:name` of the pattern; `nil` if the pattern has none.
     public let parameter: String?
-    /// The id that the client sent or was given.
+    /// The id, from the client or from the server.
     public let id: String
-    /// The client.
+    /// The address of the client.
     public let peer: SocketAddress
-    /// The shard that the connection lives on, and the handler too.
+    /// The shard of the connection and of the handler.
     public let shard: Shard
-    /// When its first byte was read.
+    /// When the first byte was read.
     public let arrival: Instant
 
     /// The method.

@@ -3,6 +3,8 @@ import ChatterdBasics
 /// The body of a request and the memory reserved for it. Confined to its shard.
 ///
 /// The last reference releases both, at the latest when the handler returns. A handler may release them earlier.
+///
+/// The class is `@unchecked Sendable` because `Request` is `Sendable`; only the handler on the shard uses it.
 public final class RequestBody: @unchecked Sendable {
     /// The bytes without framing; empty after `releaseBytes`.
     public private(set) var bytes: [UInt8] = []
@@ -13,7 +15,7 @@ public final class RequestBody: @unchecked Sendable {
     /// The number of bytes.
     public var count: Int { bytes.count }
 
-    /// Reserves memory for `copies` copies of the body in all, for the work of a handler.
+    /// Grows the reservation to `copies` copies of the body, for the work of a handler.
     ///
     /// - Returns: `false` if the budget has no room.
     public func expect(copies: Int) -> Bool {

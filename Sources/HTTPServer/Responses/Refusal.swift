@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdHTTP
 
-/// An error as a client sees it: a status, a code for machines, a sentence for people.
+/// An error response: a status, a code for machines, a sentence for people.
 public struct Refusal: Error, Sendable, Hashable {
     /// The status.
     public let status: Status
@@ -9,12 +9,12 @@ public struct Refusal: Error, Sendable, Hashable {
     public let code: String
     /// The sentence; without secrets.
     public let message: String
-    /// Seconds after which another try may succeed, for the Retry-After field; nil when waiting does not help.
+    /// Seconds after which a retry may succeed, for the Retry-After field; `nil` if waiting does not help.
     public let retryAfter: Int?
     /// Further fields of the response.
     public let fields: Fields
 
-    /// Makes a refusal.
+    /// Creates a refusal.
     public init(_ status: Status, code: String, message: String, retryAfter: Int? = nil, fields: Fields = [:]) {
         self.status = status
         self.code = code
@@ -25,7 +25,7 @@ public struct Refusal: Error, Sendable, Hashable {
 }
 
 extension Refusal {
-    /// What is wrong with a message.
+    /// Creates the refusal of a malformed message.
     init(_ error: HTTPError) {
         self.init(error.status, code: Refusal.snakeCase(error.code.rawValue), message: error.message)
     }

@@ -2,37 +2,39 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
-/// The way to answer one request, once. Confined to its shard.
+/// Answers one request, once. Confined to its shard.
 ///
-/// A client that ends its direction is still answered in full: it may be reading (RFC 9112 section 9.6). One that was killed
-/// looks the same until something is written to it; then its system answers with a reset, and `onClientGone` is called.
+/// A client that ends its direction still gets the whole response, because it may be reading (RFC 9112 section 9.6). A client that was
+/// killed looks the same until the first write after that: then its system answers with a reset, and `onClientGone` is called.
+///
+/// The class is `@unchecked Sendable` because handlers are `@Sendable` closures that capture it; its methods check the shard.
 public final class Responder: @unchecked Sendable {
     private enum Phase {
         /// No response has begun.
         case waiting
-        /// A head is written; its body may be added to.
+        /// A head is written, and its body is being written.
         case streaming
-        /// Nothing can be added any more.
+        /// The response is complete or cut off.
         case ended
     }
 
-    /// The chunk of the present turn.
+    /// The chunk of the present turn, without its end.
     private struct OpenChunk {
         let framing: ChunkFraming.Open
         let start: ByteBuffer.Mark
         let data: ByteBuffer.Mark
     }
 
-    /// The id of the request, which the response carries too.
+    /// The id of the request, which the response repeats.
     public let id: String
     /// The shard of the connection.
     public let shard: Shard
-    /// Called once if the client goes away, or stops reading for too long, before the response is complete.
+    /// Called once if the client disconnects, or stops reading for too long, before the response is complete.
     public var onClientGone: (() -> Void)?
 
-    /// Called when the client has taken all output after a time when it had not.
+    /// Called when the system has accepted all output, after a time when it had not.
     var onDrained: (() -> Void)?
-    /// Called when the stream was silent for the time it asked for.
+    /// Called after each period of silence that the stream set.
     var onSilence: (() -> Void)?
     var record: ExchangeRecord
     /// The foreign origin whose pages may read the response; `nil` if no origin may.
@@ -43,7 +45,7 @@ public final class Responder: @unchecked Sendable {
     private var phase = Phase.waiting
     private let version: Version
     private let isHead: Bool
-    /// What had been written on the connection before this response.
+    /// The bytes written on the connection before this response.
     private let writtenBefore: Int
     private let unsentLimit: Int
 
@@ -65,25 +67,25 @@ public final class Responder: @unchecked Sendable {
 
     // MARK: - For handlers
 
-    /// Whether a response can still be made.
+    /// Whether no response has begun.
     public var isWaiting: Bool { phase == .waiting && connection != nil }
 
-    /// Notes something for the log; never text of a prompt, and no secrets.
+    /// Adds an annotation for the log: no text of a prompt, and no secrets.
     public func annotate(_ key: String, _ value: String) {
         record.annotations.append((key, value))
     }
 
-    /// Answers with a body that is complete. A second response is left out.
+    /// Answers with a complete body. A second response is ignored.
     ///
-    /// Fields that frame the message are the server's to set: they are left out if given.
+    /// The server writes the fields that frame the message, and ignores them here.
     public func respond(_ status: Status, fields: Fields = [:], body: [UInt8] = []) {
         respond(status, fields: fields, body: body.span)
     }
 
-    /// Answers with a complete body. A second response is left out.
+    /// Answers with a complete body. A second response is ignored.
     ///
-    /// - Parameter memory: the reservation of a large body. It passes to the connection, which shrinks it to its unsent output
-    ///   and releases it when that is sent. Without one, the connection reserves memory for output that the client does not take,
+    /// - Parameter memory: the reservation of a large body. It passes to the connection, which shrinks it to the unsent output
+    ///   and releases it when that is sent. Without one, the connection reserves memory for output that the client does not read,
     ///   and closes if the budget is exhausted.
     public func respond(
         _ status: Status, fields: Fields = [:], body: ByteBuffer, memory: MemoryReservation? = nil
@@ -105,10 +107,10 @@ public final class Responder: @unchecked Sendable {
             fields.set(.retryAfter, FieldValue(retryAfter))
         }
         record.outcome = .refused(refusal.code)
-        respond(refusal.status, fields: fields, body: connection.group.environment.errorBody(refusal))
+        respond(refusal.status, fields: fields, body: connection.group.hooks.errorBody(refusal))
     }
 
-    /// Begins a response whose body is written bit by bit; one that is asked for a second time is closed from the start.
+    /// Begins a response whose body is written in parts. The stream of a second response is closed from the start.
     public func stream(_ status: Status, fields: Fields = [:]) -> ResponseStream {
         shard.preconditionCurrent()
         guard phase == .waiting, let connection, let tcp = connection.tcp else { return ResponseStream(nil) }
@@ -118,7 +120,7 @@ public final class Responder: @unchecked Sendable {
         if version == .http11 {
             isChunked = !isBodyLeftOut
         } else {
-            connection.state.endsWithResponse()
+            connection.endWithResponse()
         }
         let framing: ResponseFraming = version == .http11 && !hasNoContent ? .chunked : .none
         tcp.write { writeHead(status, fields, framing, on: connection, into: &$0) }
@@ -138,7 +140,7 @@ public final class Responder: @unchecked Sendable {
         end()
     }
 
-    /// RFC 9110 8.6 and RFC 9112 6.1: neither length nor coding where there can be no content.
+    /// Whether a response has neither length nor coding because it cannot have content (RFC 9110 8.6, RFC 9112 6.1).
     private static func hasNoContent(_ status: Status) -> Bool {
         status == .noContent || status == .notModified || status.isInformational
     }
@@ -158,7 +160,7 @@ public final class Responder: @unchecked Sendable {
         if !connection.group.policy.origins.isEmpty {
             writeSharing(to: &buffer)
         }
-        if !connection.state.responseBegan() {
+        if !connection.responseBegan() {
             buffer.append("connection: close\r\n")
         } else if version == .http10 {
             buffer.append("connection: keep-alive\r\n")
@@ -179,7 +181,7 @@ public final class Responder: @unchecked Sendable {
 
     // MARK: - For the stream
 
-    /// Whether the stream takes output.
+    /// Whether the stream accepts output.
     var isStreaming: Bool { phase == .streaming && connection != nil }
 
     var unsentCount: Int { connection?.tcp?.unsentCount ?? 0 }
@@ -189,22 +191,22 @@ public final class Responder: @unchecked Sendable {
         connection?.tcp?.reportDrained()
     }
 
-    /// Limit of output without a reservation within a turn, in bytes.
+    /// The limit of output without a reservation within a turn, in bytes.
     private static let unflushed = 32 * 1024
 
     func append(_ body: (inout ByteBuffer) -> Void) {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
-        // The limit also holds within one turn, before the first attempt to send. A writer that can wait stops well below it.
+        // The limit also applies within one turn, before the first attempt to send. A writer that can wait stops well below it.
         guard tcp.unsentCount <= unsentLimit else {
             connection.cutOff(.clientGone)
             return
         }
         // Many responses may grow within one turn, before the shard sends any of them. The budget must count them.
-        if connection.state.isBlocked || tcp.unsentCount > Self.unflushed, tcp.unsentCount > connection.reservedOutput {
+        if connection.isOutputBlocked || tcp.unsentCount > Self.unflushed, tcp.unsentCount > connection.reservedOutput {
             tcp.reportDrained()
             guard connection.reserveOutput() else { return }
         }
-        connection.state.wrote(at: shard.now)
+        connection.outputWritten(at: shard.now)
         tcp.write { buffer in
             if isChunked {
                 openChunk(in: &buffer)
@@ -219,7 +221,7 @@ public final class Responder: @unchecked Sendable {
     @inline(__always)
     private func openChunk(in buffer: inout ByteBuffer) {
         if let chunk {
-            // Room is left for a large write before the size that a chunk can have.
+            // A new chunk begins early, so that a large write fits below the maximum size of a chunk.
             guard buffer.count(since: chunk.data) > ChunkFraming.maximum / 4 else { return }
             ChunkFraming.end(chunk.framing, in: &buffer)
         }
@@ -228,7 +230,7 @@ public final class Responder: @unchecked Sendable {
         chunk = OpenChunk(framing: framing, start: start, data: buffer.endMark)
     }
 
-    /// Makes several chunks of one that has become too large; rare enough for a copy.
+    /// Splits a chunk that became too large. It copies the bytes, because this is rare.
     private func split(_ whole: OpenChunk, in buffer: inout ByteBuffer) {
         var rest = buffer.array.suffix(buffer.count(since: whole.data))
         buffer.truncate(to: whole.start)
@@ -247,12 +249,11 @@ public final class Responder: @unchecked Sendable {
         connection?.tcp?.write { ChunkFraming.end(chunk.framing, in: &$0) }
     }
 
-    /// Asks for `callback` after each time of silence.
+    /// Calls `callback` after each `duration` without output.
     func setSilence(_ duration: Duration, _ callback: @escaping () -> Void) {
         guard phase == .streaming, let connection else { return }
         onSilence = callback
-        connection.state.setSilence(duration, at: shard.now)
-        connection.setTimer()
+        connection.setSilence(duration)
     }
 
     func finishStream() {
@@ -270,13 +271,13 @@ public final class Responder: @unchecked Sendable {
         guard phase == .streaming, let connection else { return }
         record.outcome = .aborted
         guard isChunked else {
-            // Without chunks an orderly end would say that the response is complete.
+            // Without chunks an orderly end would mean that the response is complete.
             phase = .ended
             connection.cutOff(.aborted)
             return
         }
         closeChunk()
-        connection.state.endsWithResponse()
+        connection.endWithResponse()
         end()
     }
 
@@ -297,7 +298,7 @@ public final class Responder: @unchecked Sendable {
         connection?.responseEnded()
     }
 
-    /// The exchange is over: what it holds on to is let go, and whoever waits for the client is told.
+    /// Ends the exchange: releases everything, and calls `onClientGone` if the response is incomplete.
     func finalRecord(_ outcome: ExchangeRecord.Outcome) -> ExchangeRecord {
         let isLost = phase != .ended
         let onClientGone = onClientGone

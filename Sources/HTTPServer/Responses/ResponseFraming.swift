@@ -1,13 +1,13 @@
 import ChatterdBasics
 import ChatterdHTTP
 
-/// How the end of a response is shown.
+/// How a client finds the end of a response.
 enum ResponseFraming {
     case none
     case length(Int)
     case chunked
 
-    /// Appends the fields, and those that frame the message; of the latter none can be given.
+    /// Appends the fields, and those that frame the message. The latter are ignored among the given ones.
     func write(_ fields: Fields, to buffer: inout ByteBuffer) {
         for field in fields where !ResponseFraming.isReserved(field.name) {
             buffer.append(utf8: field.name.text)

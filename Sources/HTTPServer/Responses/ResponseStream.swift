@@ -1,12 +1,14 @@
 import ChatterdBasics
 import ChatterdSockets
 
-/// A response whose body is written bit by bit. Confined to its shard.
+/// A response whose body is written in parts. Confined to its shard.
 ///
-/// What is written in one turn of the shard leaves as one chunk in one `send`. A stream that is let go without `finish` is
-/// aborted: the client sees that its end is missing.
+/// The output of one turn of the shard leaves as one chunk in one `send`. A stream that is deallocated without `finish` is aborted, so
+/// that the client notices the missing end. This is why the class exists beside `Responder`, which a connection retains.
+///
+/// It is `@unchecked Sendable` because any thread may release it; the abort then moves to the shard.
 public final class ResponseStream: @unchecked Sendable {
-    /// Nothing for a stream that never was one.
+    /// `nil` for the stream of a second response, which is closed from the start.
     private let responder: Responder?
 
     init(_ responder: Responder?) {
@@ -22,16 +24,16 @@ public final class ResponseStream: @unchecked Sendable {
         }
     }
 
-    /// Whether writing is in vain: the stream was finished or aborted, or the client is gone.
+    /// Whether output is ignored, because the stream was finished or aborted or the client disconnected.
     public var isClosed: Bool { !(responder?.isStreaming ?? false) }
 
-    /// The bytes that the client's connection has not taken yet.
+    /// The number of bytes that the system has not accepted yet.
     ///
-    /// A writer that can wait should do so at a high count, until `onDrained`. The server cuts a stream off if its writer writes
-    /// while more than `Limits.unsentOutput` is unsent.
+    /// A writer that can wait should do so at a high count, until `onDrained`. The server cuts the client off if a write finds more than
+    /// `Limits.unsentOutput` unsent bytes.
     public var unsentCount: Int { responder?.unsentCount ?? 0 }
 
-    /// Lets `body` append to the output; the closure must not use the stream.
+    /// Lets `body` append to the output. The closure must not use the stream.
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {
         responder?.append(body)
@@ -42,33 +44,33 @@ public final class ResponseStream: @unchecked Sendable {
         responder?.finishStream()
     }
 
-    /// Cuts the response off, so that the client can tell that its end is missing.
+    /// Cuts the response off, so that the client notices the missing end.
     public func abort() {
         responder?.abortStream()
     }
 
-    /// Called once if the client goes away, or stops reading for too long, before `finish`.
+    /// Called once if the client disconnects, or stops reading for too long, before `finish`.
     public var onClientGone: (() -> Void)? {
         get { responder?.onClientGone }
         set { responder?.onClientGone = newValue }
     }
 
-    /// Has `onDrained` called once the output so far is with the system, be it at the end of this turn.
+    /// Calls `onDrained` once the system has accepted the output so far, possibly at the end of this turn.
     ///
-    /// A writer that waits must ask for it: what this turn has written may yet be taken at once.
+    /// A writer that waits must call this, because the output of this turn is not blocked yet.
     public func awaitDrain() {
         responder?.awaitDrain()
     }
 
-    /// Called when the client has taken all output after a time when it had not, or after `awaitDrain`.
+    /// Called when the system has accepted all output, after a time when it had not or after `awaitDrain`.
     public var onDrained: (() -> Void)? {
         get { responder?.onDrained }
         set { responder?.onDrained = newValue }
     }
 
-    /// Calls `callback` whenever nothing was written for `duration`, to write a sign of life.
+    /// Calls `callback` after each `duration` without output, to write a keep-alive.
     ///
-    /// It costs no timer, and a write costs it one store. It is left out while the client does not take what there is.
+    /// It needs no timer of its own, and costs a write one store. It pauses while the client does not read.
     public func onSilence(after duration: Duration, _ callback: @escaping () -> Void) {
         responder?.setSilence(duration, callback)
     }

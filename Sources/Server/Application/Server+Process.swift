@@ -7,13 +7,13 @@ extension Server {
     convenience init(_ process: ProcessServices, shards: [Shard], router: Router) {
         let configuration = process.configuration
         let hints = RefusalHints(configuration.http)
-        var environment = Environment()
-        environment.onExchangeEnd = { [log = process.log] in log.record($0) }
-        environment.errorBody = { .error(hints.explained($0)) }
+        var hooks = ServerHooks()
+        hooks.onExchangeEnd = { [log = process.log] in log.record($0) }
+        hooks.errorBody = { .error(hints.explained($0)) }
         var policy = configuration.server.browsers
         policy.openRoutes = Route.openRoutes
         self.init(
-            shards: shards, limits: configuration.http, router: router, policy: policy, environment: environment,
+            shards: shards, limits: configuration.http, router: router, policy: policy, hooks: hooks,
             memory: process.memory)
     }
 }

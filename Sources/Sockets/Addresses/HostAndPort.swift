@@ -1,19 +1,19 @@
 import Glibc
 
-/// A host and a port as people write them: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`, `:8080` for every interface.
+/// A host and a port in text form: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`, `:8080` for every interface.
 public struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     /// A name or a numeric address, without brackets.
     public let host: String
-    /// The port; 0 lets the system pick one when listening.
+    /// The port. A listener with port 0 gets one from the system.
     public let port: UInt16
 
-    /// Makes the pair.
+    /// Creates the pair.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port
     }
 
-    /// Reads `host:port`.
+    /// Parses `host:port`.
     ///
     /// - Throws: `invalidAddress` with a sentence that shows the right form.
     public init(parsing text: String) throws(SocketError) {

@@ -1,9 +1,9 @@
 import Dispatch
 import Glibc
 
-/// Turns names into addresses, on threads of its own: `getaddrinfo` blocks.
+/// Looks up the addresses of names, on its own threads because `getaddrinfo` blocks.
 public enum Resolver {
-    /// Few and fixed, so that a name server that hangs cannot make threads without limit.
+    /// A fixed number, so that a name server that hangs cannot cause any number of threads.
     private static let queues = (0..<4).map { DispatchQueue(label: "chatterd.resolver.\($0)") }
 
     /// The addresses of a host, in the system's order of preference.
@@ -20,7 +20,7 @@ public enum Resolver {
         return try result.get()
     }
 
-    /// Asks the system; blocks.
+    /// Looks the addresses up on the calling thread, which blocks.
     public static func lookUp(_ target: HostAndPort) -> Result<[SocketAddress], SocketError> {
         if let address = SocketAddress(numericHost: target.host, port: target.port) {
             return .success([address])

@@ -2,7 +2,7 @@ import Glibc
 
 /// An IPv4 or IPv6 address with a port.
 public struct SocketAddress: Sendable, CustomStringConvertible {
-    /// The larger of the two kinds, as every stream holds one.
+    /// The larger of the two kinds. Every stream stores one, so the memory counts.
     private var storage = sockaddr_in6()
     private let length: socklen_t
 
@@ -15,7 +15,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Makes the address of a numeric host, or nothing when it is not numeric.
+    /// Creates the address of a numeric host; `nil` for a name.
     public init?(numericHost host: String, port: UInt16) {
         var v4 = in_addr()
         var v6 = in6_addr()
@@ -42,7 +42,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     /// The port.
     public var port: UInt16 {
         withUnsafeBytes(of: storage) { bytes in
-            // sin_port and sin6_port stand at the same place.
+            // sin_port and sin6_port have the same offset.
             UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
         }
     }
@@ -60,30 +60,27 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     /// `host:port`, the host of IPv6 in brackets.
     public var description: String { family == AF_INET6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Whether only this machine can reach the address.
-    public var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") }
-
-    /// Whether the address stands for nothing beyond its own link: 169.254.0.0/16 (RFC 3927), fe80::/10 (RFC 4291), also
-    /// where IPv6 carries IPv4 in it. Clouds have their metadata services there.
+    /// Whether the address is valid on its own link only: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291), also as IPv4 inside
+    /// IPv6. Clouds have their metadata services there.
     public var isLinkLocal: Bool {
         if let v4 = v4Bytes { return v4[0] == 169 && v4[1] == 254 }
         let bytes = v6Bytes
         return bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
     }
 
-    /// Whether a cloud has its metadata service here, although the address is no link-local one.
+    /// Whether a cloud has its metadata service at this address, which is not link-local.
     public var isMetadataService: Bool {
         if let v4 = v4Bytes { return v4 == [100, 100, 100, 200] }
         return v6Bytes == [0xFD, 0, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54]
     }
 
-    /// The IPv4 address, also one that is mapped into IPv6 (RFC 4291 2.5.5) or translated (RFC 6052 2.1); nil of any other.
+    /// The IPv4 address, also one that is mapped into IPv6 (RFC 4291 2.5.5) or translated (RFC 6052 2.1); `nil` for any other.
     private var v4Bytes: [UInt8]? {
         guard family == AF_INET6 else { return withUnsafeBytes(of: storage) { Array($0[4..<8]) } }
         let bytes = v6Bytes
         let zeros = [UInt8](repeating: 0, count: 10)
         let isMapped = bytes.starts(with: zeros + [0xFF, 0xFF])
-        // ::1 and :: are of the same shape as addresses that were compatible with IPv4 once; nothing is lost by that.
+        // ::1 and :: have the form of the former IPv4-compatible addresses. They are not link-local in either reading.
         let isCompatible = bytes.starts(with: zeros + [0, 0])
         let isTranslated = bytes.starts(with: [0, 0x64, 0xFF, 0x9B] + zeros.prefix(8))
         return isMapped || isCompatible || isTranslated ? Array(bytes[12...]) : nil

@@ -1,19 +1,24 @@
 import ChatterdBasics
 
-/// A deadline on a shard that can be set, put off and cancelled any number of times. Confined to its shard.
+/// A deadline on a shard. It can be set, postponed and cancelled any number of times. Confined to its shard.
 ///
-/// Resolution 16 ms; never early.
+/// The resolution is 16 ms. The handler is never called early.
+///
+/// The class is `@unchecked Sendable` because blocks that run on the shard capture it.
 public final class DeadlineTimer: @unchecked Sendable {
     private let shard: Shard
     private let handler: () -> Void
-    /// Nanoseconds of the monotonic clock; `max` while not set.
+    /// Nanoseconds of the monotonic clock; `max` while the timer is not set.
     var deadline = UInt64.max
+    /// The slot of the wheel that has the timer; -1 outside the wheel.
     var slot = -1
+    /// The tick at which the slot comes up.
     var slotTick: UInt64 = 0
+    /// The neighbours in the list of the slot.
     var next: Unmanaged<DeadlineTimer>?
     var previous: Unmanaged<DeadlineTimer>?
 
-    /// Makes a timer that calls `handler` on the shard; the handler must not keep the timer's owner alive.
+    /// Creates a timer that calls `handler` on the shard. The handler must not retain the owner of the timer.
     public init(on shard: Shard, handler: @escaping () -> Void) {
         self.shard = shard
         self.handler = handler
@@ -25,10 +30,10 @@ public final class DeadlineTimer: @unchecked Sendable {
         }
     }
 
-    /// Whether the handler is still to be called.
+    /// Whether a deadline is set that has not passed.
     public var isSet: Bool { deadline != .max }
 
-    /// Calls the handler once, when the duration from now has passed; replaces an earlier setting.
+    /// Calls the handler once, after `duration` from now; replaces an earlier setting.
     public func set(after duration: Duration) {
         set(at: shard.now + duration)
     }
@@ -37,7 +42,7 @@ public final class DeadlineTimer: @unchecked Sendable {
     public func set(at instant: Instant) {
         deadline = instant.nanoseconds
         guard isSet else { return }
-        // Its slot comes up earlier than the deadline: then it is looked at again.
+        // The slot comes up before the deadline, and moves the timer to its new slot.
         if slot >= 0, slotTick &* TimerWheel.tick <= deadline { return }
         if slot >= 0 {
             shard.remove(self)
@@ -45,12 +50,12 @@ public final class DeadlineTimer: @unchecked Sendable {
         shard.insert(self)
     }
 
-    /// Forgets the deadline.
+    /// Removes the deadline.
     public func cancel() {
         deadline = .max
     }
 
-    /// Called when its slot has come up.
+    /// Called by the shard when the slot of the timer comes up.
     func slotCameUp(now: UInt64) {
         guard deadline != .max else { return }
         guard deadline <= now else {

@@ -1,11 +1,5 @@
-import CChatterdSystem
-import ChatterdBasics
-import Dispatch
-import Glibc
-import Synchronization
-
-/// Whoever a shard tells that a descriptor is ready.
-public protocol ReadinessHandler: AnyObject, Sendable {
-    /// Called on the shard.
+/// Reads and writes a descriptor that a shard watches.
+public protocol ReadinessHandler: AnyObject {
+    /// The descriptor became ready. Called on the shard.
     func becameReady(_ readiness: Readiness)
 }

@@ -1,10 +1,4 @@
-import CChatterdSystem
-import ChatterdBasics
-import Dispatch
-import Glibc
-import Synchronization
-
-/// The proof that a descriptor is watched.
+/// A descriptor that a shard watches, and its slot there.
 public struct Registration: Sendable {
     let slot: Int
     let descriptor: Int32

@@ -4,22 +4,27 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// One of the few loops that everything runs on: a serial queue, an epoll set, and one source that watches the set.
+/// An event loop: a serial queue, an epoll set, a timer wheel, and a Dispatch source that watches the set.
 ///
-/// A turn takes what the set reports, runs the handlers, the timers, the tasks that became ready, and at last sends what the
-/// streams of the turn have gathered: one `send` a stream and turn. The shard is the task executor of the tasks that live on
-/// it (`Task(executorPreference:)`), so that an `await` never leaves it.
+/// A turn reads the events of the set, runs the handlers, the timers and the tasks that became ready, and then sends the output of its
+/// streams: one `send` for each stream and turn. The shard is the task executor of its tasks (`Task(executorPreference:)`), so that an
+/// `await` never leaves it.
 ///
-/// While work keeps coming, the turn waits a moment for more instead of going back to Dispatch: a busy shard costs what a
-/// thread of its own would, an idle one holds no thread.
+/// While work keeps arriving, the turn waits a moment for more instead of returning to Dispatch. A busy shard costs as much as a
+/// thread of its own; an idle one holds no thread.
+///
+/// The class is `@unchecked Sendable` because `run`, `enqueue` and the static members may be called on any thread; everything else is
+/// touched by the turn only.
 public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
-    /// How long a turn waits for more work before it goes back to Dispatch.
+    /// How long a turn waits for more work before it returns to Dispatch.
     private static let lingerMilliseconds: Int32 = 20
     private static let eventCapacity: Int32 = 256
     private static let readCapacity = 64 * 1024
-    /// What buffers of the pool may hold on to, in bytes; a larger one is let go.
+    /// The capacity limit of a pooled buffer, in bytes. A larger one is deallocated.
     private static let pooledCapacity = 128 * 1024
-    /// What a new buffer has room for, in bytes: some tokens. Hundreds are in use in a turn that many streams get one in.
+    /// The maximum number of pooled buffers.
+    private static let poolLimit = 64
+    /// The capacity of a new buffer, in bytes: some tokens. Hundreds of buffers are in use when many streams get a token in one turn.
     private static let freshCapacity = 1024
     /// The maximum number of passes in a turn, and of generations of tasks in a pass. Work that keeps creating work must not delay
     /// other connections and other shards.
@@ -28,7 +33,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     private static let wakeTag = UInt64.max
     private static let clockTag = UInt64.max - 1
 
-    /// The place of this shard among its siblings.
+    /// The index of this shard among its siblings.
     public let index: Int
 
     private let queue: DispatchQueue
@@ -43,7 +48,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     /// Work from other threads.
     private let remote = Lock(RemoteWork())
 
-    // What follows is touched by the turn only.
+    // The turn alone touches the members below.
 
     /// The monotonic clock as this turn read it.
     public private(set) var now: Instant
@@ -75,9 +80,9 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         var blocks: [@Sendable () -> Void] = []
     }
 
-    /// Makes a shard and starts it.
+    /// Creates a shard and starts it. Shards live as long as the process: their descriptors are never closed.
     ///
-    /// - Throws: `system` when the process has no descriptors left.
+    /// - Throws: `system` if the process has no descriptors left.
     public init(index: Int) throws(SocketError) {
         func checked(_ result: Int32, _ operation: String) throws(SocketError) -> Int32 {
             guard result >= 0 else { throw SocketError(errno: Int(result), operation) }
@@ -95,12 +100,12 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         now = Self.readClock()
         wheel = TimerWheel(now: now.nanoseconds)
         source = DispatchSource.makeReadSource(fileDescriptor: set, queue: queue)
-        // Keeps the shard alive for good: its source may fire as long as there is one.
+        // The handler keeps the shard alive, because its source fires as long as the process runs.
         source.setEventHandler { [self] in turn() }
         source.activate()
     }
 
-    /// Makes one shard for each core.
+    /// Creates `count` shards, but at least one.
     public static func makeAll(count: Int) throws(SocketError) -> [Shard] {
         var shards: [Shard] = []
         for index in 0..<max(1, count) {
@@ -109,19 +114,17 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         return shards
     }
 
-    // Shards live as long as the process: their descriptors are never closed.
-
     /// Whether the caller runs on this shard.
     public var isCurrent: Bool {
         turnThread.load(ordering: .relaxed) == pthread_self()
     }
 
-    /// Stops the process when the caller does not run on this shard.
+    /// Stops the program unless the caller runs on this shard.
     public func preconditionCurrent() {
-        precondition(isCurrent, "called from outside of its shard")
+        precondition(isCurrent, "called outside of its shard")
     }
 
-    /// Runs a block on the shard, soon; may be called from any thread.
+    /// Runs a block on the shard after the present work. Safe on any thread.
     public func run(_ block: @escaping @Sendable () -> Void) {
         let wasEmpty = remote.withLock { work in
             let wasEmpty = work.jobs.isEmpty && work.blocks.isEmpty
@@ -133,7 +136,22 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         }
     }
 
-    /// Takes a job of the Swift runtime; may be called from any thread.
+    /// Runs a block on the shard and returns its value. Blocks a caller on another thread, so it is for short work at the start of
+    /// the program.
+    func callAndWait<Value: Sendable>(_ block: @escaping @Sendable () -> Value) -> Value {
+        guard !isCurrent else { return block() }
+        let (done, result) = (DispatchSemaphore(value: 0), Lock<Value?>(nil))
+        run {
+            let value = block()
+            result.withLock { $0 = value }
+            done.signal()
+        }
+        done.wait()
+        guard let value = result.withLock({ $0 }) else { preconditionFailure("the block has not run") }
+        return value
+    }
+
+    /// Accepts a job of the Swift runtime. Safe on any thread.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         if isCurrent {
@@ -174,7 +192,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         turnThread.store(0, ordering: .relaxed)
     }
 
-    /// Whether the turn has left work for the next one.
+    /// Whether work is left for another pass of the loop.
     private var hasWork: Bool { !eager.isEmpty || !jobs.isEmpty || !unflushed.isEmpty }
 
     private func handle(event index: Int32) {
@@ -189,7 +207,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
             isTimeUp = true
         default:
             let slot = Int(truncatingIfNeeded: tag & 0xffff_ffff)
-            // An event of a descriptor that was closed earlier in this turn carries an old generation.
+            // An event of a descriptor that was closed earlier in this turn has an old generation.
             guard slots[slot].generation == UInt32(truncatingIfNeeded: tag >> 32) else { return }
             slots[slot].handler?.becameReady(Readiness(rawValue: csystem_event_bits(events, index)))
         }
@@ -227,9 +245,8 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
 
     private func runRemoteWork() {
         let work = remote.withLock { work in
-            let taken = work
-            work = RemoteWork()
-            return taken
+            defer { work = RemoteWork() }
+            return work
         }
         jobs.append(contentsOf: work.jobs)
         for block in work.blocks {
@@ -239,12 +256,12 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
 
     // MARK: - Timers
 
-    /// After the handlers: after a long turn, what has arrived in time is seen before a deadline says that it has not.
+    /// Runs after the handlers, so that bytes which arrived in time are read before a deadline reports their absence.
     private func runTimers() {
         isTimeUp = false
         while let timer = wheel.next(dueBy: now.nanoseconds) {
             timer.slotCameUp(now: now.nanoseconds)
-            // Thousands of streams may want to say that they are alive: their output need not be held all at once.
+            // Thousands of streams may send a keep-alive at once. Their output need not be held together.
             if unflushed.count >= Self.eventCapacity {
                 flush()
             }
@@ -267,9 +284,11 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
 
     // MARK: - Descriptors
 
-    /// Watches a descriptor, edge-triggered, for reading, writing and hang-up, until `unregister`.
+    /// Watches a descriptor, edge-triggered, for reading, writing and hang-up, until `unregister`. It retains the handler.
     ///
-    /// The handler is kept alive meanwhile. Each change is reported once: the handler reads or writes until it would block.
+    /// Each change is reported once: the handler reads or writes until the call would block.
+    ///
+    /// - Throws: `system` if the set can watch no more descriptors.
     public func register(_ descriptor: Int32, handler: any ReadinessHandler) throws(SocketError) -> Registration {
         if freeSlots.isEmpty {
             freeSlots.append(slots.count)
@@ -287,7 +306,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         return Registration(slot: slot, descriptor: descriptor)
     }
 
-    /// Ends watching; call it before the descriptor is closed.
+    /// Stops watching a descriptor. Call it before the descriptor is closed.
     public func unregister(_ registration: Registration) {
         _ = csystem_epoll_remove(set, registration.descriptor)
         slots[registration.slot].handler = nil
@@ -305,24 +324,24 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         flushing.removeAll(keepingCapacity: true)
     }
 
-    /// Has the stream flush itself at the end of the turn.
+    /// Flushes the stream at the end of the turn.
     func flushLater(_ stream: TCPStream) {
         unflushed.append(stream)
     }
 
-    /// Has the stream go on reading after the events of this turn.
+    /// Lets the stream continue reading after the events of this turn.
     func readLater(_ stream: TCPStream) {
         eager.append(stream)
     }
 
-    /// An empty buffer, with storage where one was given back.
-    public func takeBuffer() -> ByteBuffer {
+    /// Returns an empty buffer, with the storage of a released one if the pool has any.
+    public func acquireBuffer() -> ByteBuffer {
         pool.popLast() ?? ByteBuffer(capacity: Self.freshCapacity)
     }
 
-    /// Takes a buffer back.
-    public func giveBack(_ buffer: consuming ByteBuffer) {
-        guard pool.count < 64, buffer.capacity <= Self.pooledCapacity else { return }
+    /// Returns a buffer to the pool.
+    public func releaseBuffer(_ buffer: consuming ByteBuffer) {
+        guard pool.count < Self.poolLimit, buffer.capacity <= Self.pooledCapacity else { return }
         buffer.removeAll()
         pool.append(buffer)
     }

@@ -1,35 +1,39 @@
-/// The deadlines of a shard: constant time to set, move and cancel, however many there are.
+/// The deadlines of a shard. Setting, moving and cancelling one takes constant time.
 ///
-/// A hashed wheel of 1,024 slots of 16 ms. A deadline that moves later is only written down, and its timer is put into its
-/// new slot when the old one comes up: a stream that puts its deadline off with every token pays one store.
+/// This is a hashed wheel of 1,024 slots of 16 ms. A timer whose deadline moves later keeps its slot until the slot comes up, and moves
+/// to its new slot then: a stream that postpones its deadline with every token pays one store.
 struct TimerWheel {
+    /// The number of slots.
     static let slotCount = 1024
+    /// The duration of a slot, in nanoseconds.
     static let tick: UInt64 = 16_000_000
 
+    /// The first timer of each slot.
     private var heads: [Unmanaged<DeadlineTimer>?] = Array(repeating: nil, count: slotCount)
-    /// One bit a slot, set where the slot holds a timer.
+    /// One bit for each slot, set if the slot has a timer.
     private var occupied: [UInt64] = Array(repeating: 0, count: slotCount / 64)
-    /// The next tick to be looked at.
+    /// The next tick to examine.
     private var position: UInt64
+    /// The number of timers.
     private var count = 0
 
     init(now: UInt64) {
         position = now / Self.tick
     }
 
-    /// Puts a timer into the slot of its deadline, or as far ahead as the wheel reaches.
+    /// Puts a timer into the slot of its deadline, or into the last slot that the wheel reaches.
     mutating func insert(_ timer: DeadlineTimer, now: UInt64) {
         if count == 0 {
-            // Nothing was left to be looked at: the wheel stood still while the clock went on.
+            // An empty wheel stands still while the clock runs.
             position = max(position, now / Self.tick)
         }
         count += 1
         // Rounded up, so that no timer fires early.
         let wanted = (timer.deadline &+ Self.tick - 1) / Self.tick
-        let at = min(max(wanted, position), position + UInt64(Self.slotCount - 1))
-        let slot = Int(at % UInt64(Self.slotCount))
+        let tick = min(max(wanted, position), position + UInt64(Self.slotCount - 1))
+        let slot = Int(tick % UInt64(Self.slotCount))
         timer.slot = slot
-        timer.slotTick = at
+        timer.slotTick = tick
         timer.previous = nil
         timer.next = heads[slot]
         heads[slot]?._withUnsafeGuaranteedRef { $0.previous = Unmanaged.passUnretained(timer) }
@@ -37,7 +41,7 @@ struct TimerWheel {
         occupied[slot / 64] |= 1 << UInt64(slot % 64)
     }
 
-    /// Takes a timer out.
+    /// Removes a timer.
     mutating func remove(_ timer: DeadlineTimer) {
         let slot = timer.slot
         guard slot >= 0 else { return }
@@ -56,7 +60,7 @@ struct TimerWheel {
         timer.slot = -1
     }
 
-    /// Takes out a timer whose slot has come up by `now`, or nothing when none is left.
+    /// Removes and returns a timer whose slot has come up by `now`; `nil` if there is none left.
     mutating func next(dueBy now: UInt64) -> DeadlineTimer? {
         let last = now / Self.tick
         while position <= last {
@@ -74,7 +78,7 @@ struct TimerWheel {
         return nil
     }
 
-    /// When the wheel wants to be looked at again, in nanoseconds of the monotonic clock; nothing when it is empty.
+    /// When `next(dueBy:)` must be called next, in nanoseconds of the monotonic clock; `nil` if the wheel is empty.
     var nextDeadline: UInt64? {
         let from = Int(position % UInt64(Self.slotCount))
         for offset in 0...(Self.slotCount / 64) {

@@ -2,16 +2,16 @@ import CChatterdSystem
 import ChatterdBasics
 import Glibc
 
-/// A listening socket on a shard: a slot is taken before a connection is accepted.
+/// A listening socket on a shard. It acquires a slot before it accepts a connection.
 ///
-/// When all slots are taken, connections wait in the system's queue, and are refused by it when that is full. When the
-/// process has no descriptors left, accepting pauses for a moment that doubles up to 6.4 s.
+/// If all slots are in use, connections wait in the system's queue; the system refuses them when that is full. If the process has no
+/// descriptors left, accepting pauses for a back-off of up to 6.4 s.
+///
+/// The class is `@unchecked Sendable` because `start`, `releaseSlot` and `close` may be called on any thread; they move to the shard.
 public final class Listener: ReadinessHandler, @unchecked Sendable {
     private static let backlog: Int32 = 4096
-    private static let firstPause = Duration.milliseconds(100)
-    private static let lastPause = Duration.milliseconds(6400)
 
-    /// The address that was bound, with the port that the system picked.
+    /// The bound address, with the port that the system chose.
     public let address: SocketAddress
 
     private let shard: Shard
@@ -20,11 +20,14 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
     private var registration: Registration?
     private var freeSlots: Int
     private var isReadable = false
-    private var pause = firstPause
+    private var backoff = Backoff(first: .milliseconds(100), longest: .milliseconds(6400))
     private var pauseTimer: DeadlineTimer?
 
-    /// Binds and listens; nothing is accepted before `start`.
+    /// Binds and listens. The listener accepts no connection before `start`.
     ///
+    /// - Parameters:
+    ///   - slots: the maximum number of connections at one time.
+    ///   - accepted: gets each descriptor, which the callee then owns, and the peer. Called on the shard.
     /// - Throws: `addressInUse`, `system`.
     public init(
         binding target: SocketAddress, on shard: Shard, slots: Int,
@@ -46,16 +49,30 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
         freeSlots = slots
     }
 
-    /// Begins to accept.
-    public func start() {
-        shard.run { [self] in
-            pauseTimer = DeadlineTimer(on: shard) { [unowned self] in accept() }
-            // The set has room for one more: it was made with the shard.
-            registration = try? shard.register(descriptor, handler: self)
+    deinit {
+        // A started listener is retained by its shard until `close`.
+        if descriptor >= 0 {
+            Glibc.close(descriptor)
         }
     }
 
-    /// Gives a connection's slot back; may be called from any thread.
+    /// Begins to accept. Blocks a caller on another thread until the shard watches the socket.
+    ///
+    /// - Throws: `system` if the shard can watch no more descriptors.
+    public func start() throws(SocketError) {
+        let result: Result<Void, SocketError> = shard.callAndWait { [self] in
+            do throws(SocketError) {
+                registration = try shard.register(descriptor, handler: self)
+                pauseTimer = DeadlineTimer(on: shard) { [unowned self] in accept() }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// Releases the slot of a connection that has ended. Safe on any thread.
     public func releaseSlot() {
         shard.run { [self] in
             freeSlots += 1
@@ -65,7 +82,7 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Stops listening; connections that were accepted stay.
+    /// Stops listening. Accepted connections stay open.
     public func close() async {
         await withCheckedContinuation { continuation in
             shard.run { [self] in
@@ -82,7 +99,7 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Called by the shard.
+    /// Accepts the connections that wait. Called by the shard.
     public func becameReady(_ readiness: Readiness) {
         isReadable = true
         accept()
@@ -96,16 +113,15 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
             switch client {
             case 0...:
                 freeSlots -= 1
-                pause = Self.firstPause
+                backoff.reset()
                 accepted(client, SocketAddress(storage, length: length))
             case -EAGAIN:
                 isReadable = false
             case -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM:
-                pauseTimer?.set(after: pause)
-                pause = min(pause * 2, Self.lastPause)
+                pauseTimer?.set(after: backoff.next())
                 return
             default:
-                // That one connection is gone already (accept(2): treat like EAGAIN and go on).
+                // This connection has ended already (accept(2): treat the error like EAGAIN by retrying).
                 continue
             }
         }

@@ -4,17 +4,17 @@ import Glibc
 
 /// A TCP connection, with or without TLS, on a shard. Confined to its shard.
 ///
-/// Bytes are read as they come, into a buffer that all streams of the shard share, and lent to the delegate. Output gathers in a
-/// buffer of the shard's pool until the end of the turn. The delegate is kept alive until the stream is closed.
-public final class TCPStream: ReadinessHandler, @unchecked Sendable {
-    /// How many reads a stream may do before others get their turn.
+/// The stream reads bytes as they arrive, into a buffer that all streams of the shard share, and lends them to the delegate. It gathers
+/// output in a buffer of the shard's pool until the end of the turn.
+public final class TCPStream: ReadinessHandler {
+    /// The number of reads after which other streams get their turn.
     private static let readsPerTurn = 4
 
     /// The shard that the stream lives on.
     public let shard: Shard
     /// The peer.
     public let peer: SocketAddress
-    /// Whoever is told; until the stream is closed.
+    /// The delegate, retained until the stream closes.
     public var delegate: (any TCPStreamDelegate)?
 
     private var descriptor: Int32
@@ -48,9 +48,9 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Takes over an accepted descriptor; with a server's context, TLS comes first. The time limit is the caller's.
+    /// Adopts an accepted descriptor. With a server's context, a TLS handshake precedes the data. The caller sets the time limit.
     ///
-    /// - Throws: `system` when the shard can watch no more, `tls` when there is no memory.
+    /// - Throws: `system` if the shard can watch no more descriptors, `tls` if there is no memory.
     public static func adopt(
         _ descriptor: Int32, peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate,
         tls: TLSContext? = nil
@@ -63,11 +63,11 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         return stream
     }
 
-    /// Begins to connect; the delegate hears `streamConnected` or `failed`. The time limit is the caller's.
+    /// Begins to connect; the delegate gets `streamConnected` or `failed`. The caller sets the time limit.
     ///
-    /// With a client's context, the peer must prove that it is `host`, a name or a numeric address.
+    /// With a client's context, the certificate of the peer must be valid for `host`, a name or a numeric address.
     ///
-    /// - Throws: what the system refuses at once.
+    /// - Throws: the error of a connection that the system refuses at once.
     public static func connect(
         to peer: SocketAddress, on shard: Shard, delegate: any TCPStreamDelegate,
         tls: (context: TLSContext, host: String)? = nil
@@ -90,28 +90,28 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     /// Whether `close` was called or the stream broke.
     public var isClosed: Bool { descriptor < 0 }
 
-    /// Whether the end of a TLS stream came without the peer's saying so: then what was received may be cut.
+    /// Whether a TLS stream ended without the close alert of the peer, so that the received bytes may be incomplete.
     ///
-    /// TCP alone cannot tell; what has a length or an end mark of its own need not ask.
+    /// Plain TCP has no such alert. A message with a length or an end mark of its own needs no check.
     public private(set) var isTruncated = false
 
     private var isHandshaking: Bool { tls.map { !$0.isEstablished } ?? false }
 
     // MARK: - Reading
 
-    /// Stops reading; what the peer sends stays with the system, and in the end with the peer.
+    /// Stops reading. The bytes of the peer stay with the system, and then with the peer.
     public func pauseReading() {
         isReadingPaused = true
     }
 
-    /// Goes on reading, after the events of this turn.
+    /// Starts reading again, after the events of this turn.
     public func resumeReading() {
         guard isReadingPaused else { return }
         isReadingPaused = false
         readSoon()
     }
 
-    /// Called by the shard when it is this stream's turn again.
+    /// Reads what is left from an earlier turn. Called by the shard.
     func continueReading() {
         isWaitingToRead = false
         read()
@@ -134,7 +134,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             let count = receive(into: shard.readBuffer)
             switch count {
             case 1...:
-                // Less than asked for, and no end in sight: the next bytes will be reported. TLS may hold back more.
+                // A short read empties the socket, so the next bytes will be reported. The end will not, and TLS may have buffered more.
                 isReadable = count == shard.readBuffer.count || peerHasClosed || tls != nil
                 delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)
             case 0:
@@ -162,15 +162,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     // MARK: - Writing
 
-    /// The bytes that the system has not taken yet.
+    /// The number of bytes that the system has not accepted yet.
     public var unsentCount: Int { output?.count ?? 0 }
 
-    /// The bytes that the system has taken since the stream began.
+    /// The number of bytes that the system has accepted since the stream began.
     public private(set) var sentCount = 0
 
-    /// The bytes of the connection, TLS's own among them, that the peer's system has acknowledged.
-    ///
-    /// Nothing when the stream is closed or the system cannot tell. A reset does not count what the peer took before it.
+    /// The number of bytes of the connection, including those of TLS itself, that the peer's system has acknowledged; `nil` if the
+    /// stream is closed or the system cannot tell. After a reset, bytes that the peer accepted before it are missing.
     public var acknowledgedCount: Int? {
         let count = csystem_tcp_acknowledged(descriptor)
         return count < 0 ? nil : Int(count)
@@ -180,7 +179,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {
         guard !isClosed else { return }
-        var buffer = output.take() ?? shard.takeBuffer()
+        var buffer = output.take() ?? shard.acquireBuffer()
         body(&buffer)
         output = consume buffer
         flushSoon()
@@ -191,14 +190,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         write { $0.append(bytes) }
     }
 
-    /// Has the delegate hear `streamDrained` once the output so far is sent, at the end of this turn at the earliest.
+    /// Calls `streamDrained` of the delegate once the output so far is sent, at the end of this turn at the earliest.
     public func reportDrained() {
         guard !isClosed else { return }
         reportsDrained = true
         flushSoon()
     }
 
-    /// Ends this side's direction once all output is sent, and then tells `streamDrained`.
+    /// Ends this direction once all output is sent, and then calls `streamDrained`.
     public func shutdownWriting() {
         guard !isClosed else { return }
         shutsDownWhenDrained = true
@@ -211,17 +210,17 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         shard.flushLater(self)
     }
 
-    /// Sends what can be sent; the shard calls it at the end of the turn.
+    /// Sends as much output as the system accepts. Called by the shard at the end of the turn.
     func flush() {
         guard !isClosed, !isConnecting, !isHandshaking else {
             isWaitingToFlush = false
             return
         }
         delegate?.streamWillFlush(self)
-        // Only now, as what the delegate adds is part of this flush.
+        // Reset after the call, because what the delegate appends is part of this flush.
         isWaitingToFlush = false
         guard !isClosed else { return }
-        // Taken out, so that appending and sending never copy it.
+        // Moved out, so that appending and sending never copy the buffer.
         guard var buffer = output.take() else {
             finishFlush()
             return
@@ -239,8 +238,8 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             }
         }
         if buffer.isEmpty {
-            // Given away, as emptying a copy would allocate another one.
-            shard.giveBack(consume buffer)
+            // Consumed, because emptying a copy would allocate another buffer.
+            shard.releaseBuffer(consume buffer)
             finishFlush()
         } else {
             output = consume buffer
@@ -272,12 +271,12 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    // MARK: - Ends
+    // MARK: - Closing
 
-    /// Closes at once; unsent output is lost, and the delegate hears nothing more.
+    /// Closes at once. Unsent output is lost, and the delegate gets no further call.
     public func close() {
         guard !isClosed else { return }
-        // Only when nothing is lost, as the peer then takes what it has for complete.
+        // The close alert tells the peer that its bytes are complete, so it is sent only if no output is lost.
         if let tls, tls.isEstablished, output == nil {
             _ = tls.shutdown()
         }
@@ -295,14 +294,14 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         delegate = nil
     }
 
-    /// Closes with a reset, so that the peer cannot take what it got for complete.
+    /// Closes with a reset, which tells the peer that its bytes may be incomplete.
     public func abort() {
         guard !isClosed else { return }
         _ = csystem_set_reset_on_close(descriptor)
         closeDescriptor()
     }
 
-    /// Hands on what the peer said before it broke the connection off: it may say why.
+    /// Fails, after handing on what the peer sent before it broke the connection: it may contain the reason.
     private func failSending(_ error: SocketError) {
         while !isClosed, !isReadingPaused, !reachedEnd {
             let count = receive(into: shard.readBuffer)
@@ -322,7 +321,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
 
     // MARK: - Readiness
 
-    /// Called by the shard.
+    /// Reads and writes as far as the descriptor allows. Called by the shard.
     public func becameReady(_ readiness: Readiness) {
         if isConnecting {
             guard finishConnecting(readiness) else { return }
@@ -330,7 +329,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         if !readiness.isDisjoint(with: [.peerClosed, .hangUp, .failed]) {
             peerHasClosed = true
         }
-        // A reset that no read will find: nobody reads at present, or the peer's end has been read already.
+        // No read finds this reset, because reading is paused or the end has been read already.
         if readiness.contains(.failed), reachedEnd || isReadingPaused {
             let error = csystem_socket_error(descriptor)
             if error != 0 {
@@ -358,7 +357,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Looks at what became of `connect`; false while that is open, or when it failed.
+    /// Reads the result of `connect`. Returns `false` if there is none yet, or if it is a failure.
     private func finishConnecting(_ readiness: Readiness) -> Bool {
         guard !readiness.isDisjoint(with: [.writable, .failed, .hangUp]) else { return false }
         let error = csystem_socket_error(descriptor)
@@ -374,7 +373,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
         return true
     }
 
-    /// The same with TLS, which may want to write in order to read, and the other way round.
+    /// Handles the readiness of a TLS stream. TLS may have to write before it can read, and vice versa.
     private func becameReady(_ readiness: Readiness, _ tls: TLSSession) {
         if readiness.mayBeRead {
             tls.becameReadable(isLast: peerHasClosed)
@@ -404,7 +403,7 @@ public final class TCPStream: ReadinessHandler, @unchecked Sendable {
             delegate?.streamConnected(self)
         }
         flushSoon()
-        // The peer may have sent data with the end of its handshake: then no further edge tells of it.
+        // The peer may have sent data with the end of its handshake; no further edge reports them.
         isReadable = true
         read()
     }

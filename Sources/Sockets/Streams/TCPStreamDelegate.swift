@@ -1,28 +1,28 @@
-/// Whoever uses a stream; all calls come on the stream's shard.
+/// Uses a stream. All calls arrive on the shard of the stream.
 public protocol TCPStreamDelegate: AnyObject {
-    /// The connection that `connect` began stands, TLS included.
+    /// The connection that `connect` began is established, including TLS.
     func streamConnected(_ stream: TCPStream)
-    /// Bytes came in; they are lent for the duration of the call.
+    /// Bytes arrived. They are lent for the duration of the call.
     func stream(_ stream: TCPStream, received bytes: Span<UInt8>)
-    /// The peer will send nothing more; writing may go on.
+    /// The peer sends no more bytes. Output may still be written.
     func streamReachedEnd(_ stream: TCPStream)
-    /// The turn's output is about to be sent: the last moment to complete it.
+    /// The output of the turn is about to be sent. This is the last moment to complete it.
     func streamWillFlush(_ stream: TCPStream)
-    /// The system took less than there was to send; `streamDrained` follows once it has taken the rest.
+    /// The system accepted a part of the output; `streamDrained` follows once it has accepted the rest.
     func streamBlocked(_ stream: TCPStream)
-    /// All output is with the system, after `streamBlocked`, `shutdownWriting` or `reportDrained`.
+    /// The system has all output, after `streamBlocked`, `shutdownWriting` or `reportDrained`.
     func streamDrained(_ stream: TCPStream)
-    /// The stream broke; it is closed already, and says nothing more.
+    /// The stream broke. It is closed already; this is the last call.
     func stream(_ stream: TCPStream, failed error: SocketError)
 }
 
 extension TCPStreamDelegate {
-    /// Does nothing.
+    /// Ignores the event.
     public func streamConnected(_ stream: TCPStream) {}
-    /// Does nothing.
+    /// Ignores the event.
     public func streamWillFlush(_ stream: TCPStream) {}
-    /// Does nothing.
+    /// Ignores the event.
     public func streamBlocked(_ stream: TCPStream) {}
-    /// Does nothing.
+    /// Ignores the event.
     public func streamDrained(_ stream: TCPStream) {}
 }

@@ -1,9 +1,11 @@
 import CChatterdOpenSSL
 import ChatterdBasics
 
-/// What TLS sessions are made of: a server's certificate and key, or the authorities that a client trusts.
+/// The parameters of TLS sessions: the certificate and key of a server, or the authorities that a client trusts.
 ///
-/// TLS 1.2 and 1.3; the protocol agreed on is `http/1.1`. May be shared by all shards.
+/// It allows TLS 1.2 and 1.3 and the protocol `http/1.1`.
+///
+/// The class is `@unchecked Sendable` because OpenSSL allows threads to share a context that does not change.
 public final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     private let isServer: Bool
@@ -17,27 +19,27 @@ public final class TLSContext: @unchecked Sendable {
         copenssl_context_free(pointer)
     }
 
-    /// Makes a server's context of two PEM files: the certificate followed by its chain, and the key.
+    /// Creates the context of a server from two PEM files: the certificate followed by its chain, and the key.
     ///
-    /// - Throws: `tls` when a file cannot be read or used, or the key is not that of the certificate.
+    /// - Throws: `tls` if a file cannot be read or used, or if the key does not match the certificate.
     public static func server(certificate: String, key: String) throws(SocketError) -> TLSContext {
         try make(isServer: true, "certificate \(certificate), key \(key)") { reason, capacity in
             copenssl_server_context(certificate, key, reason, capacity)
         }
     }
 
-    /// What clients share that trust the system's authorities and no other: made once in a process.
+    /// The context of clients that trust the system's authorities only; created once in a process.
     private static let common = Lock<TLSContext?>(nil)
 
-    /// The context of clients that trust the system's authorities; all calls give the same one.
+    /// The context of clients that trust the system's authorities; all calls return the same object.
     ///
-    /// - Throws: `tls` when those cannot be read.
+    /// - Throws: `tls` if those cannot be read.
     public static func system() throws(SocketError) -> TLSContext {
         if let context = common.withLock({ $0 }) {
             return context
         }
         let fresh = try client()
-        // Of two made at the same time one stays.
+        // Another thread may have created one at the same time; the first one stays.
         return common.withLock { context in
             let kept = context ?? fresh
             context = kept
@@ -45,9 +47,9 @@ public final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Makes a client's context that trusts the system's authorities, and those of a PEM file where one is named.
+    /// Creates the context of a client that trusts the system's authorities and those of a PEM file, if one is given.
     ///
-    /// - Throws: `tls` when the file cannot be read or holds no certificate; the message names it and says which.
+    /// - Throws: `tls` if the file cannot be read or has no certificate; the message names the file and the reason.
     public static func client(authorities: String? = nil) throws(SocketError) -> TLSContext {
         try make(isServer: false, authorities.map { "authorities \($0)" } ?? "TLS") { reason, capacity in
             copenssl_client_context(authorities, reason, capacity)
@@ -65,7 +67,7 @@ public final class TLSContext: @unchecked Sendable {
         return TLSContext(pointer, isServer: isServer)
     }
 
-    /// A session of a server on an accepted descriptor.
+    /// Creates the session of a server on an accepted descriptor.
     func accept(_ descriptor: Int32) throws(SocketError) -> TLSSession {
         precondition(isServer, "a client's context cannot accept")
         guard let session = copenssl_accept(pointer, descriptor) else {
@@ -74,7 +76,7 @@ public final class TLSContext: @unchecked Sendable {
         return TLSSession(session)
     }
 
-    /// A session of a client that checks that it has reached `host`, a name or a numeric address.
+    /// Creates the session of a client, which checks the certificate of the peer against `host`, a name or a numeric address.
     func connect(_ descriptor: Int32, to host: String) throws(SocketError) -> TLSSession {
         precondition(!isServer, "a server's context cannot connect")
         let isNumeric: Int32 = SocketAddress(numericHost: host, port: 0) == nil ? 0 : 1

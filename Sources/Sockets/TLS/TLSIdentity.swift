@@ -9,21 +9,21 @@ public final class TLSIdentity: Sendable {
 
     /// Reads two PEM files: the certificate followed by its chain, and the key.
     ///
-    /// - Throws: as `TLSContext.server`.
+    /// - Throws: the errors of `TLSContext.server`.
     public init(certificate: String, key: String) throws(SocketError) {
         self.certificate = certificate
         self.key = key
         context = Lock(try TLSContext.server(certificate: certificate, key: key))
     }
 
-    /// What new connections use.
+    /// The context of new connections.
     public var current: TLSContext {
         context.withLock { $0 }
     }
 
-    /// Reads the files again, for the connections to come.
+    /// Reads the files again, for new connections.
     ///
-    /// - Throws: as `TLSContext.server`; the certificate used before then stays.
+    /// - Throws: the errors of `TLSContext.server`; the present certificate then stays.
     public func reload() throws(SocketError) {
         let fresh = try TLSContext.server(certificate: certificate, key: key)
         context.withLock { $0 = fresh }

@@ -1,23 +1,25 @@
 import CChatterdOpenSSL
 import Glibc
 
-/// The TLS of one stream. Confined to its shard.
+/// The TLS session of one stream. Confined to its shard.
 ///
-/// Counts and codes are those of `recv` and `send`: `-EAGAIN` until the descriptor is ready, another negative number for an
-/// error, of which `failure` is the one that only TLS can have.
+/// Results are those of `recv` and `send`: a count, `-EAGAIN` until the descriptor is ready, or another negative number for an error.
+/// `failure` is the error of TLS itself.
 final class TLSSession {
-    /// The session is broken, see `reason`.
+    /// The session is broken; `reason` says why.
     static let failure = Int.min
 
     private let pointer: OpaquePointer
-    /// The next read waits until the descriptor can be written, as TLS itself has something to send.
+    /// Whether the next read waits until the descriptor can be written, because TLS itself has bytes to send.
     private(set) var readWaitsForRoom = false
-    /// The next write waits until the peer has said something.
+    /// Whether the next write waits for bytes of the peer.
     private(set) var writeWaitsForPeer = false
-    /// Whether the connection ended without the peer's saying so: what came may be cut.
+    /// Whether the connection ended without the close alert of the peer, so that the bytes read may be incomplete.
     private(set) var isTruncated = false
+    /// Whether the handshake is complete.
     private(set) var isEstablished = false
-    private var hasSaidEnd = false
+    /// Whether the close alert is sent.
+    private var hasSentEnd = false
 
     init(_ pointer: OpaquePointer) {
         self.pointer = pointer
@@ -27,12 +29,12 @@ final class TLSSession {
         copenssl_session_free(pointer)
     }
 
-    /// Tells that there may be something to read; with `isLast`, that no further news will come.
+    /// Tells OpenSSL that the descriptor became readable; `isLast` means that no further edge will follow.
     func becameReadable(isLast: Bool) {
         copenssl_became_readable(pointer, isLast ? 1 : 0)
     }
 
-    /// Goes on with the handshake; 1 when it is done.
+    /// Continues the handshake. Returns 1 when it is complete.
     func handshake() -> Int {
         let result = Int(copenssl_handshake(pointer))
         isEstablished = result == 1
@@ -40,7 +42,7 @@ final class TLSSession {
         return isEstablished ? 1 : error(result)
     }
 
-    /// Reads; 0 at the end.
+    /// Reads bytes. Returns 0 at the end.
     func read(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
         let count = copenssl_read(pointer, buffer.baseAddress, buffer.count)
         readWaitsForRoom = count == COPENSSL_WANTS_WRITE
@@ -55,23 +57,23 @@ final class TLSSession {
         }
     }
 
-    /// Writes; what could not be written comes again, with or without more behind it.
+    /// Writes bytes. The next call begins with those that were not written.
     func write(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         let count = copenssl_write(pointer, bytes.baseAddress, bytes.count)
         writeWaitsForPeer = count == COPENSSL_WANTS_READ
         return count > 0 ? count : error(count)
     }
 
-    /// Says that this side sends no more; 1 when that is sent.
+    /// Sends the close alert. Returns 1 when it is sent.
     func shutdown() -> Int {
-        // A second call would wait for the peer's.
-        guard !hasSaidEnd else { return 1 }
+        // A second call would wait for the alert of the peer.
+        guard !hasSentEnd else { return 1 }
         let result = copenssl_shutdown(pointer)
-        hasSaidEnd = result == 1
-        return hasSaidEnd ? 1 : error(Int(result))
+        hasSentEnd = result == 1
+        return hasSentEnd ? 1 : error(Int(result))
     }
 
-    /// Why the session is broken, for people.
+    /// The reason of a broken session, for people.
     var reason: String {
         var reason = [CChar](repeating: 0, count: 256)
         copenssl_session_reason(pointer, &reason, reason.count)

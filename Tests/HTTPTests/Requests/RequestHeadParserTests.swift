@@ -2,7 +2,7 @@ import ChatterdHTTP
 import Testing
 
 @Suite struct RequestHeadParserTests {
-    @Test func theHeadEndsWhereTheBodyBegins() throws {
+    @Test func headEndsWhereTheBodyBegins() throws {
         let bytes = latin1(post("Content-Length: 5", "hello"))
         var parser = RequestHeadParser()
         let head = try #require(try parser.parse(bytes.span))
@@ -10,7 +10,7 @@ import Testing
         #expect(try BodyFraming.ofRequest(head) == .length(5))
     }
 
-    @Test func anEmptyLineFirstIsPartOfTheHead() throws {
+    @Test func leadingEmptyLineIsPartOfTheHead() throws {
         let bytes = latin1("\r\n" + target("/"))
         var parser = RequestHeadParser()
         #expect(try parser.parse(bytes.span) != nil)
@@ -28,7 +28,7 @@ import Testing
         #expect(try parser.parse(bytes.span)?.fields.count == 2)
     }
 
-    @Test func theHostIsThatOfTheTargetIfItHasOne() throws {
+    @Test func hostOfTheTargetPrecedesTheField() throws {
         let bytes = latin1(target("http://b:1/"))
         var parser = RequestHeadParser()
         let head = try #require(try parser.parse(bytes.span))

@@ -14,7 +14,7 @@ import Testing
         #expect(decoder.isComplete)
     }
 
-    @Test func aLengthIsCompleteWithItsLastByte() throws {
+    @Test func lengthIsCompleteWithItsLastByte() throws {
         var decoder = try BodyDecoder(framing: .length(2))
         #expect(!decoder.isComplete)
         var index = 0
@@ -33,13 +33,13 @@ import Testing
         try decoder.endOfInput()
     }
 
-    @Test func aStatedLengthOverTheLimitIsRefusedAtOnce() {
+    @Test func announcedLengthOverTheLimitIsRefusedAtOnce() {
         var limits = BodyLimits()
         limits.body = 4
         #expect(throws: HTTPError(.bodyTooLarge)) { try BodyDecoder(framing: .length(5), limits: limits) }
     }
 
-    @Test func aBodyUntilCloseHasALimit() throws {
+    @Test func bodyUntilCloseHasALimit() throws {
         var limits = BodyLimits()
         limits.body = 4
         var decoder = try BodyDecoder(framing: .untilClose, limits: limits)
@@ -50,21 +50,21 @@ import Testing
         #expect(throws: HTTPError(.bodyTooLarge)) { try decoder.next([5].span, from: &index) }
     }
 
-    @Test func theEndOfTheConnectionEndsABodyUntilClose() throws {
+    @Test func endOfTheConnectionEndsABodyUntilClose() throws {
         var decoder = try BodyDecoder(framing: .untilClose)
         #expect(!decoder.isComplete)
         try decoder.endOfInput()
         #expect(decoder.isComplete)
     }
 
-    @Test(arguments: [BodyFraming.length(3), .chunked]) func theEndOfTheConnectionCutsABody(
+    @Test(arguments: [BodyFraming.length(3), .chunked]) func endOfTheConnectionTruncatesABody(
         _ framing: BodyFraming
     ) throws {
         var decoder = try BodyDecoder(framing: framing)
         #expect(throws: HTTPError(.truncated)) { try decoder.endOfInput() }
     }
 
-    @Test func whatWasFramedIsReadBackHoweverItIsCut() throws {
+    @Test func framedBodyIsReadBackHoweverItIsSplit() throws {
         var generator = SeededGenerator(seed: 2)
         for _ in 0..<50 {
             var buffer = ByteBuffer()

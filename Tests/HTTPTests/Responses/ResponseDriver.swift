@@ -1,6 +1,6 @@
 import ChatterdHTTP
 
-/// Bytes of one response and of the end of the connection, and what a client must read.
+/// The bytes of one response, the end of the connection, and the expected reading of a client.
 struct ResponseCase: Sendable {
     let name: String
     let method: Method
@@ -14,7 +14,7 @@ struct ResponseCase: Sendable {
         self.result = result
     }
 
-    /// What a client reads when the bytes arrive in pieces, which are cut at the given places.
+    /// The reading of a client when the bytes arrive in pieces, split at the given positions.
     ///
     /// `200 name=value ... "body"`, then `+n` for bytes that belong to the next message; or `! code`.
     func read(cutAt cuts: some Sequence<Int>) -> String {

@@ -92,7 +92,7 @@ import Testing
             "a status line without an end", "HTTP/1.1 200 " + String(repeating: "x", count: 8180), "! headTooLarge"),
     ]
 
-    @Test(arguments: cases.indices) func aResponseIsReadHoweverItArrives(_ index: Int) {
+    @Test(arguments: cases.indices) func responseIsReadHoweverItArrives(_ index: Int) {
         let vector = ResponseTests.cases[index]
         #expect(vector.read(cutAt: []) == vector.result, "\(vector.name), whole")
         #expect(vector.read(cutAt: Cuts.everywhere(in: vector.bytes.count)) == vector.result, "\(vector.name), by byte")

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import Testing
 
-/// What a decoder finds in pieces of a stream: `name|data|id` for each event.
+/// The events that a decoder finds in pieces of a stream: `name|data|id` for each one.
 private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventLimits()) throws(HTTPError) -> [String] {
     var decoder = EventDecoder(limits: limits)
     var events: [String] = []
@@ -44,7 +44,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         ),
     ]
 
-    @Test(arguments: cases.indices) func aStreamIsReadWhereverItIsCut(_ index: Int) throws {
+    @Test(arguments: cases.indices) func streamIsReadWhereverItIsSplit(_ index: Int) throws {
         let (input, expected) = EventDecoderTests.cases[index]
         let bytes = Array(input.utf8)
         #expect(try events(in: [bytes[...]]) == expected)
@@ -54,7 +54,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         }
     }
 
-    @Test func whatIsEncodedIsReadBackHoweverItIsCut() throws {
+    @Test func encodedEventsAreReadBackHoweverTheyAreSplit() throws {
         var generator = SeededGenerator(seed: 4)
         let alphabet: [Character] = ["a", ":", " ", "\n", "\r", "\r\n", "ä", "😀", "\t", "\u{2028}", "{", "0"]
         for _ in 0..<100 {
@@ -95,7 +95,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
     @Test(arguments: [
         ("5", 5), ("0", 0), ("", nil), ("-1", nil), ("1.5", nil), ("x", nil), ("99999999999999999999", nil),
     ])
-    func theTimeToWaitIsDigitsOnly(_ text: String, _ expected: Int?) throws {
+    func retryTimeHasDigitsOnly(_ text: String, _ expected: Int?) throws {
         var decoder = EventDecoder()
         var index = 0
         let bytes = Array("retry: \(text)\n".utf8)
@@ -103,7 +103,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         #expect(decoder.retry == expected)
     }
 
-    @Test func aLineOverTheLimitIsRefusedBeforeItsEnd() throws {
+    @Test func lineOverTheLimitIsRefusedBeforeItsEnd() throws {
         var limits = EventLimits()
         limits.line = 10
         let bytes = Array("data: abcde".utf8)
@@ -115,7 +115,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         #expect(try events(in: [Array("data: abcd\n\n".utf8)[...]], limits: limits) == ["message|abcd|"])
     }
 
-    @Test func anEventOverTheLimitIsRefused() throws {
+    @Test func eventOverTheLimitIsRefused() throws {
         var limits = EventLimits()
         limits.data = 8
         #expect(try events(in: [Array("data: abc\ndata: def\n\n".utf8)[...]], limits: limits) == ["message|abc\ndef|"])
@@ -127,7 +127,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         }
     }
 
-    @Test func anEventThatHasBegunIsKnown() throws {
+    @Test func incompleteEventIsReported() throws {
         var decoder = EventDecoder()
         #expect(!decoder.isInsideEvent)
         for (text, isInside) in [
@@ -149,7 +149,7 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
     }
 
     @Test(arguments: [true, false])
-    func aFieldErrorCountsOnlyWhereItIsAskedFor(isAskedFor: Bool) throws {
+    func fieldErrorCountsOnlyInTheRequestedField(isAskedFor: Bool) throws {
         var decoder = EventDecoder(readsErrorField: isAskedFor)
         let bytes = Array("error: {}\n\ndata: a\n\n".utf8)
         var index = 0

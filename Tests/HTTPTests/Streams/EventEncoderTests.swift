@@ -23,13 +23,13 @@ import Testing
         #expect(encode(data) == expected)
     }
 
-    @Test func theNameStandsBeforeTheData() throws {
+    @Test func nameOfAnEventPrecedesItsData() throws {
         let name = try #require(EventName("tick"))
         #expect(encode("x", name: name) == "event: tick\ndata: x\n\n")
         #expect(encode("x", name: .error) == "event: error\ndata: x\n\n")
     }
 
-    @Test func aNumberIsAnID() {
+    @Test func numberIsAnID() {
         var buffer = ByteBuffer()
         let data = [UInt8(ascii: "x")]
         EventEncoder.append(id: 1234, line: data.span, to: &buffer)
@@ -37,7 +37,7 @@ import Testing
         #expect(buffer.string == "id: 1234\ndata: x\n\nid: 0\ndata: \n\n")
     }
 
-    @Test func anIDOfAnyBytesIsWrittenInPlace() {
+    @Test func idOfAnyBytesIsWrittenInPlace() {
         var buffer = ByteBuffer()
         let data = Array("x\ny".utf8)
         EventEncoder.append(data: data.span, to: &buffer) { $0.append("12.5") }
@@ -45,24 +45,24 @@ import Testing
         #expect(buffer.string == "id: 12.5\ndata: x\ndata: y\n\nid: 2~0-end\nevent: reset\ndata: x\n\n")
     }
 
-    @Test func aCommentStaysOnOneLineAndHasAColon() {
+    @Test func commentStaysOnOneLineAndHasAColon() {
         var buffer = ByteBuffer()
         EventEncoder.append(comment: "keep\r\nalive\0", to: &buffer)
         EventEncoder.append(comment: "", to: &buffer)
         #expect(buffer.string == ": keep  alive \n\n: \n\n")
     }
 
-    @Test func theTimeToWaitIsWritten() {
+    @Test func retryTimeIsWritten() {
         var buffer = ByteBuffer()
         EventEncoder.append(retry: 1500, to: &buffer)
         #expect(buffer.string == "retry: 1500\n")
     }
 
-    @Test(arguments: ["a\nb", "a\r", "\0"]) func aNameOfTwoLinesCannotBeMade(_ text: String) {
+    @Test(arguments: ["a\nb", "a\r", "\0"]) func nameOfTwoLinesIsInvalid(_ text: String) {
         #expect(EventName(text) == nil)
     }
 
-    @Test func aNameIsNotEmpty() {
+    @Test func nameIsNotEmpty() {
         #expect(EventName("") == nil)
     }
 }

@@ -46,7 +46,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
     }
 
     @Test(arguments: [("abcd\nabcd\n", ["abcd", "abcd"]), ("ab\nabcde", ["ab", "!"]), ("abcde\n", ["!"])])
-    func aLineOverTheLimitIsRefusedBeforeItsEnd(_ input: String, _ expected: [String]) {
+    func lineOverTheLimitIsRefusedBeforeItsEnd(_ input: String, _ expected: [String]) {
         let bytes = Array(input.utf8)
         for cut in 0...bytes.count {
             #expect(lines(of: [bytes[..<cut], bytes[cut...]], limit: 4) == expected, "cut at \(cut)")
@@ -62,7 +62,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
         #expect(splitter.carriedCount == 0)
     }
 
-    @Test func aLineWithinTheBytesIsNotCopied() {
+    @Test func lineWithinTheBytesIsNotCopied() {
         var splitter = LineSplitter(limit: 100)
         let bytes = Array("a\nbc\r\nd".utf8)
         var index = 0
@@ -76,7 +76,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
         #expect(splitter.carriedCount == 0)
     }
 
-    @Test func aConsumerThatStopsGoesOnWhereItStopped() {
+    @Test func stoppedConsumerContinuesAtItsPosition() {
         var splitter = LineSplitter(limit: 100)
         let bytes = Array("a\nb\nc".utf8)
         var index = 0
@@ -96,7 +96,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
         #expect(splitter.carriedCount == 1)
     }
 
-    @Test func anErrorOfTheConsumerComesThrough() {
+    @Test func errorOfTheConsumerIsRethrown() {
         var splitter = LineSplitter(limit: 100)
         let bytes = Array("ab\ncd\n".utf8)
         var index = 0

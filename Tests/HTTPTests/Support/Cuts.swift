@@ -1,6 +1,6 @@
 /// Ways to cut bytes into pieces.
 enum Cuts {
-    /// Every place of short input; of long input, places at both ends and some between.
+    /// Every position of short input; for long input, positions at both ends and some between.
     static func halves(of count: Int) -> [Int] {
         guard count > 600 else { return Array(0...count) }
         return Array(0...40) + Array(stride(from: 41, to: count - 40, by: count / 40)) + Array((count - 40)...count)

@@ -1,6 +1,6 @@
 import ChatterdHTTP
 
-/// Reads pipelined requests as a server does, and writes down what it read, one line a request.
+/// Reads pipelined requests as a server does, and records one line for each request.
 struct RequestDriver {
     static let bodyLimit = 100_000
 
@@ -24,7 +24,7 @@ struct RequestDriver {
         }
     }
 
-    /// Ends the input: what has begun and is not complete is written down as three dots.
+    /// Ends the input. An incomplete request is recorded as three dots.
     mutating func finish() {
         switch phase {
         case .head where unread.isEmpty, .failed: break

@@ -11,11 +11,11 @@ import Testing
         (4_107_456_000, "Sun, 28 Feb 2100 00:00:00 GMT"), (1_767_225_599, "Wed, 31 Dec 2025 23:59:59 GMT"),
         (2_147_483_648, "Tue, 19 Jan 2038 03:14:08 GMT"), (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"),
         (-62_135_596_800, "Mon, 01 Jan 0001 00:00:00 GMT"),
-    ]) func aTimeIsWrittenAsADate(_ seconds: Int, _ text: String) {
+    ]) func timeIsWrittenAsADate(_ seconds: Int, _ text: String) {
         #expect(HTTPDate.text(seconds) == text)
     }
 
-    @Test func theCacheFollowsTheSecond() {
+    @Test func cachedDateChangesWithTheSecond() {
         var date = HTTPDate()
         for seconds in [0, 0, 1, 0] {
             var buffer = ByteBuffer()
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func aDateIsReadBack() {
+    @Test func dateIsReadBack() {
         for seconds in stride(from: -62_135_596_800, to: 253_402_300_800, by: 86_400 * 37 + 12_345) {
             #expect(HTTPDate.seconds(of: HTTPDate.text(seconds)) == seconds)
         }

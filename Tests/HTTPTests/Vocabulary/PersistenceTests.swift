@@ -10,7 +10,7 @@ import Testing
         ("", true, false), ("close", false, false), ("Close", false, false), ("keep-alive", true, true),
         ("Keep-Alive, X", true, true), ("keep-alive, close", false, false), ("upgrade", true, false),
         ("closed", true, false), ("x,\tCLOSE ,y", false, false),
-    ]) func theConnectionFieldAndTheVersionDecide(_ value: String, _ in11: Bool, _ in10: Bool) throws {
+    ]) func connectionFieldAndVersionDecide(_ value: String, _ in11: Bool, _ in10: Bool) throws {
         let fields: Fields = [.connection: try #require(FieldValue(validating: value))]
         #expect(try request(fields).wantsPersistence == in11)
         #expect(try request(fields, .http10).wantsPersistence == in10)
@@ -23,13 +23,13 @@ import Testing
         #expect(try !request([:], .http10).wantsPersistence)
     }
 
-    @Test func anExpectationIsHeardInHTTP11Only() throws {
+    @Test func expectationCountsInHTTP11Only() throws {
         #expect(try request([.expect: "100-Continue"]).expectsContinue())
         #expect(try !request([.expect: "100-continue"], .http10).expectsContinue())
         #expect(try !request([:]).expectsContinue())
     }
 
-    @Test(arguments: ["200-ok", "100-continue, x", "100"]) func anUnknownExpectationIsRefused(_ value: String) throws {
+    @Test(arguments: ["200-ok", "100-continue, x", "100"]) func unknownExpectationIsRefused(_ value: String) throws {
         let head = try request([.expect: try #require(FieldValue(validating: value))])
         #expect(throws: HTTPError(.unknownExpectation)) { try head.expectsContinue() }
     }
@@ -42,7 +42,7 @@ import Testing
         #expect((MediaType(value)?.isJSON ?? false) == isJSON)
     }
 
-    @Test func theMediaTypeOfAHeadIsReadWithoutParameters() {
+    @Test func mediaTypeOfAHeadIsReadWithoutParameters() {
         let fields: Fields = [.contentType: "text/Event-Stream; charset=utf-8"]
         #expect(fields.mediaType == .eventStream)
         #expect(Fields().mediaType == nil)

@@ -6,11 +6,11 @@ import Testing
         ("/", "/"), ("/llmchat", "/llmchat"), ("/a%20b", "/a b"), ("/%c3%a4", "/ä"), ("/a%2Fb", "/a%2Fb"),
         ("/a%2fb", "/a%2Fb"), ("/%6clmchat", "/llmchat"), ("/a+b", "/a+b"), ("/a..b", "/a..b"), ("/%25", "/%"),
         ("//", "//"), ("/x?/../", "/x"), ("http://h", "/"), ("http://h/a%20b?c", "/a b"), ("http://h?x", "/"),
-    ]) func aPathIsDecodedForRouting(_ text: String, _ path: String) throws {
+    ]) func pathIsDecodedForRouting(_ text: String, _ path: String) throws {
         #expect(try Target(text).path == path)
     }
 
-    @Test func theRawPathKeepsItsEscapes() throws {
+    @Test func rawPathKeepsItsEscapes() throws {
         let target = try Target("/a%20b?c=%20")
         #expect(target.rawPath == "/a%20b")
         #expect(target.query == "c=%20")
@@ -18,7 +18,7 @@ import Testing
         #expect(target.form == .origin)
     }
 
-    @Test func anAbsoluteTargetHasAnAuthority() throws {
+    @Test func absoluteTargetHasAnAuthority() throws {
         let target = try Target("https://h:1/x")
         #expect(target.form == .absolute)
         #expect(target.authority == "h:1")
@@ -29,7 +29,7 @@ import Testing
         #expect(throws: HTTPError.self) { try Target(text) }
     }
 
-    @Test func aQueryItemIsDecodedAsFormsAre() throws {
+    @Test func queryItemIsDecodedAsFormsAre() throws {
         let target = try Target("/?a=1&b=x+y%26z&a=2&flag&=v&bad=%zz%4&u=%c3%a4&&e=")
         #expect(target.queryItem("a") == "1")
         #expect(target.queryItem("b") == "x y&z")

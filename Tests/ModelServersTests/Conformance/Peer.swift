@@ -9,7 +9,6 @@ import Testing
 /// A simulated model server, and its adapter over real sockets.
 struct Peer {
     let upstream: ScriptedUpstream
-    private let client: HTTPClient
     private let model: UpstreamModel
 
     /// Starts a server that does these steps for every request.
@@ -23,7 +22,6 @@ struct Peer {
         var patient = HTTPClientLimits()
         patient.connect = .seconds(600)
         let client = HTTPClient(shard: shard, limits: patient)
-        self.client = client
         var description = UpstreamDescription(name: "peer", kind: kind, url: upstream.url)
         description.limits = limits
         model = UpstreamModel(
@@ -36,9 +34,7 @@ struct Peer {
         ModelHarness.onShard { [model] _ in
             consumer.generation = model.generate(request, to: consumer)
         }
-        let answer = try consumer.outcome()
-        ModelHarness.onShard { [client] _ in client.closeIdle() }
-        return answer
+        return try consumer.outcome()
     }
 
     /// Runs an answer to its end, and joins its lines.

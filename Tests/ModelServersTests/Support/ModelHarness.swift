@@ -28,8 +28,6 @@ final class ModelHarness: Sendable {
 
     private let model: UpstreamModel
     private let client: HTTPClient
-    /// Whose connections are used too: they are closed when it goes.
-    private let lender: ModelHarness?
 
     init(
         _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = .patient,
@@ -39,7 +37,6 @@ final class ModelHarness: Sendable {
         patient.connect = .seconds(600)
         patient.idleTime = .seconds(600)
         client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? patient)
-        lender = nil
         model = try Self.model(at: url, kind, limits, key: key, client)
     }
 
@@ -50,7 +47,6 @@ final class ModelHarness: Sendable {
         let first = try ModelHarness(upstream.url)
         guard try first.ask().isComplete else { throw TestFailure("the first answer was to be complete") }
         client = first.client
-        lender = first
         model = try Self.model(at: upstream.url, .ollama, limits, key: nil, client)
     }
 
@@ -61,11 +57,6 @@ final class ModelHarness: Sendable {
         description.limits = limits
         return UpstreamModel(
             description, origin: try description.origin(), key: key, client: client, shard: shard, now: { 0 })
-    }
-
-    deinit {
-        let client = client
-        Self.shard.run { client.closeIdle() }
     }
 
     /// Runs a block on the shard and waits for it.

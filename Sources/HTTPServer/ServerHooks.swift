@@ -1,0 +1,37 @@
+import ChatterdBasics
+import Glibc
+
+/// The functions that a server calls outside of itself. Tests replace them.
+public struct ServerHooks: Sendable {
+    /// Returns the time of day in seconds since 1970, for the Date field.
+    public var wallClock: @Sendable () -> Int
+    /// Returns a random number for each shard. The shard computes the ids of requests from it.
+    public var seed: @Sendable () -> UInt64
+    /// Returns the JSON of an error.
+    public var errorBody: @Sendable (Refusal) -> ByteBuffer
+    /// Called on the shard at the end of each exchange, for the log. It must not block.
+    public var onExchangeEnd: @Sendable (ExchangeRecord) -> Void
+
+    /// Uses the clock and the random numbers of the system, writes errors as `{"error":"text","code":"…"}`, and logs no exchange.
+    public init() {
+        wallClock = { time(nil) }
+        seed = { UInt64.random(in: .min ... .max) }
+        errorBody = { .error($0) }
+        onExchangeEnd = { _ in }
+    }
+}
+
+extension ByteBuffer {
+    /// The JSON of an error.
+    public static func error(_ refusal: Refusal) -> ByteBuffer {
+        var body = ByteBuffer(capacity: 128)
+        body.appendJSON { json in
+            json.object { json in
+                json.member("error", refusal.message)
+                json.member("code", refusal.code)
+            }
+        }
+        body.append("\n")
+        return body
+    }
+}

@@ -85,7 +85,9 @@ let package = Package(
         .executableTarget(name: "chatterd", dependencies: [module("Command")], swiftSettings: settings),
 
         // Tests. TestSupport has the private cluster, the scripted upstream and the raw client.
-        .target(name: "ChatterdTestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "ChatterdTestSupport", dependencies: [module("DevelopmentCluster")], path: "Tests/TestSupport",
+            swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: [module("TestSupport")], swiftSettings: settings),
         tests(of: "Basics"),
@@ -97,6 +99,11 @@ let package = Package(
         tests(of: "LanguageModels", ["ModelServers", "HTTPClient", "HTTP", "Sockets", "Basics"]),
         tests(of: "Relay", ["LanguageModels", "Basics"]),
         tests(of: "PostgresStore", ["Server", "Postgres", "Relay", "LanguageModels", "Sockets", "Basics"]),
+        tests(of: "JSONLog", ["Basics"]),
+        tests(
+            of: "Configuration",
+            ["HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "Sockets", "JSONLog", "Basics"]),
+        tests(of: "Command", ["DevelopmentCluster", "Configuration", "Server", "Basics"]),
         .testTarget(
             name: "ChatterdServerTests",
             dependencies: [

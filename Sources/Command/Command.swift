@@ -1,25 +1,21 @@
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 
-/// What the program is asked to do.
+/// A command of the program.
 public enum Command: Sendable, Equatable {
-    /// Serve, with a private PostgreSQL where `isDevelopment`.
+    /// Serves; with `isDevelopment`, with a private PostgreSQL if no database is named.
     case serve(isDevelopment: Bool)
-    /// Bring the database's schema up to date.
+    /// Brings the database's schema up to date.
     case migrate
-    /// Check everything that serving needs, and explain what is wrong.
+    /// Checks everything that serving needs, and explains failures.
     case doctor
-    /// Ask the local server whether it is alive, or, if `isReadiness`, whether it accepts prompts.
+    /// Asks the local server whether it is alive, or, with `isReadiness`, whether it accepts prompts.
     case health(isReadiness: Bool)
-    /// Print the version.
+    /// Prints the version.
     case version
-    /// Print what there is to know.
+    /// Prints help.
     case help(Topic)
 
-    /// What help is about.
+    /// A topic of help.
     public enum Topic: Sendable, Equatable, CaseIterable {
         /// The commands.
         case commands
@@ -31,7 +27,7 @@ public enum Command: Sendable, Equatable {
 
     /// Reads the arguments that follow the program's name.
     ///
-    /// - Throws: a sentence that says which one is wrong.
+    /// - Throws: an error that says which argument is wrong.
     public init(arguments: [String]) throws(CommandUsageError) {
         guard let name = arguments.first else { throw CommandUsageError("a command is missing") }
         let rest = arguments.dropFirst()

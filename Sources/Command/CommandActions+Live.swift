@@ -1,13 +1,11 @@
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdServer
 import Glibc
 
 extension CommandActions {
-    /// What the program does.
+    /// The actions of the program.
     public static var live: CommandActions {
         CommandActions(
             serve: { configuration, isDevelopment in

@@ -1,19 +1,15 @@
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 
-/// What the commands need from the rest of the server; tests put in their own.
+/// The commands that need the rest of the server. Tests replace them.
 public struct CommandActions: Sendable {
-    /// Serves until a signal ends it; returns the exit code. Tells its own failures.
+    /// Serves until a signal ends it; returns the exit code. Reports its failures itself.
     public var serve: @Sendable (_ configuration: Configuration, _ isDevelopment: Bool) async -> Int32
-    /// Migrates; returns the exit code. Tells its own failures.
+    /// Migrates; returns the exit code. Reports its failures itself.
     public var migrate: @Sendable (_ configuration: Configuration) async -> Int32
     /// Checks the database: reachable, of a fitting version, writable, migrated.
     public var checkDatabase: @Sendable (_ configuration: Configuration) async -> [Doctor.Check]
 
-    /// Gathers actions.
+    /// Creates a set of actions.
     public init(
         serve: @escaping @Sendable (_ configuration: Configuration, _ isDevelopment: Bool) async -> Int32,
         migrate: @escaping @Sendable (_ configuration: Configuration) async -> Int32,

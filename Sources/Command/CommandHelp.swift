@@ -1,12 +1,8 @@
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 
 /// The texts of `chatterd help`.
 enum CommandHelp {
-    /// The commands, for help and for whoever mistyped one.
+    /// The commands, for help and after a wrong command.
     static let usage = """
         usage: chatterd <command>
 

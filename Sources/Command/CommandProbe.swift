@@ -2,32 +2,30 @@ import CChatterdSystem
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdHTTP
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 import ChatterdSockets
 import Glibc
 
-/// An HTTP/1.0 request gets an answer without chunks.
+/// Checks addresses of this machine and its model servers with blocking calls. It sends HTTP/1.0, as the responses then have no
+/// chunks.
 enum CommandProbe {
-    /// What a server answered.
+    /// The response of a server.
     struct Answer {
         let status: Int
         let body: [UInt8]
     }
 
-    /// Why there is no answer.
+    /// Why there is no response.
     struct Failure: Error, Equatable {
         let message: String
     }
 
-    /// How long an exchange may take where nothing else is said; tests on a busy machine give it more.
+    /// The default timeout of an exchange. Tests on a busy machine extend it.
     @TaskLocal static var limit = Duration.seconds(3)
 
-    /// The most that is read of an answer, in bytes.
+    /// The maximum size of a response, in bytes.
     private static let sizeLimit = 1 << 20
 
-    /// The address at which a listener of this machine is reached: one on every interface, through the loopback.
+    /// The address at which a listener of this machine is reached: the loopback address if it listens on every interface.
     static func reachable(_ listen: HostAndPort) -> HostAndPort {
         switch listen.host {
         case "0.0.0.0": HostAndPort(host: "127.0.0.1", port: listen.port)
@@ -36,7 +34,7 @@ enum CommandProbe {
         }
     }
 
-    /// Asks for a path.
+    /// Sends a GET request.
     static func get(
         _ path: String, from target: HostAndPort, key: ConfigurationSecret? = nil,
         within limit: Duration = CommandProbe.limit
@@ -56,7 +54,7 @@ enum CommandProbe {
         }
     }
 
-    /// Makes a connection, and closes it.
+    /// Connects, and closes the connection.
     static func connect(to target: HostAndPort, within limit: Duration = CommandProbe.limit) -> Result<Void, Failure> {
         do throws(Failure) {
             close(try open(target, ContinuousClock.now + limit))
@@ -66,7 +64,7 @@ enum CommandProbe {
         }
     }
 
-    /// Binds an address, and lets it go.
+    /// Binds an address, and releases it.
     static func bind(_ target: HostAndPort) -> Result<Void, Failure> {
         var last = Failure(message: "it has no address")
         let found = withAddresses(target, flags: AI_PASSIVE) { address in
@@ -122,7 +120,7 @@ enum CommandProbe {
         }
     }
 
-    /// Reads an answer of the stated length, or up to the end of the connection without one.
+    /// Reads a response of the stated length, or to the end of the connection if it states none.
     private static func answer(
         from descriptor: Int32, _ deadline: ContinuousClock.Instant
     ) throws(Failure) -> Answer {
@@ -157,7 +155,7 @@ enum CommandProbe {
         return Answer(status: head.status.code, body: Array(bytes[parser.consumed..<min(bytes.count, end)]))
     }
 
-    /// Tries the addresses of a host in turn, until `body` returns something.
+    /// Calls `body` for the addresses of a host in turn, until it returns a value.
     private static func withAddresses<Found>(
         _ target: HostAndPort, flags: Int32, _ body: (addrinfo) -> Found?
     ) -> Result<Found?, Failure> {

@@ -1,13 +1,10 @@
 import CChatterdSystem
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdServer
 import ChatterdSockets
 import Glibc
 
-/// Carries out a command: the whole program but for its entry.
+/// Runs a command: the whole program except its entry point.
 public struct CommandRunner: Sendable {
     private let environment: [String: String]
     private let actions: CommandActions
@@ -21,13 +18,13 @@ public struct CommandRunner: Sendable {
         static let usage: Int32 = 2
     }
 
-    /// Makes a runner.
+    /// Creates a runner.
     ///
     /// - Parameters:
     ///   - environment: the variables.
-    ///   - actions: what the commands do.
-    ///   - output: takes a text for standard output, to be ended by a line end.
-    ///   - errors: takes a text for standard error, likewise.
+    ///   - actions: the commands that need the rest of the server.
+    ///   - output: writes a text and a line end to standard output.
+    ///   - errors: writes a text and a line end to standard error.
     public init(
         environment: [String: String] = CommandRunner.processEnvironment, actions: CommandActions,
         output: @escaping @Sendable (String) -> Void = { CommandRunner.write($0, to: 1) },
@@ -41,7 +38,7 @@ public struct CommandRunner: Sendable {
 
     /// Runs the command of the arguments that follow the program's name; returns the exit code.
     ///
-    /// Never on the main actor: what an action starts must not wait for the main thread.
+    /// It does not run on the main actor: the tasks of an action must not wait for the main thread.
     @concurrent
     public func run(_ arguments: [String]) async -> Int32 {
         do {
@@ -125,7 +122,7 @@ extension CommandRunner {
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            // Nobody is left to tell.
+            // There is no other output to report the failure to.
             guard count > 0 else { return }
             bytes = bytes.dropFirst(count)
         }

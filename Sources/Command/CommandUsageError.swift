@@ -1,12 +1,6 @@
-import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
-
-/// Arguments that make no command.
+/// Why arguments are not a command.
 public struct CommandUsageError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is wrong, in one sentence.
+    /// The reason, in one sentence.
     public let description: String
 
     init(_ description: String) {

@@ -1,12 +1,10 @@
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdServer
 import ChatterdSockets
 
-/// The doctor's look at the database: reachable, new enough, writable, migrated.
+/// The doctor's check of the database: reachable, new enough, writable, migrated.
 struct DatabaseCheck: Sendable {
     private static let state = Statement(
         "doctor",
@@ -47,7 +45,7 @@ struct DatabaseCheck: Sendable {
             let store = PostgresConfiguration(target: try ConnectionTarget(configuration.store.database))
             return await Task(executorPreference: shard) {
                 let pool = PostgresPool(store, on: shard)
-                let checks = await Self.look(pool)
+                let checks = await Self.check(pool)
                 await pool.shutDown()
                 return checks
             }.value
@@ -56,7 +54,7 @@ struct DatabaseCheck: Sendable {
         }
     }
 
-    private static func look(_ pool: PostgresPool) async -> [Doctor.Check] {
+    private static func check(_ pool: PostgresPool) async -> [Doctor.Check] {
         do throws(PostgresError) {
             let state = try await pool.run(Query(state)).first
             var checks: [Doctor.Check] = []

@@ -2,10 +2,8 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdHTTPClient
-import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdModelServers
-import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdServer
 import ChatterdSockets
@@ -23,10 +21,10 @@ extension Doctor {
         } catch {
             return [.wrong(subject, error.message, advice: "set it right, or take it out of CHATTERD_UPSTREAMS")]
         }
-        // One that is in the list has passed this.
+        // The configuration has accepted this URL.
         guard let given = try? UpstreamURL(parsing: upstream.url), let origin = prepared.origin else { return [] }
         let url = UpstreamURL(isSecure: given.isSecure, address: given.address, path: origin.basePath)
-        // Of a plain Ollama more can be told than that it lists its models.
+        // An Ollama without TLS is asked for its version too.
         if upstream.kind == .ollama, !url.isSecure {
             switch ollama(subject, url, upstream, key: prepared.key) {
             case .isOllama(let checks):
@@ -138,7 +136,7 @@ extension Doctor {
                     subject, "\(url) refuses us with status \(answer.status)",
                     advice: "give its key in CHATTERD_UPSTREAMS"))
         case .success(let answer):
-            guard answer.status == 200, let version = JSONList.strings("version", in: answer.body)?.first else {
+            guard answer.status == 200, let version = JSONStrings.member("version", of: answer.body) else {
                 return .isNot("\(url) does not answer as an Ollama does (status \(answer.status))")
             }
             return .isOllama([
@@ -153,7 +151,7 @@ extension Doctor {
     ) -> Check {
         guard
             case .success(let answer) = CommandProbe.get(url.path + "/api/tags", from: url.address, key: key),
-            answer.status == 200, let present = JSONList.strings("name", inListOf: "models", in: answer.body)
+            answer.status == 200, let present = JSONStrings.members("name", inListOf: "models", of: answer.body)
         else {
             return .wrong(subject, "\(url) does not list its models", advice: "see its own log")
         }
@@ -174,54 +172,5 @@ extension Doctor {
         .wrong(
             subject, "no server answers at \(url): \(failure.message)",
             advice: "start it, or correct OLLAMA_URL or CHATTERD_UPSTREAMS")
-    }
-}
-
-/// Picks strings out of small answers.
-private enum JSONList {
-    /// The string member of an object; nil when the text is none, or has no such member.
-    static func strings(_ name: String, in text: [UInt8]) -> [String]? {
-        var reader = JSONReader(text.span)
-        return try? member(name, of: &reader).map { [$0] }
-    }
-
-    /// The string members of the objects of a list; nil when the text holds no such list.
-    static func strings(_ name: String, inListOf list: String, in text: [UInt8]) -> [String]? {
-        var reader = JSONReader(text.span)
-        return try? members(name, inListOf: list, of: &reader)
-    }
-
-    private static func members(
-        _ name: String, inListOf list: String, of reader: inout JSONReader
-    ) throws(JSONError) -> [String]? {
-        var found: [String]?
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            guard String(decodingJSON: reader.bytes.extracting(key.range)) == list, try reader.kind() == .array else {
-                try reader.skipValue()
-                continue
-            }
-            var names: [String] = []
-            try reader.beginArray()
-            while try reader.nextElement() {
-                if let text = try member(name, of: &reader) { names.append(text) }
-            }
-            found = names
-        }
-        return found
-    }
-
-    private static func member(_ name: String, of reader: inout JSONReader) throws(JSONError) -> String? {
-        var found: String?
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            guard String(decodingJSON: reader.bytes.extracting(key.range)) == name, try reader.kind() == .string else {
-                try reader.skipValue()
-                continue
-            }
-            let value = try reader.string()
-            found = String(decodingJSON: reader.bytes.extracting(value.range))
-        }
-        return found
     }
 }

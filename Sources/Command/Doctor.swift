@@ -1,47 +1,16 @@
 import CChatterdSystem
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
 import ChatterdHTTPServer
-import ChatterdJSONLog
-import ChatterdPostgresStore
 import ChatterdRelay
-import ChatterdServer
 import ChatterdSockets
 import Glibc
 
-/// Checks everything that serving needs, and explains in words what is wrong; shows no secrets.
+/// Checks everything that serving needs, and explains each failure. Shows no secrets.
 public struct Doctor: Sendable {
-    /// What came of looking at one thing.
-    public struct Check: Sendable, Equatable, CustomStringConvertible {
-        /// What was looked at.
-        public let subject: String
-        /// Whether it is as it should be.
-        public let isFine: Bool
-        /// What was found.
-        public let finding: String
-        /// What to do about it.
-        public let advice: String
-
-        /// A thing that is as it should be.
-        public static func fine(_ subject: String, _ finding: String) -> Check {
-            Check(subject: subject, isFine: true, finding: finding, advice: "")
-        }
-
-        /// A thing that is not.
-        public static func wrong(_ subject: String, _ finding: String, advice: String) -> Check {
-            Check(subject: subject, isFine: false, finding: finding, advice: advice)
-        }
-
-        /// One line.
-        public var description: String {
-            isFine ? "ok    \(subject): \(finding)" : "FAIL  \(subject): \(finding); \(advice)"
-        }
-    }
-
     private let environment: [String: String]
     private let checkDatabase: @Sendable (Configuration) async -> [Check]
 
-    /// Makes a doctor for an environment.
+    /// Creates a doctor for an environment.
     public init(
         environment: [String: String], checkDatabase: @escaping @Sendable (Configuration) async -> [Check]
     ) {
@@ -49,38 +18,36 @@ public struct Doctor: Sendable {
         self.checkDatabase = checkDatabase
     }
 
-    /// Checks one thing after the other, and tells each; returns whether all are fine.
-    public func examine(_ tell: (Check) -> Void) async -> Bool {
+    /// Runs the checks in turn and reports each of them. Returns whether all have passed.
+    public func examine(_ report: (Check) -> Void) async -> Bool {
         var isHealthy = true
-        func note(_ checks: [Check]) {
-            for check in checks {
-                tell(check)
-                if !check.isFine { isHealthy = false }
-            }
+        func add(_ checks: [Check]) {
+            checks.forEach(report)
+            isHealthy = isHealthy && checks.allSatisfy(\.isFine)
         }
         let configuration: Configuration
         do {
             configuration = try Configuration(environment: environment, database: .optional)
         } catch {
-            note(error.problems.map { .wrong("configuration", $0, advice: "see `chatterd help variables`") })
+            add(error.problems.map { .wrong("configuration", $0, advice: "see `chatterd help variables`") })
             return false
         }
-        note([Self.settings(configuration), Self.descriptors(configuration)])
-        note(Self.listeners(configuration.server))
-        if configuration.store.database == .notGiven {
-            note([
-                .wrong(
-                    "PostgreSQL", "no database is named",
-                    advice: "set DATABASE_URL or PGHOST, or use `chatterd serve --dev`, which brings its own")
-            ])
-        } else {
-            note(await checkDatabase(configuration))
-        }
-        let upstreams = configuration.upstreams
-        for upstream in upstreams.list {
-            note(await Self.upstream(upstream, keys: upstreams.keys))
+        add([Self.settings(configuration), Self.descriptors(configuration)])
+        add(Self.listeners(configuration.server))
+        add(await database(configuration))
+        for upstream in configuration.upstreams.list {
+            add(await Self.upstream(upstream, keys: configuration.upstreams.keys))
         }
         return isHealthy
+    }
+
+    private func database(_ configuration: Configuration) async -> [Check] {
+        guard configuration.store.database == .notGiven else { return await checkDatabase(configuration) }
+        return [
+            .wrong(
+                "PostgreSQL", "no database is named",
+                advice: "set DATABASE_URL or PGHOST, or use `chatterd serve --dev`, which brings its own")
+        ]
     }
 
     private static func settings(_ configuration: Configuration) -> Check {
@@ -91,12 +58,12 @@ public struct Doctor: Sendable {
 
     private static func descriptors(_ configuration: Configuration) -> Check {
         let limit = csystem_descriptor_limit()
-        // A client and its model server take one each; idle ones, the database and the process itself come on top.
+        // A client and its model server need one each. Idle connections, the database and the process itself need more.
         let store = configuration.store.connections * configuration.server.shards
         let needed =
             configuration.http.connections
             + min(configuration.relay.maximumReplies, configuration.http.connections) + store + 100
-        // With fewer the server lives, and lets connections wait; with far fewer it serves far less than it is set to.
+        // With somewhat fewer the server lets connections wait; with less than half it serves far less than it is configured for.
         guard limit >= 0, limit < Int64(needed) / 2 else {
             return .fine("open files", "\(limit) are allowed, \(needed) are the most that the limits let be used")
         }

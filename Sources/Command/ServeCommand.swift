@@ -1,12 +1,8 @@
 import CChatterdSystem
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
-import ChatterdHTTPClient
 import ChatterdJSONLog
 import ChatterdLanguageModels
-import ChatterdModelServers
-import ChatterdPostgres
-import ChatterdPostgresStore
 import ChatterdServer
 import ChatterdSockets
 import Glibc
@@ -25,11 +21,10 @@ struct ServeCommand: Sendable {
 
     /// Serves until a signal ends it; returns the exit code.
     func run() async -> Int32 {
-        csystem_tune_allocator(Int32(clamping: configuration.server.shards + 2))
-        _ = csystem_raise_descriptor_limit()
-        // A log that nobody reads any more must not end the server.
-        signal(SIGPIPE, SIG_IGN)
-        let signals = Signals([SIGTERM, SIGINT, SIGHUP])
+        prepareProcess()
+        let (events, continuation) = AsyncStream.makeStream(of: ServeEvent.self)
+        let signals = Signals([SIGTERM, SIGINT, SIGHUP]) { continuation.yield(.signal($0)) }
+        defer { withExtendedLifetime(signals) {} }
         do throws(ServeFailure) {
             var configuration = configuration
             let cluster = try startCluster(&configuration)
@@ -37,8 +32,11 @@ struct ServeCommand: Sendable {
             if isDevelopment {
                 offerEcho(&configuration)
             }
-            // The private cluster is locked: nobody else can be using it.
-            try await serve(configuration, signals, isAlone: cluster != nil)
+            // The private cluster is locked: no other process uses it.
+            start(configuration, isAlone: cluster != nil, continuation)
+            try await handle(events, of: configuration, continuation)
+            log.event(.info, "stopped")
+            log.flush()
             return 0
         } catch {
             log.flush()
@@ -47,67 +45,78 @@ struct ServeCommand: Sendable {
         }
     }
 
-    private func serve(
-        _ configuration: Configuration, _ signals: Signals, isAlone: Bool
-    ) async throws(ServeFailure) {
-        // Beside the signals, as the database may be away for long: who is told to stop then stops at once.
-        let starting = Task.detached { [log] in
-            let outcome: Result<Application, StartError>
-            do throws(StartError) {
-                outcome = .success(try await Application.start(configuration, isAlone: isAlone, log: log))
-            } catch {
-                outcome = .failure(error)
-            }
-            signals.note(Self.hasStarted)
-            return outcome
-        }
-        var application: Application?
-        var stop: Task<Void, Never>?
-        for await signal in signals.stream {
-            if signal == Self.hasStarted {
-                application = try await started(starting.value, configuration)
-            } else if signal == SIGHUP {
-                application?.reload()
-            } else if let application, stop == nil {
-                log.event(.info, "stopping", .subject(signal == SIGTERM ? "SIGTERM" : "SIGINT"))
-                stop = Task.detached {
-                    await application.drain(for: configuration.server.shutdownDelay)
-                    await application.stop(within: configuration.server.shutdownLimit)
-                    signals.finish()
-                }
-            } else {
-                log.event(.warning, "stopping at once")
-                application?.abort()
-                break
-            }
-        }
-        log.event(.info, "stopped")
-        log.flush()
+    private func prepareProcess() {
+        csystem_tune_allocator(Int32(clamping: configuration.server.shards + 2))
+        _ = csystem_raise_descriptor_limit()
+        // Without this, a log whose reader has gone would end the server.
+        signal(SIGPIPE, SIG_IGN)
     }
 
-    /// No signal has this number.
-    private static let hasStarted: Int32 = 0
+    /// Starts the application in a task. The start may wait long for the database, and a signal must end it at once.
+    private func start(
+        _ configuration: Configuration, isAlone: Bool, _ events: AsyncStream<ServeEvent>.Continuation
+    ) {
+        Task.detached { [log] in
+            do throws(StartError) {
+                let application = try await Application.start(configuration, isAlone: isAlone, log: log)
+                events.yield(.started(.success(application)))
+            } catch {
+                events.yield(.started(.failure(error)))
+            }
+        }
+    }
 
-    private func started(
-        _ outcome: Result<Application, StartError>, _ configuration: Configuration
-    ) throws(ServeFailure) -> Application {
-        let application: Application
-        do throws(StartError) {
-            application = try outcome.get()
-        } catch {
-            throw ServeFailure(description: error.description)
+    /// Handles events until the server has stopped, or a second signal ends it at once.
+    private func handle(
+        _ events: AsyncStream<ServeEvent>, of configuration: Configuration,
+        _ continuation: AsyncStream<ServeEvent>.Continuation
+    ) async throws(ServeFailure) {
+        var application: Application?
+        var isStopping = false
+        for await event in events {
+            switch event {
+            case .started(.success(let started)):
+                application = started
+                announce(started, configuration)
+            case .started(.failure(let error)):
+                throw ServeFailure(description: error.description)
+            case .signal(SIGHUP):
+                application?.reload()
+            case .signal(let number):
+                guard let application, !isStopping else {
+                    log.event(.warning, "stopping at once")
+                    application?.abort()
+                    return
+                }
+                isStopping = true
+                log.event(.info, "stopping", .subject(number == SIGTERM ? "SIGTERM" : "SIGINT"))
+                stop(application, configuration.server, continuation)
+            case .stopped:
+                return
+            }
         }
-        for address in application.addresses.prefix(1) {
-            log.announce("listening on http://\(address)")
+    }
+
+    /// Stops the application in a task, so that a second signal can end it at once.
+    private func stop(
+        _ application: Application, _ settings: Configuration.Server,
+        _ events: AsyncStream<ServeEvent>.Continuation
+    ) {
+        Task.detached {
+            await application.drain(for: settings.shutdownDelay)
+            await application.stop(within: settings.shutdownLimit)
+            events.yield(.stopped)
         }
-        for address in application.addresses.dropFirst() {
-            log.announce("listening on https://\(address)")
+    }
+
+    private func announce(_ application: Application, _ configuration: Configuration) {
+        for (index, address) in application.addresses.enumerated() {
+            log.announce("listening on \(index == 0 ? "http" : "https")://\(address)")
         }
         if isDevelopment, let address = application.addresses.first {
             log.announce(Self.invitation(address, model: Self.modelToTry(configuration.upstreams)))
         }
         log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
-        return application
     }
 
     private func startCluster(_ configuration: inout Configuration) throws(ServeFailure) -> DevelopmentCluster? {
@@ -121,7 +130,7 @@ struct ServeCommand: Sendable {
             configuration.store.database = .conninfo(ConfigurationSecret(cluster.connectionString))
             return cluster
         } catch {
-            throw ServeFailure(description: "\(error)")
+            throw ServeFailure(description: error.description)
         }
     }
 
@@ -131,9 +140,9 @@ struct ServeCommand: Sendable {
         configuration.upstreams.offerEcho()
         let advice = configuration.upstreams.refusesEcho ? "" : ": the built-in model \"echo\" is there to try"
         for upstream in upstreams where upstream.kind != .echo {
-            // One that is in the list has passed this.
+            // The configuration has accepted this URL.
             guard let url = try? UpstreamURL(parsing: upstream.url) else { continue }
-            // Whether anybody listens is all that matters here: the doctor looks closer.
+            // Only the connection matters here; `chatterd doctor` checks more.
             if case .failure = CommandProbe.connect(to: url.address, within: .seconds(1)) {
                 log.announce("no model server answers at \(url)\(advice)")
             }
@@ -152,9 +161,4 @@ struct ServeCommand: Sendable {
           curl -N http://\(address)/llmchat -d '{"appID":"me","model":"\(model)","messages":[{"role":"user","content":"What did I say?"}]}'
         """
     }
-}
-
-/// Why serving failed, in words for whoever started it.
-private struct ServeFailure: Error {
-    let description: String
 }

@@ -3,7 +3,7 @@ import ChatterdRelay
 
 /// The settings of the server, read from the environment and checked.
 ///
-/// Each variable sets one field; `Setting+Table.swift` says which. The fields begin with the defaults of that table.
+/// Each variable sets one field; `Setting+Table.swift` says which.
 public struct Configuration: Sendable {
     /// The listeners and the process.
     public var server = Server()

@@ -1,10 +1,9 @@
-
-/// All that is wrong with a configuration, each in a sentence that says what is right; holds no secret.
+/// The problems of a configuration. Each says what would be right; none contains a secret.
 public struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     /// One line for each problem.
     public let problems: [String]
 
-    /// Gathers problems.
+    /// Creates an error with these problems.
     public init(_ problems: [String]) {
         self.problems = problems
     }

@@ -2,7 +2,7 @@ import Glibc
 
 /// Reads the small files that variables name.
 public enum ConfigurationFile {
-    /// Reads a whole file as text; injected by tests.
+    /// Reads a whole file as text. Tests inject their own.
     public typealias Read = @Sendable (_ path: String) -> Result<String, Failure>
 
     /// Why a file cannot be used.
@@ -10,13 +10,13 @@ public enum ConfigurationFile {
         /// The reason in a few words, without any of the file's content.
         public let reason: String
 
-        /// Makes a failure.
+        /// Creates a failure.
         public init(reason: String) {
             self.reason = reason
         }
     }
 
-    /// The largest file taken, in bytes.
+    /// The size limit of a file, in bytes.
     public static let limit = 1 << 20
 
     /// Reads a file of at most `limit` bytes of UTF-8 without NUL.

@@ -1,7 +1,6 @@
-
-/// A text that must not be shown: whatever prints it, prints `(secret)`.
+/// A text that must not be shown. It is printed as `(secret)`.
 public struct ConfigurationSecret: Sendable, Hashable {
-    /// The text itself; for the one who connects with it.
+    /// The text itself, for the connection that needs it.
     public let value: String
 
     /// Hides a text.
@@ -17,6 +16,6 @@ extension ConfigurationSecret: CustomStringConvertible, CustomDebugStringConvert
     /// `(secret)`.
     public var debugDescription: String { "(secret)" }
 
-    /// Nothing, so that `dump` shows nothing.
+    /// Empty, so that `dump` does not show the text.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }

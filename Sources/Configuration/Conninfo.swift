@@ -1,4 +1,4 @@
-/// The texts with which libpq is told a database: URLs and conninfo strings.
+/// The texts that describe a database to libpq: URLs and conninfo strings.
 enum Conninfo {
     /// Whether a text looks like one of them. libpq checks the details at the first connection.
     static func isPlausible(_ text: String) -> Bool {

@@ -3,18 +3,18 @@ import Glibc
 
 /// The data directory of a private cluster and the user that PostgreSQL runs as there.
 ///
-/// The directory appears under its name only once it is complete, so what exists can be started. Its socket lies in it.
+/// The directory gets its name only once it is complete, so an existing one can be started. It contains the socket.
 struct ClusterHome: Sendable {
     /// Absolute path of the data directory.
     let data: String
-    /// The major version that made it; nil while it has to be made.
+    /// The major version that created it; `nil` if it does not exist yet.
     let version: String?
-    /// Nil: the user of this process.
+    /// The user that PostgreSQL runs as; `nil` for the user of this process.
     private let user: UserID?
-    /// How long PostgreSQL may take to start, in seconds.
-    var patience = 60
+    /// Time for PostgreSQL to start, in seconds.
+    var startTimeout = 60
 
-    /// Finds the cluster of `top`, or the place for one: elsewhere when PostgreSQL's user cannot enter `top`.
+    /// Finds the cluster of `top`, or the path for a new one, which is not below `top` if PostgreSQL's user cannot enter `top`.
     static func choose(in top: String, log: (String) -> Void) throws(DevelopmentClusterError) -> ClusterHome {
         let here = top + "/postgres"
         if let home = try existing(here) { return home }
@@ -25,8 +25,8 @@ struct ClusterHome: Sendable {
         }
         let elsewhere = "/var/lib/chatterd-dev/" + hash(top)
         log("the user postgres cannot enter \(top), so the database is kept in \(elsewhere)")
-        _ = try PrivateDirectory.make("/var/lib/chatterd-dev")
-        _ = try PrivateDirectory.make(elsewhere)
+        _ = try PrivateDirectory.create("/var/lib/chatterd-dev")
+        _ = try PrivateDirectory.create(elsewhere)
         return try existing(elsewhere + "/postgres")
             ?? ClusterHome(data: elsewhere + "/postgres", version: nil, user: postgres)
     }
@@ -35,30 +35,31 @@ struct ClusterHome: Sendable {
         var status = stat()
         guard stat(data, &status) == 0 else {
             if errno == ENOENT { return nil }
-            throw .unusable(path: data, reason: reason())
+            throw .unusable(data)
         }
         let ours = geteuid()
         guard status.st_uid != 0, ours == 0 || status.st_uid == ours else {
             throw .foreign(data: data, owner: status.st_uid)
         }
         guard let version = try? String(contentsOfFile: data + "/PG_VERSION", encoding: .utf8) else {
-            throw .unusable(path: data, reason: "this is no PostgreSQL data directory: move it away to begin anew")
+            throw .unusable(
+                path: data, reason: "this is no PostgreSQL data directory: move it away to begin with an empty one")
         }
         let user = ours == 0 ? UserID(uid: status.st_uid, gid: status.st_gid) : nil
         return ClusterHome(data: data, version: version.filter { !$0.isNewline }, user: user)
     }
 
-    /// Makes the cluster and its database `chatterd` under another name, then gives it its own.
+    /// Creates the cluster and its database `chatterd` under a temporary name, then renames it.
     func create(with programs: PostgresPrograms) throws(DevelopmentClusterError) {
         let files = FileManager.default
         let parent = String(data.dropLast("/postgres".count))
         for left in (try? files.contentsOfDirectory(atPath: parent)) ?? [] where left.hasPrefix("postgres.partial.") {
-            // A leftover of a server killed in this place; if it stays it only takes room.
+            // A server was killed while it created this directory. A directory that cannot be removed does no harm.
             try? files.removeItem(atPath: parent + "/" + left)
         }
         let partial = "\(data).partial.\(getpid())"
         guard mkdir(partial, 0o700) == 0, user.map({ chown(partial, $0.uid, $0.gid) }) ?? 0 == 0 else {
-            throw .unusable(path: partial, reason: reason())
+            throw .unusable(partial)
         }
         try run(
             "initdb",
@@ -70,14 +71,14 @@ struct ClusterHome: Sendable {
         try run(
             "creating the database", [programs.path("postgres"), "--single", "-D", ".", "postgres"], in: partial,
             input: "CREATE DATABASE chatterd\n")
-        guard rename(partial, data) == 0 else { throw .unusable(path: data, reason: reason()) }
+        guard rename(partial, data) == 0 else { throw .unusable(data) }
     }
 
     private func append(_ text: String, to path: String) throws(DevelopmentClusterError) {
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
         defer { close(descriptor) }
         let count = text.withCString { write(descriptor, $0, text.utf8.count) }
-        guard count == text.utf8.count else { throw .unusable(path: path, reason: reason()) }
+        guard count == text.utf8.count else { throw .unusable(path) }
     }
 
     private func run(
@@ -90,17 +91,17 @@ struct ClusterHome: Sendable {
         }
     }
 
-    /// Starts PostgreSQL in a session of its own, so that the terminal's Ctrl-C reaches chatterd alone, and waits until it answers.
+    /// Starts PostgreSQL and waits until it answers. It has its own session, so that the terminal's Ctrl-C reaches only chatterd.
     func launch(with programs: PostgresPrograms) throws(DevelopmentClusterError) {
         let file = data + "/postgres.log"
         rename(file, file + ".1")
         for attempt in 1... {
-            let result = control(programs, ["start", "-t", "\(patience)", "-l", "postgres.log"])
+            let result = control(programs, ["start", "-t", "\(startTimeout)", "-l", "postgres.log"])
             if result.succeeded { return }
-            let said = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
-            // After a kill of the postmaster alone its children need a moment to notice.
-            guard said.contains("shared memory block"), attempt < patience / 3 else {
-                let tail = said.split(separator: "\n").suffix(5).joined(separator: "\n")
+            let output = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+            // If only the postmaster was killed, its children need a moment to notice.
+            guard output.contains("shared memory block"), attempt < startTimeout / 3 else {
+                let tail = output.split(separator: "\n").suffix(5).joined(separator: "\n")
                 throw .failed(step: "starting PostgreSQL", output: result.output + tail)
             }
             unlink(file)
@@ -108,21 +109,21 @@ struct ClusterHome: Sendable {
         }
     }
 
-    /// Runs pg_ctl in the data directory; relative paths spare the shell that it uses from odd names.
+    /// Runs pg_ctl in the data directory. Relative paths keep odd names from the shell that pg_ctl uses.
     func control(_ programs: PostgresPrograms, _ arguments: [String]) -> Subprocess.Result {
         Subprocess([programs.path("pg_ctl")] + arguments + ["-w", "-s", "-D", "."], as: user, in: data).run()
     }
 
-    /// The process of a PostgreSQL that already serves this directory, awaited if it is starting or stopping.
+    /// The process of a PostgreSQL that already serves this directory. Waits for one that is starting or stopping.
     func runningPostmaster() throws(DevelopmentClusterError) -> Int32? {
-        for _ in 0..<(patience * 20) {
+        for _ in 0..<(startTimeout * 20) {
             guard
                 let lines = try? String(contentsOfFile: data + "/postmaster.pid", encoding: .utf8)
                     .split(separator: "\n", omittingEmptySubsequences: false),
                 let process = lines.first.flatMap({ Int32($0) }), kill(process, 0) == 0 || errno == EPERM
             else { return nil }
             guard isPostmaster(process) else {
-                // The number went to another process since; PostgreSQL would take that for a live server and refuse.
+                // Another process has the number now. PostgreSQL would mistake it for a live server and refuse to start.
                 unlink(data + "/postmaster.pid")
                 unlink(data + "/.s.PGSQL.5432.lock")
                 return nil
@@ -132,10 +133,11 @@ struct ClusterHome: Sendable {
         }
         throw .failed(
             step: "waiting for PostgreSQL",
-            output: "it neither started nor stopped within \(patience) s; see \(data)/postgres.log")
+            output: "it neither started nor stopped within \(startTimeout) s; see \(data)/postgres.log")
     }
 
-    /// Asked as PostgreSQL's own user: in a container root may not look at another user's process.
+    /// Whether a process is the postmaster of this directory. PostgreSQL's own user checks it: in a container, root may not inspect
+    /// another user's process.
     private func isPostmaster(_ process: Int32) -> Bool {
         let name = try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)
         return name == "postgres\n"

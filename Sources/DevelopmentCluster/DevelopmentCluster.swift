@@ -1,25 +1,25 @@
-/// The private PostgreSQL of `serve --dev`: kept under `.chatterd/` between runs, reached by a Unix socket alone.
+/// The private PostgreSQL of `serve --dev`. It is kept under `.chatterd/` between runs, and has a Unix socket only.
 ///
-/// Its calls block; it runs before the server serves and after it has drained.
+/// Its methods block: they are called before the server serves and after it has drained.
 public struct DevelopmentCluster: Sendable {
-    /// What libpq connects to.
+    /// The conninfo string of its database.
     public let connectionString: String
     private let lock: DirectoryLock
     private let home: ClusterHome
     private let programs: PostgresPrograms
     private let shortcut: SocketShortcut
 
-    /// Starts the cluster of `directory`, made first if there is none, or takes over one that a killed server left running.
+    /// Starts the cluster of `directory`, and creates it if there is none. Uses a cluster that a killed server left running.
     ///
-    /// - Parameter patience: how long PostgreSQL may take to start, in seconds.
-    /// - Throws: A sentence that says what to do, also when another server has the same directory.
+    /// - Parameter startTimeout: the time for PostgreSQL to start, in seconds.
+    /// - Throws: an error that says what to do, for example if another server uses the same directory.
     public static func start(
-        in directory: String, patience: Int = 60, log: (String) -> Void
+        in directory: String, startTimeout: Int = 60, log: (String) -> Void
     ) throws(DevelopmentClusterError) -> DevelopmentCluster {
-        let top = try PrivateDirectory.make(directory + "/.chatterd")
+        let top = try PrivateDirectory.create(directory + "/.chatterd")
         let lock = try DirectoryLock(path: top + "/lock")
         var home = try ClusterHome.choose(in: top, log: log)
-        home.patience = patience
+        home.startTimeout = startTimeout
         let programs = try PostgresPrograms.find(version: home.version)
         if home.version == nil {
             log("making a private PostgreSQL in \(home.data)")
@@ -43,7 +43,7 @@ public struct DevelopmentCluster: Sendable {
         connectionString = "host='\(host)' port=5432 dbname=chatterd user=chatterd"
     }
 
-    /// Stops PostgreSQL, at once if it does not stop in 30 s, and lets go of the directory.
+    /// Stops PostgreSQL, immediately if it does not stop in 30 s, and releases the directory.
     public func stop() {
         if !home.control(programs, ["stop", "-m", "fast", "-t", "30"]).succeeded {
             _ = home.control(programs, ["stop", "-m", "immediate", "-t", "5"])

@@ -1,17 +1,22 @@
-/// Why there is no private PostgreSQL; the description says what to do about it.
+/// Why there is no private PostgreSQL. The description says what to do about it.
 public enum DevelopmentClusterError: Error, Equatable, CustomStringConvertible {
-    /// No PostgreSQL programs, or none of the version that made the cluster.
+    /// The programs of PostgreSQL, or those of the version that made the cluster, are missing.
     case notInstalled(version: String?)
-    /// The process is root, as PostgreSQL must not be, and there is no user `postgres` to run it.
+    /// The process is root, and there is no user `postgres` to run PostgreSQL, which refuses root.
     case noUser
-    /// Another server has the directory.
+    /// Another server uses the directory.
     case busy(directory: String, process: Int32?)
-    /// The cluster belongs to somebody else.
+    /// The cluster belongs to another user.
     case foreign(data: String, owner: UInt32)
-    /// A directory or file could not be made or read.
+    /// A directory or file cannot be created or read.
     case unusable(path: String, reason: String)
-    /// A PostgreSQL program failed with this output.
+    /// A program of PostgreSQL failed with this output.
     case failed(step: String, output: String)
+
+    /// The error of the last system call, which failed on a path.
+    static func unusable(_ path: String) -> DevelopmentClusterError {
+        .unusable(path: path, reason: SystemMessage.last)
+    }
 
     public var description: String {
         switch self {
@@ -19,7 +24,7 @@ public enum DevelopmentClusterError: Error, Equatable, CustomStringConvertible {
             "PostgreSQL is not installed: run script/server, or apt-get install postgresql, or set DATABASE_URL"
         case .notInstalled(let version?):
             "the private database was made by PostgreSQL \(version), which is not installed: "
-                + "apt-get install postgresql-\(version), or move .chatterd/postgres away to begin anew"
+                + "apt-get install postgresql-\(version), or move .chatterd/postgres away to begin with an empty one"
         case .noUser:
             "PostgreSQL does not run as root, and there is no user postgres: make one, or start chatterd as another user"
         case .busy(let directory, let process):
@@ -28,7 +33,8 @@ public enum DevelopmentClusterError: Error, Equatable, CustomStringConvertible {
         case .foreign(let data, 0):
             "the database in \(data) belongs to root, as whom PostgreSQL does not run: chown -R postgres it"
         case .foreign(let data, let owner):
-            "the database in \(data) belongs to user \(owner): start chatterd as that user, or move it away to begin anew"
+            "the database in \(data) belongs to user \(owner): start chatterd as that user, "
+                + "or move it away to begin with an empty one"
         case .unusable(let path, let reason):
             "\(path): \(reason)"
         case .failed(let step, let output):

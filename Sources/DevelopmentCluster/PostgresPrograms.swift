@@ -1,16 +1,18 @@
 import FoundationEssentials
 import Glibc
 
-/// The directory of the PostgreSQL server programs, which Debian keeps out of PATH.
-struct PostgresPrograms: Sendable {
+/// The programs of a PostgreSQL server, which Debian keeps out of PATH.
+public struct PostgresPrograms: Sendable {
     private let directory: String
 
-    /// Finds them where pg_config says, else the newest of Debian's, else in PATH; of the major version `version`, if there is one.
-    static func find(version: String?) throws(DevelopmentClusterError) -> PostgresPrograms {
+    /// Finds the programs that pg_config names, else the newest ones of Debian, else those in PATH.
+    ///
+    /// - Parameter version: the wanted major version; `nil` for any.
+    public static func find(version: String?) throws(DevelopmentClusterError) -> PostgresPrograms {
         try find(version: version, in: candidates())
     }
 
-    /// The first of `directories` that holds the programs.
+    /// Finds the programs in the first of `directories` that contains all of them.
     static func find(version: String?, in directories: [String]) throws(DevelopmentClusterError) -> PostgresPrograms {
         let found = directories.map(PostgresPrograms.init(directory:)).first { programs in
             ["initdb", "pg_ctl", "postgres"].allSatisfy { access(programs.path($0), X_OK) == 0 }
@@ -20,7 +22,8 @@ struct PostgresPrograms: Sendable {
         return found
     }
 
-    func path(_ program: String) -> String { directory + "/" + program }
+    /// The path of a program.
+    public func path(_ program: String) -> String { directory + "/" + program }
 
     /// The major version: `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)` says 15.
     private var version: String? {

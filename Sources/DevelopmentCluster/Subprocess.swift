@@ -1,11 +1,11 @@
 import CChatterdSystem
 import Glibc
 
-/// One run of a program to its end, away from the terminal: a session of its own, default signals, a bare environment.
+/// One run of a program to its end, in its own session, with default signals and a minimal environment.
 struct Subprocess {
     struct Result {
         let succeeded: Bool
-        /// What it printed, errors included.
+        /// Standard output and standard error.
         let output: String
     }
 
@@ -13,7 +13,10 @@ struct Subprocess {
     private let directory: String
     private let input: String
 
-    /// - Parameter user: Nil for the user of this process; another one needs root and setpriv, which every Debian has.
+    /// Describes a run.
+    ///
+    /// - Parameter user: the user that runs the program; `nil` for the user of this process. Another user needs root and `setpriv`,
+    ///   which every Debian has.
     init(_ arguments: [String], as user: UserID? = nil, in directory: String = "/", input: String = "") {
         let prefix = user.map { ["setpriv", "--reuid=\($0.uid)", "--regid=\($0.gid)", "--clear-groups", "--"] } ?? []
         self.arguments = prefix + arguments
@@ -23,22 +26,22 @@ struct Subprocess {
 
     func run() -> Result {
         var sink: [Int32] = [-1, -1]
-        guard pipe(&sink) == 0 else { return Result(succeeded: false, output: reason()) }
+        guard pipe(&sink) == 0 else { return Result(succeeded: false, output: SystemMessage.last) }
         defer { close(sink[0]) }
         var source: [Int32] = [-1, -1]
         guard pipe(&source) == 0 else {
             close(sink[1])
-            return Result(succeeded: false, output: reason())
+            return Result(succeeded: false, output: SystemMessage.last)
         }
         for descriptor in sink + source { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        // A pipe holds the few bytes of input without a reader.
+        // The pipe's buffer holds the few bytes of input, so this does not block.
         _ = input.withCString { write(source[1], $0, input.utf8.count) }
         close(source[1])
         let process = spawn(input: source[0], output: sink[1])
         close(source[0])
         close(sink[1])
         guard process > 0 else {
-            return Result(succeeded: false, output: "\(arguments[0]): \(String(cString: strerror(-process)))")
+            return Result(succeeded: false, output: "\(arguments[0]): \(SystemMessage.text(-process))")
         }
         let output = Self.readToEnd(sink[0])
         var status: Int32 = -1
@@ -53,7 +56,7 @@ struct Subprocess {
         return csystem_spawn(vector, environment, directory, input, output)
     }
 
-    /// Without PG… variables, which would change what the programs do, and in one language.
+    /// No `PG…` variable, as these change what the programs do, and messages in English.
     private static var environment: [String] {
         let kept = ["PATH", "LD_LIBRARY_PATH", "TZ"].compactMap { (name: String) in
             getenv(name).map { "\(name)=\(String(cString: $0))" }

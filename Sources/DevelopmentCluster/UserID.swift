@@ -1,4 +1,3 @@
-import CChatterdSystem
 import Glibc
 
 /// A user to run a program as.
@@ -11,7 +10,7 @@ struct UserID: Sendable {
         self.gid = gid
     }
 
-    /// Nil if there is no such user.
+    /// Looks up a user; `nil` if there is no such user.
     init?(name: String) {
         guard let entry = getpwnam(name) else { return nil }
         self.init(uid: entry.pointee.pw_uid, gid: entry.pointee.pw_gid)

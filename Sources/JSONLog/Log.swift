@@ -4,42 +4,28 @@ import Glibc
 
 /// The log: one line of JSON for each request and event, on standard error.
 ///
-/// Lines are gathered, and written by a thread of the log's own within 50 ms, so that a slow reader of standard error
-/// never holds a shard. A reader that is stuck costs lines, not memory: beyond 4 MiB they are counted and dropped.
-/// Prompts and answers cannot reach it: what it takes is a closed set of fields (`Log.Request`, `Log.Field`).
+/// A thread of the log writes the lines within 50 ms, so that a slow reader of standard error never blocks a shard. If the reader
+/// blocks for long, lines beyond 4 MiB are counted and dropped. Prompts and answers cannot reach the log: it accepts a closed set of
+/// fields (`Log.Request`, `Log.Field`).
 public final class Log: Sendable {
-    /// How a request line shows the appID.
-    public enum AppID: String, Sendable, CaseIterable {
-        /// As twelve hexadecimal digits that mean something within the process only.
-        case hash
-        /// As it is.
-        case plain
-        /// Not at all.
-        case none
-    }
-
-    /// How much an event matters.
-    public enum Level: String, Sendable, CaseIterable {
-        /// As expected.
-        case info
-        /// The server copes, but somebody should look.
-        case warning
-        /// Something that was asked for was not done.
-        case error
-    }
-
     /// The wall clock: seconds since 1970 and nanoseconds of the second; injected by tests.
     public typealias Clock = @Sendable () -> (seconds: Int, nanoseconds: Int)
 
     private struct State {
-        /// Whole lines, not yet handed to the writer.
+        /// Whole lines that the writer does not have yet.
         var pending = ByteBuffer()
-        /// Lines that found no room since the last one that did.
+        /// Lines dropped since the last one that was appended.
         var dropped = 0
-        /// Whether a write has been asked for, soon or at once.
-        var isScheduled = false
-        var isUrgent = false
+        var schedule = Schedule.none
         var timestamp = LogTimestamp()
+    }
+
+    /// The next write.
+    private enum Schedule {
+        case none
+        /// Within `delay`.
+        case soon
+        case now
     }
 
     private let state = Lock(State())
@@ -50,11 +36,11 @@ public final class Log: Sendable {
 
     /// Bytes after which lines are written at once.
     private static let batch = 16_384
-    /// Bytes that wait at most.
+    /// Pending bytes at which further lines are dropped.
     private static let limit = 4 << 20
     private static let delay = DispatchTimeInterval.milliseconds(50)
 
-    /// Makes a log.
+    /// Creates a log.
     ///
     /// - Parameters:
     ///   - descriptor: where the lines go; stays the caller's.
@@ -69,24 +55,24 @@ public final class Log: Sendable {
         self.clock = clock
     }
 
-    /// Blots these texts out of `error` and `detail` fields too from now on.
+    /// Removes these texts too from `error` and `detail` fields from now on.
     public func conceal(_ secrets: [String]) {
         encoder.conceal(secrets)
     }
 
-    /// Logs a request that has been answered.
+    /// Logs an answered request.
     public func request(_ request: Request) {
         append { buffer, stamp in encoder.append(request, stamp: stamp, to: &buffer) }
     }
 
-    /// Logs something that happened.
+    /// Logs an event.
     public func event(_ level: Level, _ message: StaticString, _ fields: Field...) {
         append(isUrgent: true) { buffer, stamp in
             encoder.append(level, message, fields, stamp: stamp, to: &buffer)
         }
     }
 
-    /// Writes a line of plain text at once, for whoever started the server; returns when it is out.
+    /// Writes a line of plain text for the operator. Returns when it is written.
     public func announce(_ text: String) {
         append(isUrgent: true) { buffer, _ in
             buffer.append(utf8: text)
@@ -95,7 +81,7 @@ public final class Log: Sendable {
         flush()
     }
 
-    /// Returns when all that was logged is out, or after `limit`, should nobody take it.
+    /// Returns when all lines are written, or after `limit` if their reader blocks.
     public func flush(within limit: DispatchTimeInterval = .seconds(1)) {
         let done = DispatchSemaphore(value: 0)
         queue.async {
@@ -114,11 +100,11 @@ public final class Log: Sendable {
 
     private func append(isUrgent: Bool = false, _ line: (inout ByteBuffer, LogTimestamp) -> Void) {
         let now = clock()
-        let isToWake = state.withLock { state -> Bool? in
+        let change = state.withLock { state -> Schedule in
             state.timestamp.set(now)
             guard state.pending.count < Self.limit else {
                 state.dropped += 1
-                return nil
+                return Schedule.none
             }
             if state.dropped > 0 {
                 encoder.append(
@@ -126,27 +112,29 @@ public final class Log: Sendable {
                 state.dropped = 0
             }
             line(&state.pending, state.timestamp)
-            if !state.isUrgent, isUrgent || state.pending.count >= Self.batch {
-                state.isUrgent = true
-                state.isScheduled = true
-                return true
-            }
-            guard !state.isScheduled else { return nil }
-            state.isScheduled = true
-            return false
+            return Self.schedule(&state, isUrgent: isUrgent || state.pending.count >= Self.batch)
         }
-        switch isToWake {
-        case true?: queue.async { self.write() }
-        case false?: queue.asyncAfter(deadline: .now() + Self.delay) { self.write() }
-        case nil: break
+        switch change {
+        case .none: break
+        case .soon: queue.asyncAfter(deadline: .now() + Self.delay) { self.write() }
+        case .now: queue.async { self.write() }
         }
     }
 
-    /// Hands what is pending to the writer; on the log's queue only.
+    /// Schedules a write if none is scheduled, or only a later one. Returns the new write.
+    private static func schedule(_ state: inout State, isUrgent: Bool) -> Schedule {
+        switch (state.schedule, isUrgent) {
+        case (.none, false): state.schedule = .soon
+        case (.none, true), (.soon, true): state.schedule = .now
+        case (.soon, false), (.now, _): return .none
+        }
+        return state.schedule
+    }
+
+    /// Hands the pending lines to the writer; on the log's queue only.
     private func write() {
         let lines = state.withLock { state in
-            state.isScheduled = false
-            state.isUrgent = false
+            state.schedule = .none
             let lines = state.pending
             state.pending = ByteBuffer()
             return lines

@@ -1,14 +1,14 @@
 import ChatterdBasics
 
-/// Turns records into lines of JSON.
+/// Encodes records as lines of JSON.
 struct LogEncoder: Sendable {
     private let appID: Log.AppID
-    /// Keys may be learned while the process runs.
+    /// The texts that no line may show. Keys are added while the process runs.
     private let secrets: Lock<[String]>
-    /// Set per process: appIDs are easily guessed, so a hash that can be computed elsewhere would hide nothing.
+    /// Random for each process: appIDs are easily guessed, so a hash that others can compute would hide nothing.
     private let salt = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
-    /// Bytes of a text that are kept, so that a line stays below what a pipe takes in one piece.
+    /// Bytes of a text that are kept, so that a pipe takes a line in one piece.
     private static let longText = 600
     private static let shortText = 160
 
@@ -18,12 +18,12 @@ struct LogEncoder: Sendable {
         conceal(secrets)
     }
 
-    /// Blots out these texts too from now on.
+    /// Removes these texts too from now on.
     func conceal(_ texts: [String]) {
         secrets.withLock { secrets in
-            // What is very short would blot out half the log.
+            // A very short text would remove half the log.
             secrets += Set(texts).filter { $0.utf8.count >= 4 && !secrets.contains($0) }
-            // The longest first, as one may be part of another.
+            // The longest first: a text may be part of another one.
             secrets.sort { $0.utf8.count > $1.utf8.count }
         }
     }
@@ -114,7 +114,7 @@ struct LogEncoder: Sendable {
         return text
     }
 
-    /// Appends a text that came from outside, cut to `limit` bytes of UTF-8.
+    /// Appends a text from outside, cut to `limit` bytes of UTF-8.
     private func append(_ text: String, limit: Int, to buffer: inout ByteBuffer) {
         guard text.utf8.count > limit else {
             buffer.append(jsonString: text)
@@ -136,7 +136,7 @@ struct LogEncoder: Sendable {
         }
     }
 
-    /// SipHash, which is made to be keyed, over the salt and the text.
+    /// SipHash, a keyed hash, of the salt and the text.
     private func hash(_ text: String) -> UInt64 {
         var hasher = Hasher()
         hasher.combine(salt.0)
@@ -146,15 +146,15 @@ struct LogEncoder: Sendable {
     }
 
     private func append(hex value: UInt64, digits: Int, to buffer: inout ByteBuffer) {
-        for place in stride(from: (digits - 1) * 4, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: value >> UInt64(place)) & 0x0F
+        for shift in stride(from: (digits - 1) * 4, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: value >> UInt64(shift)) & 0x0F
             buffer.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
     }
 
-    /// Appends milliseconds with three places.
-    private func append(milliseconds nanoseconds: UInt64, to buffer: inout ByteBuffer) {
-        let microseconds = Int(clamping: nanoseconds / 1_000)
+    /// Appends a duration in milliseconds with three decimals.
+    private func append(milliseconds duration: Duration, to buffer: inout ByteBuffer) {
+        let microseconds = Int(clamping: duration.nanoseconds / 1_000)
         buffer.append(decimal: microseconds / 1_000)
         buffer.append(UInt8(ascii: "."))
         LogTimestamp.append(microseconds % 1_000, digits: 3, to: &buffer)

@@ -1,7 +1,7 @@
 import ChatterdBasics
 import Glibc
 
-/// A time as RFC 3339 writes it, in UTC with milliseconds; the date is formatted once a second.
+/// A time of day in the format of RFC 3339, in UTC with milliseconds. The date is formatted once a second.
 struct LogTimestamp: Sendable {
     private var second = Int.min
     /// `2026-11-20T13:41:10.`
@@ -35,7 +35,7 @@ struct LogTimestamp: Sendable {
         buffer.append(UInt8(ascii: "Z"))
     }
 
-    /// Appends the last digits of a number that is not negative, zeros before it.
+    /// Appends the last digits of a non-negative number, with leading zeros.
     static func append(_ value: Int, digits: Int, to buffer: inout ByteBuffer) {
         var divisor = 1
         for _ in 1..<digits { divisor *= 10 }

@@ -5,10 +5,10 @@ import Glibc
 struct LogWriter: Sendable {
     let descriptor: Int32
 
-    /// A pipe takes up to PIPE_BUF bytes in one piece: lines of several processes then do not mix.
+    /// A pipe takes up to PIPE_BUF bytes in one piece, so that lines of several processes do not mix.
     private static let piece = 4_096
 
-    /// Writes lines, each ended by LF; gives up on those that cannot be written: there is nobody left to tell.
+    /// Writes lines, each ended by LF. Drops those that cannot be written, as there is no other output to report that to.
     func write(_ lines: borrowing ByteBuffer) {
         let bytes = lines.bytes
         var start = 0
@@ -19,7 +19,7 @@ struct LogWriter: Sendable {
         }
     }
 
-    /// The end of the last line that ends within a piece; of the first line when that is longer.
+    /// The end of the last line that ends within a piece, or of the first line if that is longer.
     private static func endOfPiece(_ bytes: Span<UInt8>, from start: Int) -> Int {
         guard bytes.count - start > piece else { return bytes.count }
         var end = start + piece
@@ -38,7 +38,7 @@ struct LogWriter: Sendable {
                 if count >= 0 {
                     rest = rest.dropFirst(count)
                 } else if errno == EAGAIN {
-                    // Whoever shares the descriptor has made it non-blocking.
+                    // Another process with the same descriptor has made it non-blocking.
                     var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     guard Glibc.poll(&poll, 1, 1_000) != 0 else { return false }
                 } else if errno != EINTR {

@@ -25,7 +25,7 @@ final class Janitor: Sendable {
             rm -rf "$1"
             """
         let shell = try spawn(
-            asDatabaseUser(["sh", "-c", script, "sh", directory, PostgresPrograms.path("pg_ctl")]),
+            asDatabaseUser(["sh", "-c", script, "sh", directory, try PrivateCluster.program("pg_ctl")]),
             environment: plainEnvironment)
         // Nobody reads what it says: the last words of a shell whose parent is gone.
         close(shell.output)
@@ -38,20 +38,6 @@ final class Janitor: Sendable {
         for janitor in janitors { close(janitor.pipe) }
         for janitor in janitors { _ = waitForExit(janitor.pid) }
     }
-}
-
-/// Where the server's programs are: `pg_ctl` and `initdb` are rarely on PATH.
-enum PostgresPrograms {
-    static func path(_ name: String) -> String {
-        for folder in folders where access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
-        return name
-    }
-
-    private static let folders: [String] = {
-        let versions = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
-        let newest = versions.compactMap { Int($0) }.sorted(by: >).map { "/usr/lib/postgresql/\($0)/bin" }
-        return newest + ["/usr/local/pgsql/bin", "/usr/local/bin", "/usr/bin"]
-    }()
 }
 
 /// PostgreSQL refuses root: then the user postgres runs it.

@@ -1,3 +1,4 @@
+import ChatterdDevelopmentCluster
 import Foundation
 import Glibc
 
@@ -44,6 +45,13 @@ public final class PrivateCluster: Sendable {
         try runOrThrow(asDatabaseUser(["cp", "-a", try Template.shared(), "\(directory)/data"]))
     }
 
+    private static let programs = Result { try PostgresPrograms.find(version: nil) }
+
+    /// The path of a program of PostgreSQL, as the product finds it.
+    static func program(_ name: String) throws -> String {
+        try programs.get().path(name)
+    }
+
     /// Starts the server and waits until it answers.
     public func start() throws {
         let options = [
@@ -54,7 +62,8 @@ public final class PrivateCluster: Sendable {
         ]
         try runOrThrow(
             asDatabaseUser([
-                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "240", "-l", "\(directory)/log",
+                try PrivateCluster.program("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "240", "-l",
+                "\(directory)/log",
                 "-o",
                 options.map { "-c \($0)" }.joined(separator: " "), "start",
             ]))
@@ -64,7 +73,7 @@ public final class PrivateCluster: Sendable {
     public func stop(_ mode: StopMode = .fast) throws {
         try runOrThrow(
             asDatabaseUser([
-                PostgresPrograms.path("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "240", "-m", mode.rawValue,
+                try PrivateCluster.program("pg_ctl"), "-D", "\(directory)/data", "-w", "-t", "240", "-m", mode.rawValue,
                 "stop",
             ]))
     }
@@ -118,7 +127,7 @@ public final class PrivateCluster: Sendable {
     public func psql(_ sql: String, database: String) throws -> [[String]] {
         let conninfo = database.contains("=") ? database : conninfo(database: database)
         let result = try run([
-            PostgresPrograms.path("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-F", "\u{1f}", "-R",
+            try PrivateCluster.program("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-F", "\u{1f}", "-R",
             "\u{1e}", "-P",
             "null=<null>", "-d", conninfo, "-c", sql,
         ])
@@ -195,7 +204,7 @@ private enum Template {
         let data = "\(directory)/template"
         try runOrThrow(
             asDatabaseUser([
-                PostgresPrograms.path("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E",
+                try PrivateCluster.program("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E",
                 "UTF8",
                 "--no-sync",
             ]))

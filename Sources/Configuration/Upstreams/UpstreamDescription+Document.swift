@@ -3,10 +3,9 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 
 extension UpstreamDescription {
-    /// The description as a JSON object, as `UpstreamReader` reads it, without secrets: of a key that stands in a
-    /// configuration it only says that it is set.
+    /// The description as a JSON object that `UpstreamReader` reads. It says only whether a configuration contains the key.
     ///
-    /// What is as the defaults have it is left out, so that it stays what each process has for it.
+    /// Members equal to the defaults are left out, so that each process uses its own defaults for them.
     public func document(defaults: UpstreamReader.Defaults) -> [UInt8] {
         var document = ByteBuffer()
         document.appendJSON { json in

@@ -2,9 +2,9 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdModelServers
 
-/// The members of a JSON object that describes a model server, and all that is wrong with them. No problem quotes a key.
+/// The members of a JSON object that describes a model server, and their mistakes. No problem contains a key.
 struct UpstreamFields {
-    /// The members that there are; docs/configuration.md lists them.
+    /// The known members; docs/configuration.md lists them.
     enum Name: String, CaseIterable {
         case name
         case kind
@@ -32,13 +32,13 @@ struct UpstreamFields {
 
     private struct Value {
         let kind: JSONKind
-        /// Its JSON text.
+        /// The JSON text.
         let text: [UInt8]
     }
 
-    /// Members of an object, and elements of a list, that are taken.
+    /// The maximum number of members of an object, and of elements of a list.
     private static let countLimit = 1_000
-    /// Bytes of a name of a model, or of a field's value.
+    /// Maximum bytes of the name of a model, or of a header's value.
     private static let textLimit = 1_000
 
     private var values: [Name: Value] = [:]
@@ -47,7 +47,7 @@ struct UpstreamFields {
 
     /// Reads an object; `null` counts as absent.
     ///
-    /// - Throws: when it is not JSON.
+    /// - Throws: if the text is not JSON.
     init(from reader: inout JSONReader, ignoring ignored: Set<String>) throws(JSONError) {
         var found: Set<String> = []
         try reader.beginObject()
@@ -77,7 +77,7 @@ struct UpstreamFields {
         problems.append("\(name.rawValue) \(problem)")
     }
 
-    /// Whether a member is there.
+    /// Whether the object has a member.
     func has(_ name: Name) -> Bool { values[name] != nil }
 
     private static func bytes(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8] {

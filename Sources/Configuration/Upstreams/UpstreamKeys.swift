@@ -1,7 +1,7 @@
 import ChatterdLanguageModels
 import ChatterdModelServers
 
-/// Where this process finds the keys that descriptions of model servers refer to.
+/// Finds the keys that descriptions of model servers refer to.
 public struct UpstreamKeys: Sendable {
     /// A reason why this process cannot ask a model server.
     public struct Problem: Error, Equatable {
@@ -26,11 +26,11 @@ public struct UpstreamKeys: Sendable {
     }
 
     private let variables: [String: ConfigurationSecret]
-    /// The keys that stand in this process's own configuration, with the model servers that they are for.
+    /// The keys in this process's own configuration, with their model servers.
     private let given: [(name: String, url: String, key: ConfigurationSecret)]
     private let readFile: ConfigurationFile.Read
 
-    /// Keeps those variables of an environment that may hold a key.
+    /// Keeps the variables of an environment that may contain a key.
     ///
     /// - Parameter own: the model servers of this process's own configuration.
     init(
@@ -53,7 +53,7 @@ public struct UpstreamKeys: Sendable {
         self.readFile = readFile
     }
 
-    /// Finds the key that a model server wants, if it wants one.
+    /// Finds the key of a model server; `nil` if the server needs none.
     public func key(of upstream: UpstreamDescription) throws(Problem) -> ConfigurationSecret? {
         guard let reference = upstream.key else { return nil }
         let secret: ConfigurationSecret
@@ -71,7 +71,7 @@ public struct UpstreamKeys: Sendable {
                 secret = ConfigurationSecret(Self.trimmed(text))
             }
         case .given:
-            // Never to another address than the one that it was given for.
+            // A key is sent only to the URL that the configuration states with it.
             guard let known = given.first(where: { $0.name == upstream.name && $0.url == upstream.url }) else {
                 throw Problem(message: "its key stands in another process's CHATTERD_UPSTREAMS only")
             }
@@ -101,12 +101,12 @@ public struct UpstreamKeys: Sendable {
             }
     }
 
-    /// Whether a request may name a variable: its name says that it holds a key, and it is not chatterd's own.
+    /// Whether a request may name a variable: its name ends as names of keys do, and it is not chatterd's own.
     static func isVariableOfKeys(_ name: String) -> Bool {
         isVariable(name) && !name.hasPrefix("CHATTERD_") && (name.hasSuffix("_KEY") || name.hasSuffix("_TOKEN"))
     }
 
-    /// Whether a path leads below a directory, by its words.
+    /// Whether a path leads below a directory, judged by its text.
     static func isPath(_ path: String, below directory: String) -> Bool {
         var directory = directory
         while directory.hasSuffix("/") { directory.removeLast() }

@@ -4,15 +4,15 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdRelay
 
-/// Reads the one JSON form of a model server's description, from wherever it comes, and finds all that is wrong with it.
+/// Reads the description of a model server from its JSON form, and collects all mistakes.
 public struct UpstreamReader {
-    /// Where an object comes from: that decides how it may name its key.
+    /// The source of an object, which decides how it may name its key.
     public enum Source: Equatable {
-        /// `CHATTERD_UPSTREAMS`: the key itself may stand in it.
+        /// `CHATTERD_UPSTREAMS`. It may contain the key itself.
         case environment
-        /// The table: of a key that stands in a configuration it only says that there is one.
+        /// The database table. It says only whether a configuration contains the key.
         case table
-        /// A request: keys by reference only, and not to just any variable or file.
+        /// A request. It names keys by reference only, and only certain variables and files.
         case request(keyDirectory: String?)
     }
 
@@ -28,7 +28,7 @@ public struct UpstreamReader {
     public private(set) var description: UpstreamDescription?
     /// The models of the server. They are readable even if other members have mistakes.
     public private(set) var names = UpstreamNames(server: "")
-    /// The name as it was given, for messages.
+    /// The name in the object, valid or not, for messages.
     let name: String?
     /// One sentence for each problem.
     public var problems: [String] { fields.problems }
@@ -36,7 +36,7 @@ public struct UpstreamReader {
     private var fields: UpstreamFields
     private let source: Source
 
-    /// Names are 1 to 64 of these, and none that is a step in a path: clients take those out.
+    /// Whether a text is a name: 1 to 64 of these bytes, but no `.` or `..`, which clients remove from paths.
     static func isName(_ text: String) -> Bool {
         1...64 ~= text.utf8.count && text != "." && text != ".."
             && text.utf8.allSatisfy { byte in
@@ -51,12 +51,12 @@ public struct UpstreamReader {
 
     /// Reads an object.
     ///
-    /// - Parameter standardName: the name of one that does not say it.
-    /// - Throws: when it is not JSON.
+    /// - Parameter standardName: the name of an object that contains none.
+    /// - Throws: if the text is not JSON.
     init(
         from reader: inout JSONReader, _ source: Source, defaults: Defaults, name standardName: String? = nil
     ) throws(JSONError) {
-        // What is shown beside a description may come back with it.
+        // Responses of the API show these members beside a description, so requests may contain them.
         let ignored: Set<String> = source == .environment ? [] : ["origin", "problem"]
         fields = try UpstreamFields(from: &reader, ignoring: ignored)
         self.source = source
@@ -84,7 +84,7 @@ public struct UpstreamReader {
 
     /// Reads a text that is one object.
     ///
-    /// - Throws: when it is not JSON, or no object.
+    /// - Throws: if the text is not JSON, or not an object.
     public init(_ text: [UInt8], _ source: Source, defaults: Defaults, name: String? = nil) throws(JSONError) {
         try JSONReader.validate(text.span)
         var reader = JSONReader(text.span)
@@ -170,7 +170,7 @@ public struct UpstreamReader {
             }
             switch name.description {
             case "authorization", "proxy-authorization", "cookie", "api-key", "x-api-key":
-                // They are stored and shown.
+                // Headers are stored and shown.
                 fields.report(.headers, "must hold no secret such as \(name): use key_env or key_file")
             case "host", "content-length", "content-type", "transfer-encoding", "connection", "keep-alive", "te",
                 "trailer", "upgrade", "expect", "accept-encoding":
@@ -226,7 +226,7 @@ public struct UpstreamReader {
         return .environment(name)
     }
 
-    /// A path that a request may name: below the directory of keys.
+    /// A path, if the source may name it: a request names paths below the directory of keys only.
     private mutating func allowed(_ path: String, _ name: UpstreamFields.Name) -> String? {
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             fields.report(name, "must be a path that begins with a slash")

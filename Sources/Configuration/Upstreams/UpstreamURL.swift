@@ -1,15 +1,15 @@
 import ChatterdSockets
 
-/// Where a model server listens: `http://host:port`, with a path before its own if a proxy wants one.
+/// The URL of a model server: `http://host:port`, with a path prefix if a proxy needs one.
 public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
     /// Whether the connection is encrypted.
     public let isSecure: Bool
     /// Host and port.
     public let address: HostAndPort
-    /// The path that comes before the server's own, without a slash at its end: empty as a rule.
+    /// The prefix of the server's paths, without a slash at its end. Usually empty.
     public let path: String
 
-    /// Makes a URL of its parts.
+    /// Creates a URL from its parts.
     public init(isSecure: Bool = false, address: HostAndPort, path: String = "") {
         self.isSecure = isSecure
         self.address = address
@@ -18,7 +18,7 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a URL.
     ///
-    /// - Throws: a problem whose message shows the right form, and not the text where that may hold a password.
+    /// - Throws: a problem whose message shows the right form. It does not quote a text that may contain a password.
     public init(parsing text: String) throws(SettingProblem) {
         guard !text.contains("@") else {
             throw SettingProblem("a URL must not hold a user or password; give a key in its own field")
@@ -41,7 +41,7 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
             path: path)
     }
 
-    /// The URL; the port of the scheme is left out, as servers behind a proxy are told apart by the Host field.
+    /// The URL without the default port of its scheme, as a proxy compares the Host field with names of servers.
     public var description: String {
         let isUsualPort = address.port == (isSecure ? 443 : 80)
         // An IPv6 address keeps its brackets.
@@ -54,7 +54,7 @@ public struct UpstreamURL: Sendable, Hashable, CustomStringConvertible {
     ) throws(SettingProblem) -> HostAndPort {
         let hasPort = authority.last != "]" && authority.contains(":")
         guard let address = try? HostAndPort(parsing: hasPort ? String(authority) : "\(authority):\(port)"),
-            // HostAndPort takes an empty host for every interface: right for listening, not for a URL.
+            // HostAndPort accepts an empty host, which means every interface: right for listening, wrong in a URL.
             !authority.hasPrefix(":"), !authority.isEmpty, address.port != 0,
             address.host.utf8.allSatisfy({ isHostByte($0) || ($0 == UInt8(ascii: ":") && authority.hasPrefix("[")) })
         else { throw wrong }

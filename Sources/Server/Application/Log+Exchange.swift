@@ -26,7 +26,7 @@ extension Log {
                 id: exchange.id, route: Word(Route(rawValue: exchange.route ?? "") ?? .none),
                 method: exchange.method?.name ?? "-", status: exchange.status?.code ?? 0,
                 appID: annotation(Annotation.appID), bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
-                firstByte: exchange.timeToResponse?.nanoseconds, total: exchange.total.nanoseconds, code: code))
+                firstByte: exchange.timeToResponse, total: exchange.total, code: code))
         if let detail = annotation(Annotation.detail) {
             event(.warning, "request failed", .id(exchange.id), .code(code), .error(detail))
         }

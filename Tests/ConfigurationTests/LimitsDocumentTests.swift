@@ -1,9 +1,4 @@
-import ChatterdCommand
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 import Testing
 
 /// docs/limits.md against the table of settings.

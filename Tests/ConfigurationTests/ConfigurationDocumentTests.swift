@@ -1,9 +1,4 @@
-import ChatterdCommand
 import ChatterdConfiguration
-import ChatterdDevelopmentCluster
-import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 import Testing
 
 /// docs/configuration.md against the table of settings.
@@ -26,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: Setting.Group.allCases)
-    func everyVariableStandsInTheTableOfItsGroup(_ group: Setting.Group) {
+    func everyVariableIsInTheTableOfItsGroup(_ group: Setting.Group) {
         let section = text.components(after: "\n## \(group.rawValue)\n").components(before: "\n## ")
         let rows = section.split(separator: "\n").map(String.init).filter { row in
             row.hasPrefix("| `") && row.dropFirst(3).first?.isUppercase == true
@@ -35,7 +30,7 @@ import Testing
         #expect(rows == expected, "the rows should be:\n\(expected.joined(separator: "\n"))")
     }
 
-    @Test func nothingStandsInItThatTheCodeDoesNotKnow() {
+    @Test func documentNamesNoUnknownVariable() {
         let known = Set(Setting.allCases.flatMap { [$0.name, $0.fileName] })
         let words = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }
         for word in words

@@ -3,110 +3,106 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import ChatterdCommand
-@testable import ChatterdConfiguration
 @testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
-@testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 @Suite(.serialized, .timeLimit(.minutes(30))) struct DevelopmentClusterTests {
-    @Test func aClusterKeepsItsRowsBetweenRuns() async throws {
+    @Test func clusterKeepsItsRowsBetweenRuns() async throws {
         try await blocking {
-            let place = try Place()
-            let first = try place.start()
-            #expect(try place.ask(first, "CREATE TABLE kept AS SELECT 'a row' AS row; SELECT row FROM kept") == "a row")
+            let folder = try TestFolder()
+            let first = try folder.start()
+            #expect(
+                try folder.ask(first, "CREATE TABLE kept AS SELECT 'a row' AS row; SELECT row FROM kept") == "a row")
             first.stop()
-            #expect(place.postmaster == nil)
+            #expect(folder.postmaster == nil)
 
-            let second = try place.start()
+            let second = try folder.start()
             defer { second.stop() }
-            #expect(try place.ask(second, "SELECT row FROM kept") == "a row")
-            #expect(try place.ask(second, "SHOW listen_addresses") == "")
+            #expect(try folder.ask(second, "SELECT row FROM kept") == "a row")
+            #expect(try folder.ask(second, "SHOW listen_addresses") == "")
         }
     }
 
     @Test func twoServersDoNotShareADirectory() async throws {
         try await blocking {
-            let place = try Place()
-            let first = try place.start()
+            let folder = try TestFolder()
+            let first = try folder.start()
             defer { first.stop() }
-            let error = #expect(throws: DevelopmentClusterError.self) { try place.start() }
-            #expect(error == .busy(directory: place.path + "/.chatterd", process: getpid()))
+            let error = #expect(throws: DevelopmentClusterError.self) { try folder.start() }
+            #expect(error == .busy(directory: folder.path + "/.chatterd", process: getpid()))
             #expect(error?.description.contains("process \(getpid())") == true)
-            #expect(try place.ask(first, "SELECT 1") == "1")
+            #expect(try folder.ask(first, "SELECT 1") == "1")
         }
     }
 
-    @Test func aClusterLeftRunningByAKilledServerIsTakenOver() async throws {
+    @Test func clusterOfAKilledServerIsUsedWhileItRuns() async throws {
         try await blocking {
-            let place = try Place()
-            var killed: DevelopmentCluster? = try place.start()
-            let postmaster = try #require(place.postmaster)
+            let folder = try TestFolder()
+            var killed: DevelopmentCluster? = try folder.start()
+            let postmaster = try #require(folder.postmaster)
             #expect(killed != nil)
             killed = nil
 
-            var said: [String] = []
-            let next = try place.start { said.append($0) }
+            var messages: [String] = []
+            let next = try folder.start { messages.append($0) }
             defer { next.stop() }
-            #expect(said.contains { $0.contains("still runs (process \(postmaster))") })
-            #expect(place.postmaster == postmaster)
-            #expect(try place.ask(next, "SELECT 1") == "1")
+            #expect(messages.contains { $0.contains("still runs (process \(postmaster))") })
+            #expect(folder.postmaster == postmaster)
+            #expect(try folder.ask(next, "SELECT 1") == "1")
         }
     }
 
-    @Test func aClusterKilledWithoutWarningStartsAgain() async throws {
+    @Test func killedClusterStartsAgain() async throws {
         try await blocking {
-            let place = try Place()
-            let first = try place.start()
-            _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
-            kill(try #require(place.postmaster), SIGKILL)
+            let folder = try TestFolder()
+            let first = try folder.start()
+            _ = try folder.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
+            kill(try #require(folder.postmaster), SIGKILL)
             first.stop()
 
-            let second = try place.start()
+            let second = try folder.start()
             defer { second.stop() }
-            #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+            #expect(try folder.ask(second, "SELECT row FROM kept") == "1")
         }
     }
 
-    @Test func aProcessNumberThatAnotherProgramGotSinceIsNoPostgreSQL() async throws {
+    @Test func processNumberOfAnotherProgramIsNotPostgreSQL() async throws {
         try await blocking {
-            let place = try Place()
-            try place.start().stop()
+            let folder = try TestFolder()
+            try folder.start().stop()
             // PostgreSQL believes a number only if it is a process of its own user.
             let user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
             let other = try ForeignProgram(
                 (geteuid() == 0 ? user : []) + ["sh", "-c", "echo process $$; exec sleep 600"])
             let process = try other.waitFor("process ")
             for file in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
-                try "\(process)\n\(place.data)\n1\n5432\n.\n\n".write(
-                    toFile: place.data + "/" + file, atomically: false, encoding: .utf8)
+                try "\(process)\n\(folder.data)\n1\n5432\n.\n\n".write(
+                    toFile: folder.data + "/" + file, atomically: false, encoding: .utf8)
             }
-            let second = try place.start()
+            let second = try folder.start()
             defer { second.stop() }
-            #expect(try place.ask(second, "SELECT 1") == "1")
+            #expect(try folder.ask(second, "SELECT 1") == "1")
             withExtendedLifetime(other) {}
         }
     }
 
-    @Test func anUnfinishedClusterIsMadeAnew() async throws {
+    @Test func unfinishedClusterIsReplaced() async throws {
         try await blocking {
-            let place = try Place()
-            let left = place.path + "/.chatterd/postgres.partial.1"
+            let folder = try TestFolder()
+            let left = folder.path + "/.chatterd/postgres.partial.1"
             try FileManager.default.createDirectory(atPath: left + "/base", withIntermediateDirectories: true)
-            let cluster = try place.start()
+            let cluster = try folder.start()
             defer { cluster.stop() }
             #expect(!FileManager.default.fileExists(atPath: left))
-            #expect(try place.ask(cluster, "SELECT 1") == "1")
+            #expect(try folder.ask(cluster, "SELECT 1") == "1")
         }
     }
 
     @Test(arguments: [String(repeating: "long ", count: 20), "it's, \"quoted\" $HOME\\"])
-    func anOddPathIsReached(name: String) async throws {
+    func oddPathIsReached(name: String) async throws {
         try await blocking {
-            let place = try Place(name)
-            let cluster = try place.start()
-            #expect(try place.ask(cluster, "SELECT 1") == "1")
+            let folder = try TestFolder(name)
+            let cluster = try folder.start()
+            #expect(try folder.ask(cluster, "SELECT 1") == "1")
             let host = try #require(cluster.connectionString.firstMatch(of: #/host='(/tmp/chatterd-[^/]*)?/#)).output.1
             cluster.stop()
             if let host { #expect(!FileManager.default.fileExists(atPath: String(host))) }
@@ -114,21 +110,23 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root starts PostgreSQL as another user"))
-    func aDirectoryThatPostgreSQLCannotEnterKeepsItsDatabaseElsewhere() async throws {
+    func databaseIsElsewhereIfPostgreSQLCannotEnterTheDirectory() async throws {
         try await blocking {
-            let place = try Place()
-            chmod(place.path, 0o700)
-            var said: [String] = []
-            let first = try place.start { said.append($0) }
-            let elsewhere = try #require(said.joined().firstMatch(of: #/kept in (/var/lib/chatterd-dev/[0-9a-f]+)/#))
-                .output
-                .1
+            let folder = try TestFolder()
+            chmod(folder.path, 0o700)
+            var messages: [String] = []
+            let first = try folder.start { messages.append($0) }
+            let elsewhere = try #require(
+                messages.joined().firstMatch(of: #/kept in (/var/lib/chatterd-dev/[0-9a-f]+)/#)
+            )
+            .output
+            .1
             defer { try? FileManager.default.removeItem(atPath: String(elsewhere)) }
-            _ = try place.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
+            _ = try folder.ask(first, "CREATE TABLE kept AS SELECT 1 AS row")
             first.stop()
-            let second = try place.start()
+            let second = try folder.start()
             defer { second.stop() }
-            #expect(try place.ask(second, "SELECT row FROM kept") == "1")
+            #expect(try folder.ask(second, "SELECT row FROM kept") == "1")
         }
     }
 
@@ -142,12 +140,12 @@ import Testing
     }
 }
 
-/// A directory of its own for one test.
-private final class Place {
+/// A directory of one test.
+private final class TestFolder {
     let path: String
     private let top: String
 
-    init(_ name: String = "place") throws {
+    init(_ name: String = "folder") throws {
         var template = Array("/tmp/cluster-XXXXXX".utf8CString)
         let made = mkdtemp(&template) != nil
         try #require(made)
@@ -167,7 +165,7 @@ private final class Place {
     }
 
     func start(log: (String) -> Void = { _ in }) throws -> DevelopmentCluster {
-        try DevelopmentCluster.start(in: path, patience: 600, log: log)
+        try DevelopmentCluster.start(in: path, startTimeout: 600, log: log)
     }
 
     func ask(_ cluster: DevelopmentCluster, _ statement: String) throws -> String {

@@ -1,11 +1,6 @@
 import Testing
 
-@testable import ChatterdCommand
 @testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
-@testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// The available memory according to the system's files.
 @Suite(.timeLimit(.minutes(30))) struct SystemMemoryTests {

@@ -1,14 +1,8 @@
 import ChatterdBasics
 import ChatterdLanguageModels
-import ChatterdModelServers
 import Testing
 
-@testable import ChatterdCommand
 @testable import ChatterdConfiguration
-@testable import ChatterdDevelopmentCluster
-@testable import ChatterdJSONLog
-@testable import ChatterdPostgresStore
-@testable import ChatterdServer
 
 /// The one JSON form of a model server's description.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamReaderTests {
@@ -52,13 +46,13 @@ import Testing
         #expect(upstream.limits.total == .seconds(7_200))
     }
 
-    @Test func whatIsWrittenIsWhatWasRead() throws {
+    @Test func writtenDescriptionReadsBackEqual() throws {
         let upstream = try #require(try read(Self.full).description)
         #expect(document(upstream) == Self.full)
         #expect(try read(document(upstream)).description == upstream)
     }
 
-    @Test func whatIsNotSaidIsNotWrittenAndComesFromTheProcess() throws {
+    @Test func absentMembersAreNotWrittenAndHaveTheProcessDefaults() throws {
         let text = #"{"name":"a","kind":"ollama","url":"http://h:11434"}"#
         let upstream = try #require(try read(text).description)
         #expect(document(upstream) == text)
@@ -68,7 +62,7 @@ import Testing
         #expect(elsewhere.description?.limits.total == .seconds(7))
     }
 
-    @Test func aKeyThatIsGivenIsNeverWritten() throws {
+    @Test func givenKeyIsNeverWritten() throws {
         let text = #"{"name":"a","kind":"ollama","url":"http://h","key":"sesame"}"#
         let upstream = try #require(try read(text, .environment).description)
         #expect(upstream.key == .given("sesame"))
@@ -79,7 +73,7 @@ import Testing
         #expect(try read(document(upstream), .table).description?.key == .given(""))
     }
 
-    @Test func nullIsAsGoodAsNothingAndWhatIsShownBesideMayComeBack() throws {
+    @Test func nullCountsAsAbsentAndShownExtrasAreIgnored() throws {
         let text = #"{"name":"a","kind":"echo","models":null,"slots":null,"origin":"api","problem":"p"}"#
         let upstream = try #require(try read(text).description)
         #expect(upstream == UpstreamDescription(name: "a", kind: .echo))
@@ -132,7 +126,7 @@ import Testing
             ]
         ),
     ])
-    func whatIsWrongIsToldByItsField(_ members: String, expected: [String]) throws {
+    func mistakesAreReportedWithTheirField(_ members: String, expected: [String]) throws {
         let usual = [#""name":"a""#, #""kind":"ollama""#, #""url":"http://h""#].filter { member in
             !members.contains(member.prefix { $0 != ":" } + ":")
         }
@@ -141,84 +135,14 @@ import Testing
         #expect(reader.description == nil)
     }
 
-    @Test func withoutADirectoryOfKeysARequestNamesNoFiles() throws {
+    @Test func requestNamesNoFilesWithoutAKeyDirectory() throws {
         let reader = try read(
             #"{"name":"a","kind":"ollama","url":"http://h","key_file":"/keys/a"}"#, .request(keyDirectory: nil))
         #expect(reader.problems == ["key_file is taken only with CHATTERD_KEY_DIR, which is not set"])
     }
 
     @Test(arguments: ["", "[]", "{", "{\"name\":\"a\"} x", "{\"name\":\"\u{1}\"", "7"])
-    func whatIsNoObjectIsNotRead(_ text: String) {
+    func textThatIsNoObjectIsRefused(_ text: String) {
         #expect(throws: JSONError.self) { try read(text) }
-    }
-}
-
-@Suite(.timeLimit(.minutes(30))) struct UpstreamKeysTests {
-    private static func keys(own: [UpstreamDescription] = []) -> UpstreamKeys {
-        UpstreamKeys(
-            environment: ["GPU_API_KEY": "k1", "PLAIN": "k2", "EMPTY_KEY": "", "BAD_TOKEN": "a b"], own: own
-        ) { path in
-            path == "/keys/a" ? .success(" \tfrom-file\r\n") : .failure(.init(reason: "No such file or directory"))
-        }
-    }
-
-    private static func upstream(_ key: UpstreamDescription.Key?, url: String = "http://h") -> UpstreamDescription {
-        var upstream = UpstreamDescription(name: "a", kind: .ollama, url: url)
-        upstream.key = key
-        return upstream
-    }
-
-    @Test(arguments: [
-        (UpstreamDescription.Key.environment("GPU_API_KEY"), "k1"), (.file("/keys/a"), "from-file"), (nil, nil),
-    ])
-    func aKeyIsFound(_ key: UpstreamDescription.Key?, value: String?) throws {
-        #expect(try Self.keys().key(of: Self.upstream(key))?.value == value)
-    }
-
-    @Test(arguments: [
-        (UpstreamDescription.Key.environment("PLAIN"), "the variable PLAIN with its key is not set"),
-        (.environment("EMPTY_KEY"), "the variable EMPTY_KEY with its key is not set"),
-        (.environment("BAD_TOKEN"), "its key is empty, or not visible ASCII characters"),
-        (.file("/keys/b"), "its key file /keys/b cannot be read: No such file or directory"),
-        (.given(""), "its key stands in another process's CHATTERD_UPSTREAMS only"),
-    ])
-    func whyAKeyIsNotThereIsTold(_ key: UpstreamDescription.Key, problem: String) {
-        #expect(throws: UpstreamKeys.Problem(message: problem)) { try Self.keys().key(of: Self.upstream(key)) }
-    }
-
-    @Test func aVariableThatTheConfigurationNamesMayHaveAnyName() throws {
-        let upstream = Self.upstream(.environment("PLAIN"))
-        #expect(try Self.keys(own: [upstream]).key(of: upstream)?.value == "k2")
-    }
-
-    @Test func aKeyOfTheConfigurationGoesOnlyWhereItWasGivenFor() throws {
-        let keys = Self.keys(own: [Self.upstream(.given("sesame"))])
-        #expect(try keys.key(of: Self.upstream(.given("")))?.value == "sesame")
-        #expect(throws: UpstreamKeys.Problem.self) {
-            try keys.key(of: Self.upstream(.given(""), url: "http://elsewhere"))
-        }
-    }
-
-    @Test func keysAreNotShown() {
-        var shown = "\(Self.keys(own: [Self.upstream(.given("sesame"))]))"
-        dump(Self.keys(own: [Self.upstream(.given("sesame"))]), to: &shown)
-        #expect(!shown.contains("sesame") && !shown.contains("k1"))
-    }
-}
-
-@Suite(.timeLimit(.minutes(30))) struct AdminTokenTests {
-    @Test(arguments: [
-        ("Bearer 0123456789abcdef", true), ("bearer  0123456789abcdef", true), ("BEARER 0123456789abcdef", true),
-        ("Bearer 0123456789abcdeF", false), ("Bearer 0123456789abcde", false), ("Bearer 0123456789abcdef0", false),
-        ("Bearer 0123456789abcdef0123456789abcdef", false), ("Bearer ", false), ("Bearer", false), ("", false),
-        ("Basic 0123456789abcdef", false), ("0123456789abcdef", false),
-    ])
-    func onlyTheTokenIsAdmitted(_ field: String, isAdmitted: Bool) {
-        let token = AdminToken(ConfigurationSecret("0123456789abcdef"))
-        #expect(token.admits(field) == isAdmitted)
-    }
-
-    @Test func withoutAFieldNobodyIsAdmitted() {
-        #expect(!AdminToken(ConfigurationSecret("0123456789abcdef")).admits(nil))
     }
 }

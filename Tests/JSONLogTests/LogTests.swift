@@ -1,15 +1,10 @@
 import ChatterdBasics
-import ChatterdCommand
-import ChatterdConfiguration
-import ChatterdDevelopmentCluster
 import ChatterdJSONLog
-import ChatterdPostgresStore
-import ChatterdServer
 import Dispatch
 import Glibc
 import Testing
 
-/// A log whose lines come back.
+/// A log with captured output.
 private final class Captured {
     let log: Log
     private let descriptors: [Int32]
@@ -22,7 +17,7 @@ private final class Captured {
         log = Log(descriptor: ends[1], appID: appID, secrets: secrets, clock: clock)
     }
 
-    /// Takes what is still to come: the log writes when it pleases, and the descriptor's number goes to the next test.
+    /// Reads the remaining lines: the log writes on its own thread, and the next test may get the descriptor's number.
     deinit {
         let (log, end) = (log, descriptors[1])
         DispatchQueue.global().async {
@@ -33,13 +28,13 @@ private final class Captured {
         close(descriptors[0])
     }
 
-    /// What was logged: little, as it has to fit into the pipe.
+    /// The logged bytes, which must fit into the pipe.
     func bytes() -> [UInt8] {
         log.flush(within: .never)
         return nextBytes()
     }
 
-    /// Some of what was logged, when there is some.
+    /// The next logged bytes; waits for some.
     func nextBytes() -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         let count = read(descriptors[0], &chunk, chunk.count)
@@ -54,7 +49,7 @@ private final class Captured {
 private func record(id: String = "r1", appID: String? = nil, code: Log.Word = "ok") -> Log.Request {
     Log.Request(
         id: id, route: "/llmchat", method: "POST", status: 200, appID: appID, bytesIn: 120, bytesOut: 4_096,
-        firstByte: 1_234_567, total: 60_000_000_999, code: code)
+        firstByte: .nanoseconds(1_234_567), total: .nanoseconds(60_000_000_999), code: code)
 }
 
 private enum Outcome: String, CaseIterable {
@@ -62,7 +57,7 @@ private enum Outcome: String, CaseIterable {
 }
 
 @Suite(.timeLimit(.minutes(30))) struct LogTests {
-    @Test func aRequestIsOneLine() {
+    @Test func requestIsOneLine() {
         let captured = Captured(appID: .plain)
         captured.log.request(record(appID: "edu.example.app"))
         #expect(
@@ -71,7 +66,7 @@ private enum Outcome: String, CaseIterable {
                 + #""bytes_out":4096,"first_byte_ms":1.234,"total_ms":60000.000,"code":"ok"}"# + "\n")
     }
 
-    @Test func anEventIsOneLineWithItsFields() {
+    @Test func eventIsOneLineWithItsFields() {
         let captured = Captured()
         captured.log.event(
             .warning, "store away", .upstream("gpu"), .attempt(2), .milliseconds(-1), .code(.init(Outcome.tooLate)),
@@ -85,13 +80,13 @@ private enum Outcome: String, CaseIterable {
         (0, 0, "1970-01-01T00:00:00.000Z"), (951_782_399, 999_999_999, "2000-02-28T23:59:59.999Z"),
         (951_782_400, 1_000_000, "2000-02-29T00:00:00.001Z"), (4_102_444_799, 0, "2099-12-31T23:59:59.000Z"),
     ])
-    func theTimeIsThatOfTheClock(_ seconds: Int, nanoseconds: Int, text: String) {
+    func timeIsThatOfTheClock(_ seconds: Int, nanoseconds: Int, text: String) {
         let captured = Captured(clock: { (seconds, nanoseconds) })
         captured.log.event(.info, "start")
         #expect(captured.text().hasPrefix("{\"time\":\"\(text)\""))
     }
 
-    @Test func whateverAClientSendsTheLineIsJSON() throws {
+    @Test func lineIsJSONForAllBytesOfAClient() throws {
         let captured = Captured(appID: .plain)
         let everything = String(decoding: Array(0...255), as: UTF8.self) + "\u{2028}\u{0}\"\\\r\n{"
         captured.log.request(record(id: everything, appID: everything))
@@ -101,7 +96,7 @@ private enum Outcome: String, CaseIterable {
         #expect(bytes.last == UInt8(ascii: "\n"))
     }
 
-    @Test func aLongTextIsCutBetweenCharacters() throws {
+    @Test func longTextIsCutBetweenCharacters() throws {
         let captured = Captured(appID: .plain)
         for length in 0..<4 {
             captured.log.request(
@@ -114,7 +109,7 @@ private enum Outcome: String, CaseIterable {
         }
     }
 
-    @Test func aSecretInTheWordsOfAnErrorIsBlottedOut() {
+    @Test func secretInAnErrorIsRemoved() {
         let captured = Captured(secrets: ["hunter2", "", "a"])
         captured.log.event(.error, "store away", .error("missing \"=\" after \"hunter2\", a pity"))
         captured.log.event(.info, "migration", .detail("of hunter2"))
@@ -123,14 +118,14 @@ private enum Outcome: String, CaseIterable {
         #expect(text.contains("a pity"))
     }
 
-    @Test func aSecretThatIsLearnedLaterIsBlottedOutToo() {
+    @Test func laterSecretIsRemovedToo() {
         let captured = Captured(secrets: ["hunter2"])
         captured.log.conceal(["sesame", "sesame-open", "a"])
         captured.log.event(.error, "store away", .error("a sesame-open, a sesame, a hunter2"))
         #expect(captured.text().contains("a (secret), a (secret), a (secret)"))
     }
 
-    @Test func aHashedAppIDIsTheSameInOneLogOnly() {
+    @Test func hashOfAnAppIDIsTheSameWithinOneLogOnly() {
         func app(_ captured: Captured, _ appID: String) -> String {
             captured.log.request(record(appID: appID))
             let text = captured.text()
@@ -145,14 +140,14 @@ private enum Outcome: String, CaseIterable {
         #expect(app(other, "edu.example.app") != first)
     }
 
-    @Test func noAppIDIsShownWhenNoneIsWanted() {
+    @Test func appIDIsNotShownInModeNone() {
         let captured = Captured(appID: .none)
         captured.log.request(record(appID: "edu.example.app"))
         captured.log.event(.info, "turn", .appID("edu.example.app"))
         #expect(!captured.text().contains("app"))
     }
 
-    @Test func anAnnouncementIsPlainTextAndOutAtOnce() {
+    @Test func announcementIsPlainTextAndWrittenAtOnce() {
         let captured = Captured()
         captured.log.announce("listening on http://127.0.0.1:8080")
         #expect(captured.text() == "listening on http://127.0.0.1:8080\n")
@@ -177,9 +172,10 @@ private enum Outcome: String, CaseIterable {
         }
     }
 
-    @Test func aReaderThatIsStuckCostsLinesAndIsTold() {
+    @Test func blockedReaderLosesLinesAndGetsTheirCount() {
         let captured = Captured()
-        // Nobody reads. All that is kept may be with the writer when as much is kept again: this is three times of it.
+        // No reader yet. The writer may have as many bytes as the log keeps, while the log keeps as many again: this is three times
+        // the limit.
         for _ in 0..<65_000 { captured.log.request(record()) }
         var text = ""
         while !text.contains("log lines dropped") {

@@ -1,0 +1,42 @@
+extension Log {
+    /// The record of an answered request.
+    public struct Request: Sendable {
+        /// The id of the request: the client's, or ours.
+        public var id: String
+        /// The pattern of its route, such as `/llmchat`; never the path as sent.
+        public var route: Word
+        /// The method.
+        public var method: String
+        /// The status of the response; 0 if there was none.
+        public var status: Int
+        /// The appID, if the request has one.
+        public var appID: String?
+        /// Bytes read for the request, its head included.
+        public var bytesIn: Int
+        /// Bytes written for the response, its head included.
+        public var bytesOut: Int
+        /// Time from the first byte of the request to the first of the response; `nil` if there was none.
+        public var firstByte: Duration?
+        /// Time from the first byte of the request to the last of the response.
+        public var total: Duration
+        /// `ok`, or the code of the error.
+        public var code: Word
+
+        /// Creates a record.
+        public init(
+            id: String, route: Word, method: String, status: Int, appID: String? = nil, bytesIn: Int = 0,
+            bytesOut: Int = 0, firstByte: Duration? = nil, total: Duration, code: Word = "ok"
+        ) {
+            self.id = id
+            self.route = route
+            self.method = method
+            self.status = status
+            self.appID = appID
+            self.bytesIn = bytesIn
+            self.bytesOut = bytesOut
+            self.firstByte = firstByte
+            self.total = total
+            self.code = code
+        }
+    }
+}

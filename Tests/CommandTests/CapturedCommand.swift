@@ -1,0 +1,28 @@
+import ChatterdBasics
+import ChatterdConfiguration
+
+@testable import ChatterdCommand
+
+/// A command runner with captured output.
+struct CapturedCommand: Sendable {
+    let output = Lock("")
+    let errors = Lock("")
+    let served = Lock<[Configuration]>([])
+
+    func run(_ arguments: String..., environment: [String: String] = [:]) async -> Int32 {
+        let actions = CommandActions(
+            serve: { configuration, _ in
+                served.withLock { $0.append(configuration) }
+                return 0
+            },
+            migrate: { _ in 1 },
+            checkDatabase: { _ in [.fine("PostgreSQL", "17.2"), .wrong("schema", "out of date", advice: "migrate")] })
+        let runner = CommandRunner(
+            environment: environment, actions: actions, output: { text in output.withLock { $0 += text + "\n" } },
+            errors: { text in errors.withLock { $0 += text + "\n" } })
+        return await CommandProbe.$limit.withValue(.seconds(600)) { await runner.run(arguments) }
+    }
+
+    var outputText: String { output.withLock { $0 } }
+    var errorText: String { errors.withLock { $0 } }
+}

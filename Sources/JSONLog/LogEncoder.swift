@@ -28,19 +28,21 @@ struct LogEncoder: Sendable {
         }
     }
 
+    /// Appends the line of a request. It is on the path of every request, and is written from prepared pieces.
     func append(_ request: Log.Request, stamp: LogTimestamp, to buffer: inout ByteBuffer) {
         buffer.append("{\"time\":\"")
         stamp.append(to: &buffer)
         buffer.append("\",\"level\":\"info\",\"msg\":\"request\",\"id\":")
-        append(request.id, limit: Self.shortText, to: &buffer)
+        buffer.append(jsonString: Self.cut(request.id, to: Self.shortText))
         buffer.append(",\"route\":")
         buffer.append(jsonString: request.route.text)
         buffer.append(",\"method\":")
-        append(request.method, limit: Self.shortText, to: &buffer)
+        buffer.append(jsonString: Self.cut(request.method, to: Self.shortText))
         buffer.append(",\"status\":")
         buffer.append(decimal: request.status)
-        if let app = request.appID {
-            append(appID: app, to: &buffer)
+        if let app = request.appID.flatMap({ shown(appID: $0) }) {
+            buffer.append(",\"app\":")
+            buffer.append(jsonString: app)
         }
         buffer.append(",\"bytes_in\":")
         buffer.append(decimal: request.bytesIn)
@@ -57,53 +59,46 @@ struct LogEncoder: Sendable {
         buffer.append("}\n")
     }
 
+    /// Appends the line of an event.
     func append(
         _ level: Log.Level, _ message: StaticString, _ fields: [Log.Field], stamp: LogTimestamp,
         to buffer: inout ByteBuffer
     ) {
-        buffer.append("{\"time\":\"")
-        stamp.append(to: &buffer)
-        buffer.append("\",\"level\":")
-        buffer.append(jsonString: level.rawValue)
-        buffer.append(",\"msg\":")
-        buffer.append(jsonString: message.description)
-        for field in fields {
-            append(field, to: &buffer)
+        buffer.appendJSON { writer in
+            writer.object { line in
+                line.name("time")
+                line.raw { time in
+                    time.append("\"")
+                    stamp.append(to: &time)
+                    time.append("\"")
+                }
+                line.member("level", level.rawValue)
+                line.member("msg", message.description)
+                for field in fields {
+                    append(field, to: &line)
+                }
+            }
         }
-        buffer.append("}\n")
+        buffer.append("\n")
     }
 
-    private func append(_ field: Log.Field, to buffer: inout ByteBuffer) {
+    private func append(_ field: Log.Field, to line: inout JSONWriter) {
         switch field {
-        case .id(let text): append(",\"id\":", text, to: &buffer)
-        case .appID(let text): append(appID: text, to: &buffer)
-        case .upstream(let text): append(",\"upstream\":", text, to: &buffer)
-        case .model(let text): append(",\"model\":", text, to: &buffer)
-        case .address(let text): append(",\"address\":", text, to: &buffer)
-        case .version(let text): append(",\"version\":", text, to: &buffer)
-        case .code(let word): append(",\"code\":", word.text, to: &buffer)
-        case .subject(let word): append(",\"subject\":", word.text, to: &buffer)
-        case .count(let number): append(",\"count\":", number, to: &buffer)
-        case .bytes(let number): append(",\"bytes\":", number, to: &buffer)
-        case .attempt(let number): append(",\"attempt\":", number, to: &buffer)
-        case .milliseconds(let number): append(",\"ms\":", number, to: &buffer)
-        case .detail(let text):
-            buffer.append(",\"detail\":")
-            append(withoutSecrets(text), limit: Self.longText, to: &buffer)
-        case .error(let text):
-            buffer.append(",\"error\":")
-            append(withoutSecrets(text), limit: Self.longText, to: &buffer)
+        case .id(let text): line.member("id", Self.cut(text, to: Self.shortText))
+        case .appID(let text): line.member("app", shown(appID: text))
+        case .upstream(let text): line.member("upstream", Self.cut(text, to: Self.shortText))
+        case .model(let text): line.member("model", Self.cut(text, to: Self.shortText))
+        case .address(let text): line.member("address", Self.cut(text, to: Self.shortText))
+        case .version(let text): line.member("version", Self.cut(text, to: Self.shortText))
+        case .code(let word): line.member("code", Self.cut(word.text, to: Self.shortText))
+        case .subject(let word): line.member("subject", Self.cut(word.text, to: Self.shortText))
+        case .count(let number): line.member("count", number)
+        case .bytes(let number): line.member("bytes", number)
+        case .attempt(let number): line.member("attempt", number)
+        case .milliseconds(let number): line.member("ms", number)
+        case .detail(let text): line.member("detail", Self.cut(withoutSecrets(text), to: Self.longText))
+        case .error(let text): line.member("error", Self.cut(withoutSecrets(text), to: Self.longText))
         }
-    }
-
-    private func append(_ key: StaticString, _ text: String, to buffer: inout ByteBuffer) {
-        buffer.append(key)
-        append(text, limit: Self.shortText, to: &buffer)
-    }
-
-    private func append(_ key: StaticString, _ number: Int, to buffer: inout ByteBuffer) {
-        buffer.append(key)
-        buffer.append(decimal: number)
     }
 
     private func withoutSecrets(_ text: String) -> String {
@@ -114,25 +109,20 @@ struct LogEncoder: Sendable {
         return text
     }
 
-    /// Appends a text from outside, cut to `limit` bytes of UTF-8.
-    private func append(_ text: String, limit: Int, to buffer: inout ByteBuffer) {
-        guard text.utf8.count > limit else {
-            buffer.append(jsonString: text)
-            return
-        }
+    /// A text from outside, cut to `limit` bytes of UTF-8.
+    private static func cut(_ text: String, to limit: Int) -> String {
+        guard text.utf8.count > limit else { return text }
         var end = text.utf8.index(text.startIndex, offsetBy: limit)
         while text.utf8[end] & 0xC0 == 0x80 { end = text.utf8.index(before: end) }
-        buffer.append(jsonString: text[..<end] + "…")
+        return text[..<end] + "…"
     }
 
-    private func append(appID text: String, to buffer: inout ByteBuffer) {
+    /// An appID as the configuration shows it; `nil` to show none.
+    private func shown(appID text: String) -> String? {
         switch appID {
-        case .none: return
-        case .plain: append(",\"app\":", text, to: &buffer)
-        case .hash:
-            buffer.append(",\"app\":\"")
-            append(hex: hash(text) >> 16, digits: 12, to: &buffer)
-            buffer.append("\"")
+        case .none: nil
+        case .plain: Self.cut(text, to: Self.shortText)
+        case .hash: Self.hexadecimal(hash(text) >> 16, digits: 12)
         }
     }
 
@@ -145,11 +135,9 @@ struct LogEncoder: Sendable {
         return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
-    private func append(hex value: UInt64, digits: Int, to buffer: inout ByteBuffer) {
-        for shift in stride(from: (digits - 1) * 4, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: value >> UInt64(shift)) & 0x0F
-            buffer.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-        }
+    private static func hexadecimal(_ value: UInt64, digits: Int) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: digits - text.count) + text
     }
 
     /// Appends a duration in milliseconds with three decimals.

@@ -1,7 +1,7 @@
 import ChatterdCommand
 import Glibc
 
-/// The program `chatterd`: hands its arguments to `ChatterdServer`, and ends with the status it returns.
+/// The program `chatterd`: runs the command of its arguments, and exits with its status.
 @main
 enum Chatterd {
     static func main() async {

@@ -6,7 +6,7 @@ import ChatterdSockets
 
 /// An answer of a model server of any dialect: it sends the request, limits the time and size of the answer, and delivers its lines.
 /// Confined to its shard.
-final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendable {
+final class UpstreamGeneration: Generation, ExchangeDelegate {
     /// The limit of the stored body of an error answer, in bytes; the rest is dropped.
     private static let errorBodyLimit = 16 * 1024
     /// The limit of the body after the last line, in bytes; a longer rest closes the connection.
@@ -62,7 +62,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate, @unchecked Sendabl
 
     /// Ends the generation with an error that was found before anything was sent.
     func fail(_ error: ModelError, on shard: Shard) {
-        shard.run { self.end(error) }
+        let confined = Confined(self, to: shard)
+        shard.run { confined.value.end(error) }
     }
 
     // MARK: - Generation

@@ -4,7 +4,7 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 import ChatterdSockets
 
-/// A model server of any dialect. Confined to its shard.
+/// A model server of any dialect. Confined to its shard. Unchecked, because an `Upstream` holds its model on any thread.
 public final class UpstreamModel: LanguageModel, @unchecked Sendable {
     /// The origin of its base URL.
     public let origin: Origin

@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 import ChatterdSockets
 
 /// One exchange with a model server whose answer is collected whole, within limits on its size and its time. Confined to its shard.
-final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
+final class BufferedExchange: ExchangeDelegate {
     /// The limit of an answer, in bytes. A longer one is `malformed`.
     static let limit = 4 << 20
 
@@ -50,6 +50,7 @@ final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
         _ request: OutgoingRequest, to origin: Origin, client: HTTPClient, on shard: Shard, within limit: Duration
     ) async -> Result<Answer, ModelError> {
         let buffered = BufferedExchange(request.path, on: shard)
+        let confined = Confined(buffered, to: shard)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 buffered.continuation = continuation
@@ -58,7 +59,7 @@ final class BufferedExchange: ExchangeDelegate, @unchecked Sendable {
                 buffered.exchange = client.start(request, to: origin, delegate: buffered)
             }
         } onCancel: {
-            shard.run { buffered.timeOut() }
+            shard.run { confined.value.timeOut() }
         }
     }
 

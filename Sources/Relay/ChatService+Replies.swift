@@ -17,17 +17,17 @@ extension ChatService {
     /// Closes a turn of a dead process. Returns whether the turn is closed now.
     private func settle(_ turn: Turn) async -> Bool {
         // The store may refuse the call or be unavailable. The reply is then as it was found.
-        (try? await store.settleTurn(turn, isAbandoned: false, isUnwanted: false)) ?? false
+        (try? await store.settleTurn(turn, isAbandonedHere: false, closesRegenerated: false)) ?? false
     }
 
     /// Subscribes a listener to a reply from a position on. The listener gets no call before this returns.
     public func subscribe(
-        _ reader: any ReplyReader, to record: ReplyRecord, from position: ReplyPosition
+        _ listener: any ReplyListener, to record: ReplyRecord, from position: ReplyPosition
     ) -> ReplySubscription {
         if let reply = reply(record.id) {
-            return reply.subscribe(reader, from: position)
+            return reply.subscribe(listener, from: position)
         }
-        return follower(of: record, from: position).subscribe(reader, from: position)
+        return follower(of: record, from: position).subscribe(listener, from: position)
     }
 
     /// The follower of a reply that this shard does not own; a new follower starts at `position`.
@@ -38,7 +38,7 @@ extension ChatService {
     private func makeFollower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
         let id = record.id
         let home = directory[id]
-        var surroundings = ReplyFollower.Surroundings(
+        var hooks = ReplyFollower.Hooks(
             pull: { [unowned self] position async throws(RelayError) in
                 let isLocal = directory[id] != nil
                 let page: ReplyPage
@@ -49,8 +49,8 @@ extension ChatService {
                 }
                 // A reader of another process's reply can continue there.
                 if isStopping, !isLocal, page.ending == nil { throw Self.ending }
-                if page.ending == nil, let trouble = page.trouble {
-                    guard !page.isEmpty else { throw trouble }
+                if page.ending == nil, let interimError = page.interimError {
+                    guard !page.isEmpty else { throw interimError }
                     // The reader gets the available text first. The next pull throws the error.
                     followers[id]?.signal()
                 }
@@ -61,13 +61,13 @@ extension ChatService {
                 return page
             })
         if home == nil, record.state == nil {
-            surroundings.keepAlive = { [unowned self] in
+            hooks.keepAlive = { [unowned self] in
                 // After a failure, the next signal follows in four seconds.
                 scheduler.spawn { [self] in try? await store.signal(.read, to: record) }
             }
         }
         let signal = CrossShardSignal(on: scheduler) { [unowned self] in followers[id]?.signal() }
-        surroundings.onPresence = { isRead in
+        hooks.onPresence = { isRead in
             home?.scheduler.run {
                 if isRead {
                     home?.reply(id)?.addFollower(signal)
@@ -76,13 +76,13 @@ extension ChatService {
                 }
             }
         }
-        surroundings.onIdle = { [unowned self] in
+        hooks.onIdle = { [unowned self] in
             followers[id] = nil
             signal.cancel()
         }
         let follower = ReplyFollower(
             from: position, tick: home == nil ? limits.journalTick : nil,
-            lines: lines(of: record), surroundings: surroundings, scheduler: scheduler, limits: limits)
+            lines: lines(of: record), hooks: hooks, scheduler: scheduler, limits: limits)
         followers[id] = follower
         return follower
     }
@@ -130,7 +130,7 @@ extension ChatService {
             home.scheduler.run { home.reply(record.id)?.cancel(.stopped) }
         } else if record.isAbandoned {
             // No living process can receive a signal.
-            _ = try await store.settleTurn(record.turn, isAbandoned: false, isUnwanted: true)
+            _ = try await store.settleTurn(record.turn, isAbandonedHere: false, closesRegenerated: true)
         } else {
             try await store.signal(.stop, to: record)
         }
@@ -157,7 +157,7 @@ extension ChatService {
         do throws(RelayError) {
             return try await store.readReply(record, from: position)
         } catch  where error.code == .replyNotFound {
-            throw RelayError.goneMeanwhile
+            throw RelayError.conversationGone
         }
     }
 

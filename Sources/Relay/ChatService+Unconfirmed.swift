@@ -14,10 +14,10 @@ extension ChatService {
 
     /// Resolves all unconfirmed openings.
     public func resolveUnconfirmed() async {
-        for opening in board.unconfirmed.take() {
+        for opening in board.unconfirmed.removeAll() {
             // If the store is unavailable, the opening stays recorded.
             if case .notFound? = try? await resolve(opening, runs: true) {
-                board.unconfirmed.takeBack(opening)
+                board.unconfirmed.noteNotFound(opening)
             }
         }
     }
@@ -27,7 +27,7 @@ extension ChatService {
     /// - Returns: whether the store had any of their turns.
     func resolveUnconfirmed(of appID: String) async throws(RelayError) -> Bool {
         var hasFound = false
-        for opening in board.unconfirmed.take(where: { $0.appID == appID }) {
+        for opening in board.unconfirmed.removeAll(where: { $0.appID == appID }) {
             if case .notFound = try await resolve(opening, runs: true) {
                 board.unconfirmed.note(opening)
             } else {
@@ -39,7 +39,7 @@ extension ChatService {
 
     /// The reply of an unconfirmed turn that is open, for a retry with its key; the caller runs it.
     func resolveUnconfirmed(_ id: ReplyID) async throws(RelayError) -> Reply? {
-        for opening in board.unconfirmed.take(where: { $0.id == id }) {
+        for opening in board.unconfirmed.removeAll(where: { $0.id == id }) {
             if case .found(let reply) = try await resolve(opening, runs: false) { return reply }
             board.unconfirmed.note(opening)
         }
@@ -57,7 +57,7 @@ extension ChatService {
 
     private func resolve(_ opening: UnconfirmedOpenings.Opening, runs: Bool) async throws(RelayError) -> Outcome {
         // The reservation keeps later prompts from treating the turn as abandoned before it is on the board.
-        board.reserve(appID: opening.appID)
+        board.reserveTurnWithoutLimit(appID: opening.appID)
         do throws(RelayError) {
             if opening.hasKey {
                 if let turn = try await store.openedTurn(opening.id, appID: opening.appID) {
@@ -69,15 +69,15 @@ extension ChatService {
                     return .found(reply)
                 }
             } else if try await store.withdraw(opening.id, appID: opening.appID) {
-                board.giveUp(appID: opening.appID)
+                board.cancelReservation(appID: opening.appID)
                 return .withdrawn
             }
         } catch {
-            board.giveUp(appID: opening.appID)
+            board.cancelReservation(appID: opening.appID)
             board.unconfirmed.note(opening)
             throw error
         }
-        board.giveUp(appID: opening.appID)
+        board.cancelReservation(appID: opening.appID)
         return .notFound
     }
 }

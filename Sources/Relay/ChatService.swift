@@ -25,7 +25,7 @@ public final class ChatService: @unchecked Sendable {
     private var replies: [ReplyID: Reply] = [:]
     /// Those with content that is not journalled.
     private var dirty = IndexedSet<Reply>()
-    private lazy var journalFlush = JournalRound(on: store.makeJournalSheet())
+    private lazy var journalFlush = JournalFlush(on: store.makeJournalBatch())
     /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -61,7 +61,7 @@ public final class ChatService: @unchecked Sendable {
             })
         context.onDirty = { [unowned self] in dirty.insert($0) }
         context.onFinished = { [unowned self] in finish($0) }
-        context.flushJournal = { [unowned self] in journal?.hurry() }
+        context.flushJournal = { [unowned self] in journal?.flushNow() }
         return context
     }
 
@@ -83,7 +83,7 @@ public final class ChatService: @unchecked Sendable {
         var admission: UpstreamDescription?
         do throws(RelayError) {
             admission = try await reserveAdmission(for: request.model)
-            try board.promise(appID: request.appID, key: key?.text)
+            try board.reserveTurn(appID: request.appID, key: key?.text)
         } catch {
             release(admission)
             // A retry with a known key opens no turn, so it needs no admission.
@@ -100,7 +100,7 @@ public final class ChatService: @unchecked Sendable {
                     begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
             case .known(let id):
                 let prompt = try await known(id)
-                board.giveUp(appID: request.appID, key: key?.text)
+                board.cancelReservation(appID: request.appID, key: key?.text)
                 release(admission)
                 return prompt
             }
@@ -110,7 +110,7 @@ public final class ChatService: @unchecked Sendable {
                     unconfirmed: opening.id, appID: request.appID, hasKey: key != nil,
                     onDisconnect: request.onDisconnect)
             }
-            board.giveUp(appID: request.appID, key: key?.text)
+            board.cancelReservation(appID: request.appID, key: key?.text)
             release(admission)
             throw error
         }
@@ -132,7 +132,7 @@ public final class ChatService: @unchecked Sendable {
         try refuseWhenStopping()
         let admission = try await reserveAdmission(for: model ?? reply.model)
         do throws(RelayError) {
-            try board.promise(appID: reply.turn.appID)
+            try board.reserveTurn(appID: reply.turn.appID)
         } catch {
             release(admission)
             throw error
@@ -147,7 +147,7 @@ public final class ChatService: @unchecked Sendable {
             if error.isOutcomeUnknown {
                 note(unconfirmed: id, appID: reply.turn.appID, hasKey: false, onDisconnect: onDisconnect)
             }
-            board.giveUp(appID: reply.turn.appID)
+            board.cancelReservation(appID: reply.turn.appID)
             release(admission)
             throw error
         }
@@ -248,7 +248,7 @@ public final class ChatService: @unchecked Sendable {
 
     /// Collects the unjournalled content of this shard's replies, up to about `limit` bytes. The remaining replies come first in
     /// the next flush. The previous flush must have ended.
-    func gatherJournal(limit: Int) -> JournalRound {
+    func gatherJournal(limit: Int) -> JournalFlush {
         let now = scheduler.now()
         let flush = journalFlush
         var left = limit
@@ -273,7 +273,7 @@ public final class ChatService: @unchecked Sendable {
         case .stop: reply.cancel(.stopped)
         case .read: reply.isReadElsewhere()
         // The reply was adopted, closed or removed. Its readers learn from the store which.
-        case .gone: reply.cancel(.takenMeanwhile)
+        case .gone: reply.cancel(.ownershipLost)
         }
     }
 
@@ -306,12 +306,12 @@ public final class ChatService: @unchecked Sendable {
     ///
     /// - Returns: the server whose queue counts the prompt, if that has one.
     private func reserveAdmission(for model: String) async throws(RelayError) -> UpstreamDescription? {
-        let choices = upstreams.choices(for: model)
-        guard !choices.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
+        let targets = upstreams.targets(for: model)
+        guard !targets.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
         guard let slots else { return nil }
         var refusal: RelayError?
-        for choice in choices {
-            let description = choice.upstream.description
+        for target in targets {
+            let description = target.upstream.description
             guard description.slots != nil else { return nil }
             do throws(RelayError) {
                 try await slots.reserveAdmission(at: description, on: scheduler)

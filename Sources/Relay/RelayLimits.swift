@@ -25,11 +25,11 @@ public struct RelayLimits: Sendable, Equatable {
     /// Bytes of a reply that are journalled without waiting for the tick.
     public var journalUrgency = 1 << 20
     /// Interval of the queries for slots of model servers while replies wait for one.
-    public var slotPoll: Duration = .milliseconds(50)
+    public var slotPollInterval: Duration = .milliseconds(50)
     /// Interval of the queries for queue positions.
-    public var queuePositionPoll: Duration = .seconds(1)
+    public var slotSurveyInterval: Duration = .seconds(1)
     /// Time for which the only reader of a reply may block a model server with slots while other replies wait for one.
-    public var heldSlot: Duration = .seconds(5)
+    public var pausedSlotTimeout: Duration = .seconds(5)
     /// Time for which a request that stops a reply waits for its end.
     public var stopTimeout: Duration = .seconds(2)
     /// Timeout of a stored prompt that waits for memory for its history.

@@ -38,7 +38,7 @@ import Testing
             let (zombie, other) = (processes.first, processes.second)
             let opened = try await zombie.open("p")
             try await processes.kill(zombie)
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             let closing = opened.closing("text", as: .interrupted, lastEvent: "")
             #expect(await relayCode { try await zombie.closeTurn(opened.turn, with: closing) } == .interrupted)
         }
@@ -131,7 +131,7 @@ import Testing
                         try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: position))
                     } == .interrupted)
             } else {
-                #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+                #expect(try await store.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             }
             let kept = parts[..<lost]
             let page = try await other.readReply(try await other.record(opened), from: ReplyPosition())
@@ -174,7 +174,7 @@ import Testing
                 let closing = opened.closing("", behind: position)
                 #expect(await relayCode { try await store.closeTurn(opened.turn, with: closing) } == .interrupted)
             } else {
-                #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+                #expect(try await store.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             }
             let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
             let parts = [page.text, page.thinking, page.toolCalls].map { String(decoding: $0, as: UTF8.self) }
@@ -190,7 +190,7 @@ import Testing
             let opened = try await store.open("p")
             try await processes.sql("UPDATE chatts SET model = 'a\"b\\c' WHERE turn = seq")
             _ = try await store.journal([opened.entry(from: ReplyPosition(text: 9), "x")])
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            #expect(try await store.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
             let ending = try #require(page.ending)
             let found = try JSONSerialization.jsonObject(with: Data(ending.lastEvent)) as? [String: Any] ?? [:]

@@ -85,16 +85,16 @@ import Testing
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
             // Its lease holds; and its own process knows whether it is at it.
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false) == false)
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false) == false)
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false) == false)
+            #expect(try await store.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false) == false)
+            #expect(try await store.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(
                 await relayCode { try await store.closeTurn(opened.turn, with: opened.closing("x")) } == .interrupted)
             let second = try await store.open("q")
             try await processes.kill(store)
             #expect(try await other.record(second).isAbandoned)
-            #expect(try await other.settleTurn(second.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await other.settleTurn(second.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(try await other.record(second).state == .interrupted)
         }
     }
@@ -105,7 +105,7 @@ import Testing
             let opened = try await store.open("p")
             let seed = [ModelMessage(role: "system", content: "s")]
             try await store.replaceConversation(appID: "app", with: seed)
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await store.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(
                 await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) }
                     == .conversationReplaced)

@@ -16,7 +16,7 @@ import Testing
             let keeper = Housekeeper(
                 store: heir, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})
             try await keeper.runRound()
-            #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await !heir.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(try await heir.record(opened).state == nil)
             // The former owner can no longer close it.
             #expect(try await !stopped.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))

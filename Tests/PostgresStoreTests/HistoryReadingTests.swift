@@ -33,7 +33,7 @@ import Testing
             try await store.exchange("b", "2")
             let branch = try await store.open("c", parent: .reply(first.id))
             #expect(branch.said == seed.map { "system \($0.content)" } + ["user a", "assistant 1", "user c"])
-            #expect(branch.history.omitted.map(\.places) == [603...604])
+            #expect(branch.history.omitted.map(\.numbers) == [603...604])
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 /// The history that a model gets from the rows of a conversation.
 @Suite(.timeLimit(.minutes(30))) struct HistoryStoreTests {
     private func omitted(_ history: TurnHistory) -> [String] {
-        history.omitted.map { "\($0.places.lowerBound)-\($0.places.upperBound) \($0.why.rawValue)" }
+        history.omitted.map { "\($0.numbers.lowerBound)-\($0.numbers.upperBound) \($0.why.rawValue)" }
     }
 
     /// Row, turn and role of each message.
@@ -30,8 +30,8 @@ import Testing
                     "1 0 system", "2 0 user", "3 5 user", "4 5 user", "5 5 other", "6 7 user",
                 ])
             #expect(second.history.omitted.isEmpty)
-            let receipt = try second.history.fitted(to: nil).receipt
-            #expect(receipt.sent == [1...6] && receipt.messages == 6)
+            let report = try second.history.fitted(to: nil).report
+            #expect(report.sent == [1...6] && report.messages == 6)
         }
     }
 
@@ -47,7 +47,7 @@ import Testing
             let next = try await store.open("g")
             #expect(next.history.unfinished == [open.turn.number])
             #expect(omitted(next.history) == ["3-7 not_complete", "10-11 not_complete"])
-            #expect(try next.history.fitted(to: nil).receipt.sent == [1...2, 8...9, 12...12])
+            #expect(try next.history.fitted(to: nil).report.sent == [1...2, 8...9, 12...12])
         }
     }
 
@@ -79,7 +79,7 @@ import Testing
             #expect(chosen.said == ["system s", "user a", "assistant 1", "user e"])
             // The choice itself is no message.
             #expect(omitted(chosen.history) == ["4-9 branch"])
-            #expect(try chosen.history.fitted(to: nil).receipt.sent == [1...3, 11...11])
+            #expect(try chosen.history.fitted(to: nil).report.sent == [1...3, 11...11])
             let start = try await store.open("f", parent: .start)
             #expect(omitted(start.history) == ["2-9 branch", "11-12 branch"])
         }
@@ -107,19 +107,19 @@ import Testing
             try await store.exchange("lost", "", as: .interrupted)
             let opened = try await store.open("last")
             let window = ContextWindow(tokens: 300, reserve: 75)
-            let (messages, receipt) = try opened.history.fitted(to: window)
+            let (messages, report) = try opened.history.fitted(to: window)
             let said = TurnHistory(messages: messages, unfinished: []).said
             #expect(said.first == "system Be brief." && said.last == "user last")
             #expect(said.dropFirst().first?.hasPrefix("user question") == true)
-            #expect(said.count % 2 == 0 && said.count > 2 && receipt.messages == said.count)
+            #expect(said.count % 2 == 0 && said.count > 2 && report.messages == said.count)
             let first = messages.entries[1].place
-            #expect(receipt.sent == [1...1, first...41, 44...44])
+            #expect(report.sent == [1...1, first...41, 44...44])
             #expect(
-                receipt.omitted == [
-                    ReplyReceipt.Omitted(places: 2...(first - 1), why: .context),
-                    ReplyReceipt.Omitted(places: 42...43, why: .notComplete),
+                report.omitted == [
+                    PromptReport.Omitted(numbers: 2...(first - 1), why: .context),
+                    PromptReport.Omitted(numbers: 42...43, why: .notComplete),
                 ])
-            #expect(receipt.estimatedTokens.map { $0 <= 225 } == true)
+            #expect(report.estimatedTokens.map { $0 <= 225 } == true)
         }
     }
 

@@ -102,7 +102,7 @@ import Testing
             _ = try await store.open("p", appID: "other")
             try await processes.kill(dead)
             let turns = TurnBoard(limits: RelayLimits())
-            try turns.promise(appID: "other")
+            try turns.reserveTurn(appID: "other")
             let expiry = "SELECT max(expires_at) FROM chatterd_processes WHERE isfinite(expires_at)"
             let renewals = AsyncStream<Bool>.makeStream()
             let keeper = Housekeeper(store: store, turns: turns, retention: nil) {

@@ -17,10 +17,10 @@ import Testing
             var text = String(repeating: "a", count: 70_000)
             var thinking = String(repeating: "京", count: 33_000)
             Self.say(text, thinking: thinking, to: &content)
-            let sheet = store.makeJournalSheet()
-            let first = content.journal(as: opened.turn, opened.id, on: sheet)
+            let batch = store.makeJournalBatch()
+            let first = content.journal(as: opened.turn, opened.id, on: batch)
             if isStored {
-                _ = try await store.journal([sheet])
+                _ = try await store.journal([batch])
             }
             content.notJournalled(to: first)
             // A longer batch would be cut at another byte: between thoughts of three bytes each, one byte short of a full row.
@@ -29,9 +29,9 @@ import Testing
             (text, thinking) = (text + more, thinking + thoughts)
             var rounds = 0
             while content.unjournalled > 0, rounds < 3 {
-                sheet.removeAll()
-                let end = content.journal(as: opened.turn, opened.id, on: sheet)
-                #expect(try await store.journal([sheet]).isEmpty)
+                batch.removeAll()
+                let end = content.journal(as: opened.turn, opened.id, on: batch)
+                #expect(try await store.journal([batch]).isEmpty)
                 content.journalled(to: end)
                 rounds += 1
             }

@@ -68,7 +68,7 @@ import Testing
             _ = try await store.journal([opened.entry("ab東", thinking: "x")])
             _ = try await store.journal([opened.entry(from: ReplyPosition(text: 2, thinking: 1), "東京c", thinking: "y")])
             #expect(try await other.readAll(try await other.record(opened)).map(\.words).joined() == "ab東京c")
-            #expect(try await store.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            #expect(try await store.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             #expect(
                 try await processes.sql("SELECT message, thinking FROM chatts WHERE turn = seq") == [["ab東京c", "xy"]])
         }
@@ -179,7 +179,7 @@ import Testing
             let opened = try await zombie.open("p")
             _ = try await zombie.journal([opened.entry("abc")])
             try await processes.kill(zombie)
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await other.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             let end = ReplyPosition(text: 3)
             #expect(
                 try await zombie.journal([opened.entry(from: end, "def")])
@@ -205,7 +205,9 @@ import Testing
             try await processes.kill(dead)
             let settled = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for store in processes.stores.dropFirst() {
-                    group.addTask { try await store.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false) }
+                    group.addTask {
+                        try await store.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false)
+                    }
                 }
                 group.addTask {
                     // Whichever is first: the text is there once.

@@ -30,8 +30,8 @@ import Testing
                 #expect(Bool(false), "nothing is abandoned")
             }
             try await keeper.runRound()
-            #expect(try await other.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false) == false)
-            #expect(try await other.settleTurn(again.turn, isAbandoned: false, isUnwanted: true) == false)
+            #expect(try await other.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false) == false)
+            #expect(try await other.settleTurn(again.turn, isAbandonedHere: false, closesRegenerated: true) == false)
             #expect(try await other.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
             #expect(try await !other.record(opened).isAbandoned)
             try await living.closeTurn(opened.turn, with: opened.closing("whole"))
@@ -137,7 +137,7 @@ import Testing
             try await processes.proveSteadiness()
             #expect(try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
             // A waiting prompt finds the reply, and leaves it to a process with room.
-            #expect(try await !heir.settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(try await !heir.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.id) == [opened.id])
         }
     }

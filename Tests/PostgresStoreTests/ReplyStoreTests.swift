@@ -169,7 +169,8 @@ import Testing
             }
             try await processes.kill(processes.stores[2], isNoticed: true)
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).isEmpty)
-            #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(
+                try await processes.stores[3].settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
         }
     }
 
@@ -191,7 +192,8 @@ import Testing
                 try await processes.kill(store, isNoticed: true)
             }
             #expect(try await processes.stores[3].adoptAbandoned(limit: 1, except: [], onClaim: { _, _ in }).isEmpty)
-            #expect(try await processes.stores[3].settleTurn(opened.turn, isAbandoned: false, isUnwanted: false))
+            #expect(
+                try await processes.stores[3].settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
         }
     }
 
@@ -204,7 +206,8 @@ import Testing
             }
             try await processes.kill(dead, isNoticed: true)
             #expect(
-                try await heir.settleTurn(Turn(appID: "too", number: 2), isAbandoned: false, isUnwanted: false))
+                try await heir.settleTurn(
+                    Turn(appID: "too", number: 2), isAbandonedHere: false, closesRegenerated: false))
             #expect(
                 try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
             _ = try await processes.pool.run(
@@ -221,8 +224,8 @@ import Testing
             let opened = try await dead.open("p", onInterrupt: .regenerate)
             let unwanted = try await dead.open("p", appID: "unwanted", onInterrupt: .regenerate)
             try await processes.kill(dead, isNoticed: true)
-            #expect(try await !other.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
-            #expect(try await other.settleTurn(unwanted.turn, isAbandoned: false, isUnwanted: true))
+            #expect(try await !other.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
+            #expect(try await other.settleTurn(unwanted.turn, isAbandonedHere: false, closesRegenerated: true))
             try await processes.sql("UPDATE chatts SET attempt = 2 WHERE turn = seq")
             let claims = Lock<[ReplyID]>([])
             let adopted = try await heir.adoptAbandoned(limit: 9, except: []) { _, id in
@@ -230,7 +233,7 @@ import Testing
             }
             #expect(adopted.map(\.attempt) == [3] && claims.withLock { $0 } == [opened.id])
             // It is committed, and the process that has it does not know yet.
-            #expect(try await !heir.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            #expect(try await !heir.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             try await heir.closeTurn(
                 opened.turn, with: opened.closing("q", behind: ReplyPosition(attempt: 3)))
         }

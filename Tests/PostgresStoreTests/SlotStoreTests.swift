@@ -20,10 +20,10 @@ import Testing
             for (index, ticket) in tickets.enumerated() {
                 let entry = try await second.enter(ticket)
                 #expect(entry.granted.isEmpty)
-                #expect(entry.place?.position == [1, 2, 1][index] && entry.place?.length == index + 1)
+                #expect(entry.position?.position == [1, 2, 1][index] && entry.position?.length == index + 1)
             }
             let survey = try await second.survey(["u"])
-            #expect(tickets.map { survey.places[$0.key]?.position } == [2, 3, 1])
+            #expect(tickets.map { survey.positions[$0.key]?.position } == [2, 3, 1])
             #expect(survey.running == ["u": 1] && survey.granted.isEmpty)
             // The process that gives it back does not hold the next one.
             #expect(try await first.leave(running).isEmpty)
@@ -45,8 +45,8 @@ import Testing
             _ = try await store.enter(waiting)
             // The confirmations were lost.
             let again = try await store.enter(running)
-            #expect(again.place == nil && again.granted.isEmpty)
-            #expect(try await store.enter(waiting).place?.position == 1)
+            #expect(again.position == nil && again.granted.isEmpty)
+            #expect(try await store.enter(waiting).position?.position == 1)
             #expect(try await store.leave(running) == [waiting.key])
             #expect(try await store.leave(running).isEmpty)
             #expect(try await store.granted() == [waiting.key])
@@ -66,9 +66,9 @@ import Testing
             for ticket in tickets[..<3] {
                 #expect(try await store.leave(ticket).isEmpty)
             }
-            #expect(try await store.survey([]).places[tickets[3].key]?.position == 1)
+            #expect(try await store.survey([]).positions[tickets[3].key]?.position == 1)
             let next = try await stage.ticket("b")
-            #expect(try await store.enter(next).place?.position == 3)
+            #expect(try await store.enter(next).position?.position == 3)
             #expect(try await store.leave(running) == [tickets[3].key])
             #expect(
                 try await stage.processes.sql("SELECT rank FROM chatterd_queue_ranks WHERE appid = 'b'") == [["1"]])
@@ -88,7 +88,7 @@ import Testing
                 for (index, ticket) in tickets.enumerated() {
                     let store = stage.apart[index % 3]
                     group.addTask {
-                        var isGranted = try await store.enter(ticket).place == nil
+                        var isGranted = try await store.enter(ticket).position == nil
                         while !isGranted {
                             isGranted = try await store.granted().contains(ticket.key)
                         }
@@ -121,8 +121,8 @@ import Testing
             #expect(try await heir.grant(at: "u", slots: 1).isEmpty)
             try await stage.processes.kill(stage.processes.first)
             let survey = try await heir.survey(["u"])
-            #expect(survey.running == ["u": 0] && survey.places[waiting.key]?.position == 1)
-            #expect(survey.places[waiting.key]?.length == 1)
+            #expect(survey.running == ["u": 0] && survey.positions[waiting.key]?.position == 1)
+            #expect(survey.positions[waiting.key]?.length == 1)
             #expect(try await heir.grant(at: "u", slots: 1) == [waiting.key])
             // A ticket of a dead process gets no slot.
             #expect(try await heir.leave(waiting).isEmpty)
@@ -143,8 +143,8 @@ import Testing
             try await stage.processes.kill(stage.processes.first)
             // The live ticket gets the slot. Both others keep their positions before later tickets.
             #expect(try await heir.grant(at: "u", slots: 1) == [first.key])
-            #expect(try await heir.enter(left).place?.position == 1)
-            #expect(try await heir.enter(held).place?.position == 1)
+            #expect(try await heir.enter(left).position?.position == 1)
+            #expect(try await heir.enter(held).position?.position == 1)
             #expect(try await dead.leave(held).isEmpty)
             #expect(try await heir.leave(first) == [held.key])
             #expect(try await heir.leave(held) == [left.key])
@@ -168,7 +168,9 @@ import Testing
             try await stage.processes.kill(stage.processes.first, isNoticed: true)
             try await heir.sweep()
             #expect(try await stage.waiting() == ["a", "b", "c"])
-            #expect(try await stage.processes.second.settleTurn(closed.turn, isAbandoned: false, isUnwanted: false))
+            #expect(
+                try await stage.processes.second.settleTurn(
+                    closed.turn, isAbandonedHere: false, closesRegenerated: false))
             try await heir.sweep()
             #expect(try await stage.waiting() == ["a", "c"])
             // Adopted, it keeps its ticket; closed, it has none.
@@ -191,7 +193,7 @@ import Testing
             _ = try await store.enter(waiting)
             try await stage.processes.first.deleteConversation(appID: "app")
             #expect(try await stage.processes.rowCounts().isEmpty)
-            #expect(try await store.survey(["u"]).places.isEmpty)
+            #expect(try await store.survey(["u"]).positions.isEmpty)
             #expect(await relayCode { _ = try await store.enter(waiting) } == .conversationReplaced)
             #expect(try await stage.processes.rowCounts().isEmpty)
             #expect(try await store.leave(running).isEmpty)
@@ -207,7 +209,9 @@ import Testing
             _ = try await store.enter(running)
             _ = try await store.enter(waiting)
             // Another process considers this one dead.
-            #expect(try await stage.processes.first.settleTurn(opened.turn, isAbandoned: true, isUnwanted: false))
+            #expect(
+                try await stage.processes.first.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false)
+            )
             try await store.sweep()
             #expect(try await stage.waiting() == ["a"])
             #expect(await relayCode { _ = try await store.enter(waiting) } == .interrupted)

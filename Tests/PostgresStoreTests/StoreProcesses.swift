@@ -146,17 +146,17 @@ struct JournalEntry {
 }
 
 extension PostgresConversationStore {
-    /// Journals entries on a sheet of their own.
+    /// Journals entries in a batch of their own.
     func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
-        let sheet = makeJournalSheet()
+        let batch = makeJournalBatch()
         for entry in entries {
-            sheet.append(entry)
+            batch.append(entry)
         }
-        return try await journal([sheet])
+        return try await journal([batch])
     }
 }
 
-extension JournalSheet {
+extension JournalBatch {
     func append(_ entry: JournalEntry) {
         append(
             turn: entry.turn, id: entry.id, from: entry.page.start, text: entry.page.text.span,

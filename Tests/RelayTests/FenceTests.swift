@@ -32,7 +32,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: two [complete]"])
         // A reader that was full meanwhile gets the same.
         lagging.isFull = false
-        relay.subscription(of: lagging)?.readerCanTakeMore()
+        relay.subscription(of: lagging)?.listenerIsReady()
         relay.clock.advance(by: .seconds(1))
         #expect(lagging.ending == "complete" && lagging.text == "two")
         relay.clock.advance(by: .seconds(20))

@@ -6,7 +6,7 @@ import Testing
 /// The messages of a conversation that are sent to a model.
 @Suite(.timeLimit(.minutes(30))) struct FittingTests {
     /// A history from lines `turn role text`; the turn is a number or `-`. The messages are numbered from 1.
-    private func history(_ lines: String..., omitted: [ReplyReceipt.Omitted] = []) -> TurnHistory {
+    private func history(_ lines: String..., omitted: [PromptReport.Omitted] = []) -> TurnHistory {
         var messages = EncodedMessages()
         for (index, line) in lines.enumerated() {
             let parts = line.split(separator: " ", maxSplits: 2).map(String.init)
@@ -31,28 +31,28 @@ import Testing
 
     @Test func allMessagesAreSentWithoutAWindow() throws {
         let history = history("- system s", "3 user a", "3 assistant b", "5 user c")
-        let (messages, receipt) = try history.fitted(to: nil)
+        let (messages, report) = try history.fitted(to: nil)
         #expect(texts(messages) == ["s", "a", "b", "c"])
-        #expect(receipt.sent == [1...4] && receipt.omitted.isEmpty && receipt.messages == 4)
-        #expect(receipt.contextLength == nil && receipt.promptTokens == nil && !receipt.isCutByServer)
-        #expect(receipt.estimatedTokens == 35)
+        #expect(report.sent == [1...4] && report.omitted.isEmpty && report.messages == 4)
+        #expect(report.contextLength == nil && report.promptTokens == nil && !report.isCutByServer)
+        #expect(report.estimatedTokens == 35)
     }
 
     @Test func fittingHistoryIsSentWhole() throws {
         let history = history("- system \(Self.long)", "3 user \(Self.long)", "3 assistant \(Self.long)", "5 user c")
-        let (messages, receipt) = try history.fitted(to: window(messages: 4))
-        #expect(messages.count == 4 && receipt.omitted.isEmpty && receipt.contextLength == 340)
+        let (messages, report) = try history.fitted(to: window(messages: 4))
+        #expect(messages.count == 4 && report.omitted.isEmpty && report.contextLength == 340)
     }
 
     @Test func oldestTurnsAreOmittedWholeAndTheSystemPromptIsKept() throws {
         let history = history(
             "- system s\(Self.long)", "3 user a\(Self.long)", "3 assistant b\(Self.long)", "5 user c\(Self.long)",
             "5 assistant d\(Self.long)", "7 user e\(Self.long)")
-        let (messages, receipt) = try history.fitted(to: window(messages: 5))
+        let (messages, report) = try history.fitted(to: window(messages: 5))
         #expect(texts(messages).map { $0.prefix(1) } == ["s", "c", "d", "e"])
         #expect(messages.entries.map(\.place) == [1, 4, 5, 6])
-        #expect(receipt.sent == [1...1, 4...6] && receipt.messages == 4)
-        #expect(receipt.omitted == [ReplyReceipt.Omitted(places: 2...3, why: .context)])
+        #expect(report.sent == [1...1, 4...6] && report.messages == 4)
+        #expect(report.omitted == [PromptReport.Omitted(numbers: 2...3, why: .context)])
         // A turn that does not fit completely is omitted.
         #expect(try history.fitted(to: window(messages: 3)).messages.entries.map(\.place) == [1, 6])
     }
@@ -116,8 +116,8 @@ import Testing
         }
         messages.append(ModelMessage(role: "user", content: "p"))
         let history = TurnHistory(messages: messages, unfinished: [])
-        let (sent, receipt) = try history.fitted(to: window(messages: 3))
-        #expect(sent.count == 3 && receipt.messages == 3 && receipt.sent.isEmpty && receipt.omitted.isEmpty)
+        let (sent, report) = try history.fitted(to: window(messages: 3))
+        #expect(sent.count == 3 && report.messages == 3 && report.sent.isEmpty && report.omitted.isEmpty)
     }
 
     @Test func picturesDoNotCountAsText() throws {
@@ -126,12 +126,12 @@ import Testing
         messages.append(
             ModelMessage(role: "user", content: "look", extras: "\"images\":[\"\(picture)\",\"\(picture)\"]"), place: 1)
         let history = TurnHistory(messages: messages, unfinished: [])
-        let receipt = try history.fitted(to: ContextWindow(tokens: 4096, reserve: 512)).receipt
-        #expect(receipt.estimatedTokens.map { 2_048...2_100 ~= $0 } == true)
+        let report = try history.fitted(to: ContextWindow(tokens: 4096, reserve: 512)).report
+        #expect(report.estimatedTokens.map { 2_048...2_100 ~= $0 } == true)
         // Some models count far fewer tokens for a picture.
         var small = ContextWindow(tokens: 1024, reserve: 256)
         #expect(try history.fitted(to: small).messages.count == 1)
-        small.refused = receipt.estimatedTokens
+        small.refused = report.estimatedTokens
         #expect(throws: RelayError.self) { try history.fitted(to: small) }
     }
 
@@ -139,7 +139,7 @@ import Testing
         let history = history("3 user \(Self.long)", "3 assistant \(Self.long)", "5 user \(Self.long)")
         var window = window(messages: 3)
         #expect(try history.fitted(to: window).messages.count == 3)
-        window.besides = 60
+        window.overheadBytes = 60
         #expect(try history.fitted(to: window).messages.count == 1)
     }
 
@@ -151,37 +151,38 @@ import Testing
         var counts: [Int] = []
         while let fitted = try? history.fitted(to: window) {
             counts.append(fitted.messages.count)
-            window.refused = fitted.receipt.estimatedTokens
+            window.refused = fitted.report.estimatedTokens
         }
         #expect(counts == [7, 3, 1])
     }
 
     @Test func reportListsOmittedMessagesWithReasons() throws {
         let others = [
-            ReplyReceipt.Omitted(places: 3...3, why: .notComplete), ReplyReceipt.Omitted(places: 20...22, why: .branch),
+            PromptReport.Omitted(numbers: 3...3, why: .notComplete),
+            PromptReport.Omitted(numbers: 20...22, why: .branch),
         ]
         var history = history("5 user \(Self.long)", "5 assistant b", "6 user c", omitted: others)
-        #expect(try history.fitted(to: nil).receipt.omitted == others)
-        let receipt = try history.fitted(to: window(messages: 1)).receipt
+        #expect(try history.fitted(to: nil).report.omitted == others)
+        let report = try history.fitted(to: window(messages: 1)).report
         #expect(
-            receipt.omitted == [ReplyReceipt.Omitted(places: 1...2, why: .context)] + others)
-        history.omitted = (0..<60).map { ReplyReceipt.Omitted(places: 2 * $0...2 * $0, why: .branch) }
-        let abridged = try history.fitted(to: nil).receipt
+            report.omitted == [PromptReport.Omitted(numbers: 1...2, why: .context)] + others)
+        history.omitted = (0..<60).map { PromptReport.Omitted(numbers: 2 * $0...2 * $0, why: .branch) }
+        let abridged = try history.fitted(to: nil).report
         #expect(abridged.isAbridged && abridged.omitted.count == 50 && abridged.omitted.last == history.omitted.last)
     }
 
     @Test func adjacentMessagesOmittedForOneReasonAreOneRange() {
-        var omitted: [ReplyReceipt.Omitted] = []
+        var omitted: [PromptReport.Omitted] = []
         for (place, why) in [(1, .branch), (2, .branch), (3, .notComplete), (5, .notComplete)]
-            as [(Int64, ReplyReceipt.Omission)]
+            as [(Int64, PromptReport.Omission)]
         {
-            omitted.append(place: place, why: why)
+            omitted.append(number: place, why: why)
         }
         #expect(
             omitted == [
-                ReplyReceipt.Omitted(places: 1...2, why: .branch),
-                ReplyReceipt.Omitted(places: 3...3, why: .notComplete),
-                ReplyReceipt.Omitted(places: 5...5, why: .notComplete),
+                PromptReport.Omitted(numbers: 1...2, why: .branch),
+                PromptReport.Omitted(numbers: 3...3, why: .notComplete),
+                PromptReport.Omitted(numbers: 5...5, why: .notComplete),
             ])
     }
 }

@@ -27,7 +27,7 @@ import Testing
     ) -> ReplyFollower {
         ReplyFollower(
             from: position, tick: tick, lines: ReplyLines(model: "m", createdAt: 0),
-            surroundings: .init(
+            hooks: .init(
                 pull: { [reply] position throws(RelayError) in try await reply.page(from: position) },
                 keepAlive: { [counts] in counts.keepAlive += 1 }, onIdle: { [counts] in counts.idle += 1 }),
             scheduler: scheduler, limits: limits, fullPage: fullPage)

@@ -10,8 +10,8 @@ import Testing
     private let half = "This is half of an answer that is long enough, and "
 
     /// A prompt whose length may be the cause of a failure.
-    private var longPrompt: ReplyReceipt {
-        var report = ReplyReceipt()
+    private var longPrompt: PromptReport {
+        var report = PromptReport()
         report.estimatedTokens = 10_000
         return report
     }

@@ -253,7 +253,7 @@ import Testing
         let post = relay.post("Hi", onDisconnect: .cancel(after: .seconds(5)))
         try relay.answer().send("a")
         relay.clock.advance(by: Self.round)
-        post.subscription?.readerLeft()
+        post.subscription?.cancel()
         let reader = try otherProcess.read(post)
         for _ in 0..<30 {
             relay.clock.advance(by: .seconds(1))
@@ -321,7 +321,7 @@ import Testing
         }
         relay.delete()
         late.isFull = false
-        relay.subscription(of: late)?.readerCanTakeMore()
+        relay.subscription(of: late)?.listenerIsReady()
         relay.clock.settle()
         #expect(late.ends.map(\.?.code) == [.conversationReplaced] && late.endings.isEmpty)
     }
@@ -356,7 +356,7 @@ import Testing
     @Test func replyToBeFinishedNeedsNoReader() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onDisconnect: .finish)
-        post.subscription?.readerLeft()
+        post.subscription?.cancel()
         relay.clock.advance(by: .seconds(600))
         try relay.complete("Hello")
         #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
@@ -375,7 +375,7 @@ import Testing
         relay.clock.settle()
         #expect(slow.text == "0 ")
         slow.isFull = false
-        relay.subscription(of: slow)?.readerCanTakeMore()
+        relay.subscription(of: slow)?.listenerIsReady()
         relay.clock.settle()
         #expect(slow.text == "0 1 2 3 4 5 6 7 8 9 ")
         try relay.complete("end")

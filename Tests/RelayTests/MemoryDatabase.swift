@@ -34,7 +34,7 @@ final class MemoryDatabase: @unchecked Sendable {
     /// The replies by their ids.
     var replies: [ReplyID: Reply] = [:]
     /// The provenance of the replies.
-    var provenances: [ReplyID: ReplyAccount] = [:]
+    var provenances: [ReplyID: ReplyProvenance] = [:]
     /// The signals to each process.
     var signals: [Int: [ReplySignal]] = [:]
     /// The used idempotency keys, with their replies.
@@ -144,13 +144,13 @@ final class MemoryDatabase: @unchecked Sendable {
             before.compactMap { row in row.turn.map { ($0, row.seq == $0 ? row.state : nil) } },
             uniquingKeysWith: { $0 ?? $1 })
         var messages = EncodedMessages()
-        var omitted: [ReplyReceipt.Omitted] = []
+        var omitted: [PromptReport.Omitted] = []
         for row in before {
             guard let number = row.turn, number != turn.number, states[number] != .complete else {
                 messages.append(row.message, place: row.seq, turn: row.turn ?? 0)
                 continue
             }
-            omitted.append(place: row.seq, why: .notComplete)
+            omitted.append(number: row.seq, why: .notComplete)
         }
         let open = states.filter { $0.value == nil && $0.key != turn.number }.keys.sorted()
         return TurnHistory(

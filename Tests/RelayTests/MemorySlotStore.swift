@@ -111,7 +111,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         slots.enter(ticket, holder: process)
         let granted = slots.grant(at: ticket.upstream, slots: ticket.slots, to: process)
         try end(fault)
-        return SlotEntry(place: place(of: ticket.key), granted: granted)
+        return SlotEntry(position: place(of: ticket.key), granted: granted)
     }
 
     func leave(_ ticket: SlotTicket) async throws(RelayError) -> [SlotKey] {
@@ -135,11 +135,11 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         return found
     }
 
-    func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSurvey {
+    func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSnapshot {
         _ = try await begin(.survey)
-        var survey = SlotSurvey()
+        var survey = SlotSnapshot()
         for key in slots.rows.keys where slots.rows[key]?.holder == process {
-            survey.places[key] = place(of: key)
+            survey.positions[key] = place(of: key)
         }
         survey.granted = ownGranted
         for upstream in upstreams {
@@ -158,10 +158,10 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         slots.rows.filter { $0.value.holder == process && $0.value.isGranted }.map(\.key)
     }
 
-    private func place(of key: SlotKey) -> QueuePlace? {
+    private func place(of key: SlotKey) -> QueuePosition? {
         let all = slots.waiting(at: key.upstream)
         return all.firstIndex(of: key).map {
-            QueuePlace(upstream: key.upstream, position: $0 + 1, length: all.count)
+            QueuePosition(upstream: key.upstream, position: $0 + 1, length: all.count)
         }
     }
 

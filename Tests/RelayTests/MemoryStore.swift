@@ -122,11 +122,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return adopted
     }
 
-    func makeJournalSheet() -> any JournalSheet { MemoryJournalBatch() }
+    func makeJournalBatch() -> any JournalBatch { MemoryJournalBatch() }
 
-    func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal] {
+    func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> [ReplySignal] {
         // The batches are read before any await, as if they were sent. Later changes of the batches have no effect.
-        let entries = sheets.compactMap { $0 as? MemoryJournalBatch }.flatMap(\.entries)
+        let entries = batches.compactMap { $0 as? MemoryJournalBatch }.flatMap(\.entries)
         let isLost = try await begin(.journal)
         journalSizes.append(entries.reduce(0) { $0 + $1.page.end.total - $1.page.start.total })
         var signals = database.signals[process] ?? []
@@ -180,12 +180,15 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         database.delete(appID)
     }
 
-    func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {
+    func settleTurn(_ turn: Turn, isAbandonedHere: Bool, closesRegenerated: Bool) async throws(RelayError) -> Bool {
         let isLost = try await begin(.settleTurn)
         guard let prompt = database.prompt(of: turn) else { return true }
         if database.reply(to: turn) != nil { return true }
-        let isDead = prompt.holder == process ? isAbandoned : prompt.holder.map { database.dead.contains($0) } ?? true
-        guard isDead, isUnwanted || prompt.holder == process || !database.isRegenerated(turn) else { return false }
+        let isDead =
+            prompt.holder == process ? isAbandonedHere : prompt.holder.map { database.dead.contains($0) } ?? true
+        guard isDead, closesRegenerated || prompt.holder == process || !database.isRegenerated(turn) else {
+            return false
+        }
         guard !refused.contains(.settleTurn) else { throw Self.refusal }
         database.settle(turn)
         try end(isLost)
@@ -254,7 +257,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             database.replies[reply.id] = stored
             database.close(turn, as: reply.id, reply.ending.state)
         }
-        database.provenances[reply.id] = reply.account
+        database.provenances[reply.id] = reply.provenance
         try end(isLost)
     }
 
@@ -303,7 +306,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 }
 
 /// A batch of the journal in memory.
-final class MemoryJournalBatch: JournalSheet, @unchecked Sendable {
+final class MemoryJournalBatch: JournalBatch, @unchecked Sendable {
     private(set) var entries: [(id: ReplyID, page: ReplyPage)] = []
 
     func append(

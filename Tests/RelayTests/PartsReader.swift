@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdRelay
 
 /// Assembles the parts of a reply, and checks that the content of each line agrees with its position.
-final class PartsReader: ReplyReader {
+final class PartsReader: ReplyListener {
     private(set) var text: [UInt8] = []
     private(set) var thinking: [UInt8] = []
     private(set) var calls: [UInt8] = []
@@ -43,15 +43,15 @@ final class PartsReader: ReplyReader {
     /// Empties the reader, which can then receive the given number of lines.
     func drain(_ room: Int = .max) {
         self.room = room
-        subscription?.readerCanTakeMore()
+        subscription?.listenerIsReady()
     }
 
     func leave() {
-        subscription?.readerLeft()
+        subscription?.cancel()
         subscription = nil
     }
 
-    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         #expect(!isOver, "a line after the end")
         #expect(!position.isEnd)
         append(line)
@@ -62,7 +62,7 @@ final class PartsReader: ReplyReader {
         return room > 0
     }
 
-    func wait(at place: QueuePlace) {}
+    func isQueued(at position: QueuePosition) {}
 
     func reset(to position: ReplyPosition) {
         #expect(!isOver, "a reset after the end")

@@ -97,12 +97,12 @@ import Testing
         post.reader.isFull = true
         answer.send("a")
         #expect(answer.isPaused)
-        post.subscription?.readerCanTakeMore()
+        post.subscription?.listenerIsReady()
         #expect(!answer.isPaused)
         answer.send("b")
         #expect(answer.isPaused)
         // The paused reply has no reader that could resume it.
-        post.subscription?.readerLeft()
+        post.subscription?.cancel()
         #expect(!answer.isPaused)
     }
 

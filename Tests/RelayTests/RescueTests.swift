@@ -91,9 +91,9 @@ import Testing
         relay.clock.settle()
         #expect(post.isComplete && post.reader.resets == 0)
         #expect(post.reader.text == half + "the clocks were striking.")
-        let account = try #require(relay.database.provenances.values.first)
-        #expect(account.parts.map(\.upstream) == ["a", "b"])
-        #expect(account.parts.map(\.text) == [0..<half.utf8.count, half.utf8.count..<(half.utf8.count + 25)])
+        let provenance = try #require(relay.database.provenances.values.first)
+        #expect(provenance.parts.map(\.upstream) == ["a", "b"])
+        #expect(provenance.parts.map(\.text) == [0..<half.utf8.count, half.utf8.count..<(half.utf8.count + 25)])
     }
 
     @Test func serverThatRepeatsTheTextIsCancelled() throws {
@@ -144,8 +144,8 @@ import Testing
         #expect(post.isComplete && post.reader.text == "A bright day.")
         #expect(post.reader.positions.last?.attempt == 2)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: A bright day. [complete]"])
-        let account = try #require(relay.database.provenances.values.first)
-        #expect(account.parts.map(\.upstream) == ["b"])
+        let provenance = try #require(relay.database.provenances.values.first)
+        #expect(provenance.parts.map(\.upstream) == ["b"])
     }
 
     @Test func answerOfASingleLineReplacesABrokenOne() throws {

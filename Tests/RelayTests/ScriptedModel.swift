@@ -93,7 +93,7 @@ final class ScriptedGeneration: Generation {
 }
 
 /// Records the events of a reply.
-final class RecordingReader: ReplyReader, @unchecked Sendable {
+final class RecordingReader: ReplyListener, @unchecked Sendable {
     private(set) var lines: [String] = []
     private(set) var positions: [ReplyPosition] = []
     private(set) var endings: [ReplyEnding] = []
@@ -102,14 +102,14 @@ final class RecordingReader: ReplyReader, @unchecked Sendable {
     var isFull = false
     private(set) var ends: [RelayError?] = []
 
-    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         #expect(ends.isEmpty, "a line after the end")
         lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
         positions.append(position)
         return !isFull
     }
 
-    func wait(at place: QueuePlace) {}
+    func isQueued(at position: QueuePosition) {}
 
     func reset(to position: ReplyPosition) {
         lines = []

@@ -15,7 +15,7 @@ struct ScriptedRun {
     /// The events that replace the usual answer to the next action of a kind: "fit", "slot", "restart" or "read".
     var answers: [String: [GenerationRun.Event]] = [:]
     /// The report of each fitted prompt.
-    var report = ReplyReceipt()
+    var report = PromptReport()
 
     init(_ candidates: FailoverPlan.Candidate..., configure: (inout ScriptedRun) -> Void = { _ in }) {
         run = GenerationRun(RelayLimits())

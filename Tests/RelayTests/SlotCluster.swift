@@ -106,7 +106,7 @@ final class SlotReply: @unchecked Sendable {
     /// The reason why it got no slot.
     fileprivate(set) var outcome: RelayError.Code?
     /// The reported queue positions.
-    fileprivate(set) var positions: [QueuePlace] = []
+    fileprivate(set) var positions: [QueuePosition] = []
     private let queue: SlotQueue
     private let clock: ManualClock
 

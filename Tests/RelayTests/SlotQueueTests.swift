@@ -20,7 +20,7 @@ import Testing
         let cluster = SlotCluster()
         let first = cluster.process.request("a")
         let second = cluster.process.request("b")
-        #expect(second.isWaiting && second.positions == [QueuePlace(upstream: "u", position: 1, length: 1)])
+        #expect(second.isWaiting && second.positions == [QueuePosition(upstream: "u", position: 1, length: 1)])
         first.release()
         #expect(second.hasSlot)
         #expect(cluster.process.store.calls == [.enter, .enter, .leave])

@@ -29,14 +29,14 @@ import Testing
         #expect(!answer.isPaused)
         // The slot is not kept a second time either.
         answer.send("b")
-        post.subscription?.readerCanTakeMore()
+        post.subscription?.listenerIsReady()
         relay.clock.settle()
         answer.send("c")
         #expect(!answer.isPaused)
         answer.finish()
         relay.clock.advance(by: .seconds(1))
         post.reader.isFull = false
-        post.subscription?.readerCanTakeMore()
+        post.subscription?.listenerIsReady()
         relay.clock.advance(by: .seconds(1))
         #expect(post.isComplete && post.reader.text == "abc")
     }

@@ -246,8 +246,8 @@ import Testing
         for reader in [live, behind, full] {
             let subscription = reader.subscription
             reader.leave()
-            subscription?.readerLeft()
-            subscription?.readerCanTakeMore()
+            subscription?.cancel()
+            subscription?.listenerIsReady()
         }
         reply.release()
         clock.settle()

@@ -32,9 +32,9 @@ import Testing
                 turn: place + 1)
             let history = TurnHistory(messages: messages, unfinished: [])
             let window = window(number)
-            let (fitted, receipt) = try history.fitted(to: window)
+            let (fitted, report) = try history.fitted(to: window)
             #expect(fitted.entries.first?.place == 1 && fitted.entries.last?.place == place)
-            let estimate = try #require(receipt.estimatedTokens)
+            let estimate = try #require(report.estimatedTokens)
             let room = try #require(window.tokens) - window.reserve
             #expect(estimate <= room)
             if fitted.count < messages.count {

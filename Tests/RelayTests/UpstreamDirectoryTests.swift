@@ -24,29 +24,29 @@ import Testing
             })
     }
 
-    private func names(_ choices: [UpstreamChoice]) -> [String] {
-        choices.map { "\($0.upstream.description.name):\($0.model)" }
+    private func names(_ targets: [ModelTarget]) -> [String] {
+        targets.map { "\($0.upstream.description.name):\($0.model)" }
     }
 
     @Test func listedNameGoesToTheServerThatListsItAndOthersToTheServersWithoutAList() {
         let directory = directory(description("1"), description("2", models: ["echo", "x"]))
-        #expect(names(directory.choices(for: "echo")) == ["2:echo"])
-        #expect(names(directory.choices(for: "anything")) == ["1:anything"])
+        #expect(names(directory.targets(for: "echo")) == ["2:echo"])
+        #expect(names(directory.targets(for: "anything")) == ["1:anything"])
     }
 
     @Test func greaterPriorityComesFirstAmongServersThatListAName() {
         let directory = directory(
             description("1", models: ["x", "x"]), description("2", models: ["x", "y"]),
             description("3", models: ["x"], priority: 1))
-        #expect(names(directory.choices(for: "x")) == ["3:x", "1:x", "2:x"])
-        #expect(names(directory.choices(for: "y")) == ["2:y"])
+        #expect(names(directory.targets(for: "x")) == ["3:x", "1:x", "2:x"])
+        #expect(names(directory.targets(for: "y")) == ["2:y"])
     }
 
     @Test func unlistedNameGoesToNoServerWhenAllHaveLists() {
         let directory = directory(
             description("1", models: ["qwen3"]),
             description("2", models: ["llama3.2:3b"], aliases: ["small": "llama3.2:3b"]))
-        #expect(directory.choices(for: "gpt-77-nobody-has-it").isEmpty)
+        #expect(directory.targets(for: "gpt-77-nobody-has-it").isEmpty)
         let refusal = directory.refusal(of: "gpt-77-nobody-has-it")
         #expect(refusal.code == .modelNotFound)
         #expect(
@@ -67,21 +67,21 @@ import Testing
     @Test func serverNameBeforeASlashChoosesTheServerForItsOwnModelsOnly() {
         let directory = directory(
             description("1"), description("any"), description("gpu", models: ["y", "vendor/model"]))
-        #expect(names(directory.choices(for: "any/thing")) == ["any:thing"])
-        #expect(names(directory.choices(for: "gpu/y")) == ["gpu:y"])
-        #expect(names(directory.choices(for: "gpu/vendor/model")) == ["gpu:vendor/model"])
-        #expect(names(directory.choices(for: "vendor/model")) == ["gpu:vendor/model"])
-        #expect(names(directory.choices(for: "other/model")) == ["1:other/model", "any:other/model"])
+        #expect(names(directory.targets(for: "any/thing")) == ["any:thing"])
+        #expect(names(directory.targets(for: "gpu/y")) == ["gpu:y"])
+        #expect(names(directory.targets(for: "gpu/vendor/model")) == ["gpu:vendor/model"])
+        #expect(names(directory.targets(for: "vendor/model")) == ["gpu:vendor/model"])
+        #expect(names(directory.targets(for: "other/model")) == ["1:other/model", "any:other/model"])
         // The name selects the server: no other server gets the prompt.
-        #expect(directory.choices(for: "gpu/x").isEmpty)
+        #expect(directory.targets(for: "gpu/x").isEmpty)
         #expect(directory.refusal(of: "gpu/x").code == .modelNotFound)
     }
 
     @Test func aliasStandsForAModel() {
         let directory = directory(
             description("1", models: ["llama3.2:3b"], aliases: ["small": "llama3.2:3b"]), description("2"))
-        #expect(names(directory.choices(for: "small")) == ["1:llama3.2:3b"])
-        #expect(names(directory.choices(for: "1/small")) == ["1:llama3.2:3b"])
+        #expect(names(directory.targets(for: "small")) == ["1:llama3.2:3b"])
+        #expect(names(directory.targets(for: "1/small")) == ["1:llama3.2:3b"])
     }
 
     @Test func namesOfAnUnusableServerStayItsOwn() {
@@ -89,7 +89,7 @@ import Testing
             description("cloud", models: ["gpt-5-mini", "shared"]), description("any"),
             unusable: [description("private", models: ["in-house", "shared"], aliases: ["ours": "in-house"])])
         for name in ["in-house", "ours", "private/in-house", "private/ours"] {
-            #expect(directory.choices(for: name).isEmpty, "\(name)")
+            #expect(directory.targets(for: name).isEmpty, "\(name)")
             let refusal = directory.refusal(of: name)
             #expect(refusal.code == .unavailable)
             #expect(
@@ -98,13 +98,13 @@ import Testing
                     + "Its operator must correct that.")
             #expect(refusal.detail == "private: no KEY")
         }
-        #expect(names(directory.choices(for: "shared")) == ["cloud:shared"])
-        #expect(names(directory.choices(for: "other")) == ["any:other"])
+        #expect(names(directory.targets(for: "shared")) == ["cloud:shared"])
+        #expect(names(directory.targets(for: "other")) == ["any:other"])
     }
 
     @Test func unlistedNameIsUnavailableWhileTheOnlyServerWithoutAListIsUnusable() {
         let directory = directory(description("cloud", models: ["gpt-5-mini"]), unusable: [description("any")])
-        #expect(directory.choices(for: "x").isEmpty)
+        #expect(directory.targets(for: "x").isEmpty)
         #expect(directory.refusal(of: "x").code == .unavailable)
         #expect(directory.refusal(of: "cloud/x").code == .modelNotFound)
         #expect(directory.refusal(of: "any/x").code == .unavailable)
@@ -112,21 +112,21 @@ import Testing
 
     @Test func repairedServerGetsItsNamesAgain() {
         let directory = directory(description("any"), unusable: [description("private", models: ["in-house"])])
-        #expect(directory.choices(for: "in-house").isEmpty)
+        #expect(directory.targets(for: "in-house").isEmpty)
         directory.update([
             Upstream(
                 description("private", models: ["in-house"]), model: ScriptedModel(), health: UpstreamHealth())
         ])
-        #expect(names(directory.choices(for: "in-house")) == ["private:in-house"])
+        #expect(names(directory.targets(for: "in-house")) == ["private:in-house"])
     }
 
     @Test func builtInModelAnswersToItsOwnNamesOnly() {
         let directory = directory(description("echo", .echo, models: ["echo"]), description("parrot", .echo))
-        #expect(names(directory.choices(for: "echo")) == ["echo:echo"])
-        #expect(names(directory.choices(for: "echo/anything")) == ["echo:anything"])
-        #expect(names(directory.choices(for: "parrot")) == ["parrot:parrot"])
+        #expect(names(directory.targets(for: "echo")) == ["echo:echo"])
+        #expect(names(directory.targets(for: "echo/anything")) == ["echo:anything"])
+        #expect(names(directory.targets(for: "parrot")) == ["parrot:parrot"])
         for name in ["llama3.2", "ECHO", "echo2", ""] {
-            #expect(directory.choices(for: name).isEmpty, "\(name)")
+            #expect(directory.targets(for: name).isEmpty, "\(name)")
             #expect(directory.refusal(of: name).code == .modelNotFound)
         }
     }

@@ -4,11 +4,11 @@ import ChatterdRelay
 
 /// The journal of running replies, and the signals about them.
 extension PostgresConversationStore {
-    public func makeJournalSheet() -> any JournalSheet { PostgresJournalSheet() }
+    public func makeJournalBatch() -> any JournalBatch { PostgresJournalBatch() }
 
-    public func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal] {
+    public func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> [ReplySignal] {
         var transaction = Transaction()
-        let queries = PostgresJournalSheet.queries(of: sheets, owner: lease.id)
+        let queries = PostgresJournalBatch.queries(of: batches, owner: lease.id)
         if !queries.isEmpty {
             transaction.add(JournalStatements.writeLock)
         }

@@ -26,6 +26,6 @@ extension PostgresConversationStore {
         let results = try await run(transaction)
         guard let opened = results[open].first else { return results[withdraw].affectedRows > 0 }
         return try await settleTurn(
-            Turn(appID: appID, number: opened.number), isAbandoned: true, isUnwanted: true)
+            Turn(appID: appID, number: opened.number), isAbandonedHere: true, closesRegenerated: true)
     }
 }

@@ -43,29 +43,31 @@ extension PostgresConversationStore {
     }
 
     private static func refused(_ detail: String) -> RelayError {
-        RelayError(.interrupted, RelayError.takenMeanwhile.message, detail: detail)
+        RelayError(.interrupted, RelayError.ownershipLost.message, detail: detail)
     }
 
     public func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int {
         var transaction = Transaction()
         transaction.add(ReplyStatements.restart(turn, id: id, owner: lease.id, attempt: attempt))
         let ownership = transaction.add(ReplyStatements.ownership(of: turn, id: id, by: lease.id))
-        guard let found = try await run(transaction)[ownership].first else { throw RelayError.goneMeanwhile }
+        guard let found = try await run(transaction)[ownership].first else { throw RelayError.conversationGone }
         // This process is the owner and the attempt is one higher: this call or an earlier unconfirmed one has restarted the reply.
         guard found.state == nil, found.isOwner, found.attempt == attempt + 1 else {
-            throw RelayError.takenMeanwhile
+            throw RelayError.ownershipLost
         }
         return attempt + 1
     }
 
-    public func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool {
+    public func settleTurn(
+        _ turn: Turn, isAbandonedHere: Bool, closesRegenerated: Bool
+    ) async throws(RelayError) -> Bool {
         var transaction = Transaction()
         transaction.add(
             ReplyStatements.settleTurn(
-                turn, process: lease.id, isAbandoned: isAbandoned, isUnwanted: isUnwanted))
+                turn, process: lease.id, isAbandonedHere: isAbandonedHere, closesRegenerated: closesRegenerated))
         let step = transaction.add(ReplyStatements.isSettled(turn, process: lease.id))
         let settlement = try await run(transaction, otherwise: .replyNotStored)[step].first
-        if isAbandoned, settlement?.isOwner == true {
+        if isAbandonedHere, settlement?.isOwner == true {
             // The housekeeper releases the reply for regeneration if this process still does not know it then.
             lease.markUncertain()
         } else if settlement?.isOwnerDead == true {

@@ -13,7 +13,7 @@ struct TurnHistoryEncoder {
     private(set) var messages = EncodedMessages()
     private(set) var unfinished: [Int64] = []
     private(set) var isTooLarge = false
-    private(set) var omitted: [ReplyReceipt.Omitted] = []
+    private(set) var omitted: [PromptReport.Omitted] = []
     /// The messages without text: their indexes among the messages, and their rows.
     private(set) var missing: [(index: Int, seq: Int64)] = []
     /// Whether the encoder has reached the reply of the turn. Without it, the conversation was replaced.
@@ -87,7 +87,7 @@ struct TurnHistoryEncoder {
     /// Skips a row of another branch.
     mutating func skip(_ row: HistoryRow) {
         guard row.kind != .choice else { return }
-        omitted.append(place: row.seq, why: .branch)
+        omitted.append(number: row.seq, why: .branch)
     }
 
     /// Assigns the remaining prompts to the turn itself.
@@ -103,9 +103,9 @@ struct TurnHistoryEncoder {
     /// Removes the prompts of a turn whose reply is not complete.
     private mutating func leaveOut(from start: EncodedMessages.Mark, to reply: Int64) {
         for prompt in messages.entries(since: start) {
-            omitted.append(place: prompt.place, why: .notComplete)
+            omitted.append(number: prompt.place, why: .notComplete)
         }
-        omitted.append(place: reply, why: .notComplete)
+        omitted.append(number: reply, why: .notComplete)
         messages.truncate(to: start)
         while let last = missing.last, last.index >= messages.count {
             missing.removeLast()

@@ -31,12 +31,12 @@ public final class PostgresSlotStore: SlotStore {
             lease.renewed(at: now)
         }
         guard let found = results[position].first, found.hasTicket else {
-            throw results[position].first?.hasReply == true ? RelayError.takenMeanwhile : RelayError.goneMeanwhile
+            throw results[position].first?.hasReply == true ? RelayError.ownershipLost : RelayError.conversationGone
         }
         let place =
             found.length > 0
-            ? QueuePlace(upstream: ticket.upstream, position: found.position, length: found.length) : nil
-        return SlotEntry(place: place, granted: ownKeys(results[grant], at: ticket.upstream))
+            ? QueuePosition(upstream: ticket.upstream, position: found.position, length: found.length) : nil
+        return SlotEntry(position: place, granted: ownKeys(results[grant], at: ticket.upstream))
     }
 
     public func leave(_ ticket: SlotTicket) async throws(RelayError) -> [SlotKey] {
@@ -58,16 +58,16 @@ public final class PostgresSlotStore: SlotStore {
         Array(try await pool.runForRelay(SlotStatements.granted(to: lease.id)))
     }
 
-    public func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSurvey {
+    public func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSnapshot {
         // In this order, a ticket that is granted a slot meanwhile is in both results instead of none.
         var transaction = Transaction()
         let waiting = transaction.add(SlotStatements.waiting(of: lease.id))
         let granted = transaction.add(SlotStatements.granted(to: lease.id))
         let running = transaction.add(SlotStatements.running(at: upstreams))
         let results = try await pool.runForRelay(transaction)
-        var survey = SlotSurvey()
+        var survey = SlotSnapshot()
         for ticket in results[waiting] {
-            survey.places[ticket.key] = QueuePlace(
+            survey.positions[ticket.key] = QueuePosition(
                 upstream: ticket.key.upstream, position: ticket.position, length: ticket.length)
         }
         survey.granted = Array(results[granted])

@@ -12,13 +12,13 @@ enum ReplyStatements {
     ///
     /// The statement changes no row if the journal holds less: the complete output is stored, or none of it.
     static func close(_ turn: Turn, with reply: ClosingReply, owner: ReplyID) -> Query<Void> {
-        var account = ByteBuffer()
-        account.append(reply.account)
+        var provenance = ByteBuffer()
+        provenance.append(reply.provenance)
         let journalled = reply.journalled
         let parameters: [Parameter] = [
             .text(turn.appID), .int8(turn.number), .uuid(reply.id), .uuid(owner), .text(reply.ending.state.rawValue),
             .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls), .utf8(reply.ending.lastEvent),
-            .utf8(account.array), .int8(journalled.attempt),
+            .utf8(provenance.array), .int8(journalled.attempt),
         ]
         guard journalled.total > 0 else { return Query(closeStatement, parameters: parameters) }
         return Query(
@@ -109,10 +109,12 @@ enum ReplyStatements {
     /// The statement leaves a reply that can be regenerated to the process that adopts it, unless the caller does not want it.
     /// That process may be this one, which has just adopted the reply and does not know yet; then the number of adoptions does
     /// not count.
-    static func settleTurn(_ turn: Turn, process: ReplyID, isAbandoned: Bool, isUnwanted: Bool) -> Query<Void> {
+    static func settleTurn(
+        _ turn: Turn, process: ReplyID, isAbandonedHere: Bool, closesRegenerated: Bool
+    ) -> Query<Void> {
         Query(
-            settleTurnStatement, .text(turn.appID), .int8(turn.number), .uuid(process), .boolean(isAbandoned),
-            .boolean(isUnwanted))
+            settleTurnStatement, .text(turn.appID), .int8(turn.number), .uuid(process), .boolean(isAbandonedHere),
+            .boolean(closesRegenerated))
     }
 
     private static let settleTurnStatement = Statement(
@@ -232,7 +234,7 @@ enum ReplyStatements {
             model: row.nextText(),
             state: ReplyState(rawValue: row.nextText()), attempt: row.nextInt(), isAbandoned: row.nextBool(),
             createdAt: Int64(row.nextInt()), finishedAt: row.nextOptionalInt().map { Int64($0) })
-        record.account = row.nextBytes()
+        record.provenance = row.nextBytes()
         return record
     }
 

@@ -14,7 +14,7 @@ public struct ContextWindow: Sendable, Equatable {
     /// The tokens reserved for the answer.
     public var reserve: Int
     /// The bytes that are sent in addition to the messages: tools, and the beginning of the answer.
-    public var besides = 0
+    public var overheadBytes = 0
     /// The estimated tokens of a prompt that the server has refused; the next prompt is smaller. `nil` without a refusal.
     public var refused: Int?
 

@@ -29,7 +29,7 @@ struct PromptSize: Sendable, Equatable {
     }
 
     /// Counts the pictures of a message as pictures and not as text. The message is included already.
-    mutating func take(imagesOf message: Span<UInt8>) {
+    mutating func countImages(of message: Span<UInt8>) {
         var reader = JSONReader(message)
         do throws(JSONError) {
             try reader.beginObject()

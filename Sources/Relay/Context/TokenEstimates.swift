@@ -71,12 +71,12 @@ public final class TokenEstimates: Sendable {
     }
 
     private let state = Lock(State())
-    private let onCut: @Sendable (UpstreamChoice, ReplyReceipt) -> Void
+    private let onCut: @Sendable (ModelTarget, PromptReport) -> Void
 
     /// Creates estimates without knowledge.
     ///
     /// - Parameter onCut: called on any shard for each answer to a prompt that the server seems to have cut by itself.
-    public init(onCut: @escaping @Sendable (UpstreamChoice, ReplyReceipt) -> Void = { _, _ in }) {
+    public init(onCut: @escaping @Sendable (ModelTarget, PromptReport) -> Void = { _, _ in }) {
         self.onCut = onCut
     }
 
@@ -86,17 +86,19 @@ public final class TokenEstimates: Sendable {
     ///   - conversation: the conversation of the prompt. Its last count is part of the estimate.
     ///   - refused: the report of the prompt that the server has just refused as too long. The window is smaller than that prompt.
     public func window(
-        for choice: UpstreamChoice, passThrough: [RawMember], conversation: String? = nil,
-        refused: ReplyReceipt? = nil
+        for target: ModelTarget, passThrough: [RawMember], conversation: String? = nil,
+        refused: PromptReport? = nil
     ) -> ContextWindow {
-        let (known, counted) = knowledge(of: choice, in: conversation)
-        let tokens = Self.contextLength(of: choice.upstream.description, passThrough, known)
+        let (known, counted) = knowledge(of: target, in: conversation)
+        let tokens = Self.contextLength(of: target.upstream.description, passThrough, known)
         var window = ContextWindow(
             tokens: tokens, bytesPerToken: known.bytesPerToken,
-            reserve: tokens.map { Self.reserve(in: $0, choice.upstream.description, passThrough) } ?? 0)
+            reserve: tokens.map { Self.reserve(in: $0, target.upstream.description, passThrough) } ?? 0)
         window.isMeasured = known.isMeasured
         window.counted = counted
-        window.besides = passThrough.reduce(0) { $0 + ($1.key == "tools" || $1.key == "format" ? $1.value.count : 0) }
+        window.overheadBytes = passThrough.reduce(0) {
+            $0 + ($1.key == "tools" || $1.key == "format" ? $1.value.count : 0)
+        }
         if let refused {
             if let counted = refused.promptTokens, let measured = refused.size.bytesPerToken(ofTokens: counted) {
                 window.bytesPerToken = measured
@@ -116,28 +118,28 @@ public final class TokenEstimates: Sendable {
     ///   - answer: the answer, if the next prompt includes everything that the server counted.
     ///   - conversation: the conversation of the prompt.
     public func note(
-        _ promptTokens: Int?, and answer: Answer? = nil, in receipt: inout ReplyReceipt, of choice: UpstreamChoice,
+        _ promptTokens: Int?, and answer: Answer? = nil, in report: inout PromptReport, of target: ModelTarget,
         for conversation: String? = nil
     ) {
         guard let promptTokens, promptTokens > 0 else { return }
-        receipt.promptTokens = promptTokens
-        let (known, counted) = knowledge(of: choice, in: conversation)
+        report.promptTokens = promptTokens
+        let (known, counted) = knowledge(of: target, in: conversation)
         var window = ContextWindow(tokens: nil, bytesPerToken: known.bytesPerToken, reserve: 0)
         window.counted = counted
-        receipt.estimatedTokens = window.tokens(of: receipt.size)
-        let countsAll = choice.upstream.description.kind != .ollama || known.isWholeCounted
-        let least = known.minimumTokens(of: countsAll ? receipt.size : receipt.newest)
+        report.estimatedTokens = window.tokens(of: report.size)
+        let countsAll = target.upstream.description.kind != .ollama || known.isWholeCounted
+        let least = known.minimumTokens(of: countsAll ? report.size : report.newest)
         // No model has a context below 256 tokens: such a count omits the server's cache.
         let isLow = promptTokens >= 256 && promptTokens < least
-        receipt.isCutByServer = isLow || receipt.contextLength.map { promptTokens >= $0 } ?? false
-        guard !receipt.isCutByServer else {
-            onCut(choice, receipt)
+        report.isCutByServer = isLow || report.contextLength.map { promptTokens >= $0 } ?? false
+        guard !report.isCutByServer else {
+            onCut(target, report)
             return
         }
-        let measured = receipt.size.bytesPerToken(ofTokens: promptTokens)
-        let all = known.minimumTokens(of: receipt.size)
-        let isMostlyOld = known.minimumTokens(of: receipt.newest) < all / 2
-        update(choice) {
+        let measured = report.size.bytesPerToken(ofTokens: promptTokens)
+        let all = known.minimumTokens(of: report.size)
+        let isMostlyOld = known.minimumTokens(of: report.newest) < all / 2
+        update(target) {
             $0.learn(measured)
             if promptTokens < all {
                 $0.wholeCounts = 0
@@ -147,11 +149,11 @@ public final class TokenEstimates: Sendable {
         }
         if let conversation {
             // A count below that of the beginning alone means that the server counted more for an answer than its text.
-            let isTooHigh = counted.map { promptTokens < $0.tokens && receipt.size.text >= $0.text } ?? false
+            let isTooHigh = counted.map { promptTokens < $0.tokens && report.size.text >= $0.text } ?? false
             let isWithoutAnswer = isTooHigh || counted?.isWithoutAnswer == true
-            var count = Self.count(promptTokens, of: receipt.size, and: isWithoutAnswer ? nil : answer)
+            var count = Self.count(promptTokens, of: report.size, and: isWithoutAnswer ? nil : answer)
             count?.isWithoutAnswer = isWithoutAnswer
-            remember(count, of: conversation, with: choice)
+            remember(count, of: conversation, with: target)
         }
     }
 
@@ -171,11 +173,11 @@ public final class TokenEstimates: Sendable {
     /// Learns from the error with which a server refused a prompt as too long.
     ///
     /// The caller then calls `window` again with the report, which results in a smaller prompt in any case.
-    public func learn(from error: ModelError, of choice: UpstreamChoice, refused receipt: inout ReplyReceipt) {
+    public func learn(from error: ModelError, of target: ModelTarget, refused report: inout PromptReport) {
         guard error.code == .contextTooLong else { return }
-        receipt.promptTokens = error.promptTokens
-        let measured = error.promptTokens.flatMap { receipt.size.bytesPerToken(ofTokens: $0) }
-        update(choice) {
+        report.promptTokens = error.promptTokens
+        let measured = error.promptTokens.flatMap { report.size.bytesPerToken(ofTokens: $0) }
+        update(target) {
             if let length = error.contextLength, length > 0 {
                 $0.refusalLimit = length
             }
@@ -185,8 +187,8 @@ public final class TokenEstimates: Sendable {
 
     /// Learns from a failed prompt whose shorter version the server accepted. One case may be chance. From the second case on, such
     /// a prompt counts as longer than the model's context.
-    func suspect(_ refused: ReplyReceipt, of choice: UpstreamChoice) {
-        update(choice) {
+    func suspect(_ refused: PromptReport, of target: ModelTarget) {
+        update(target) {
             let tokens = refused.size.tokens(bytesPerToken: $0.bytesPerToken)
             if let suspected = $0.suspected { $0.refusalLimit = min($0.refusalLimit ?? .max, suspected, tokens) }
             $0.suspected = min($0.suspected ?? .max, tokens)
@@ -210,18 +212,18 @@ public final class TokenEstimates: Sendable {
     }
 
     private func knowledge(
-        of choice: UpstreamChoice, in conversation: String?
+        of target: ModelTarget, in conversation: String?
     ) -> (Knowledge, ConversationCounts.Count?) {
-        let model = Model(upstream: choice.upstream.description.name, name: choice.model)
+        let model = Model(upstream: target.upstream.description.name, name: target.model)
         let key = conversation.map { Self.key(of: $0, model) }
         return state.withLock { state in
             (state.models[model] ?? Knowledge(), key.flatMap { state.conversations[$0] })
         }
     }
 
-    private func remember(_ count: ConversationCounts.Count?, of conversation: String, with choice: UpstreamChoice) {
+    private func remember(_ count: ConversationCounts.Count?, of conversation: String, with target: ModelTarget) {
         let key = Self.key(
-            of: conversation, Model(upstream: choice.upstream.description.name, name: choice.model))
+            of: conversation, Model(upstream: target.upstream.description.name, name: target.model))
         state.withLock { $0.conversations[key] = count }
     }
 
@@ -233,8 +235,8 @@ public final class TokenEstimates: Sendable {
         return hasher.finalize()
     }
 
-    private func update(_ choice: UpstreamChoice, _ body: (inout Knowledge) -> Void) {
-        update(Model(upstream: choice.upstream.description.name, name: choice.model), body)
+    private func update(_ target: ModelTarget, _ body: (inout Knowledge) -> Void) {
+        update(Model(upstream: target.upstream.description.name, name: target.model), body)
     }
 
     private func update(_ model: Model, _ body: (inout Knowledge) -> Void) {

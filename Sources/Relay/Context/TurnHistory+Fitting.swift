@@ -14,7 +14,7 @@ extension TurnHistory {
     /// - Throws: `model(.contextTooLong)` if the messages that are always sent do not fit.
     public func fitted(
         to window: ContextWindow?
-    ) throws(RelayError) -> (messages: EncodedMessages, receipt: ReplyReceipt) {
+    ) throws(RelayError) -> (messages: EncodedMessages, report: PromptReport) {
         let window = window ?? ContextWindow(tokens: nil, reserve: 0)
         let count = messages.count
         var omission = 0..<0
@@ -24,14 +24,14 @@ extension TurnHistory {
             size = self.size(of: 0..<omission.lowerBound, in: window)
             size.add(self.size(of: omission.upperBound..<count))
         }
-        var receipt = ReplyReceipt()
-        receipt.messages = count - omission.count
-        receipt.contextLength = window.tokens
-        receipt.estimatedTokens = window.tokens(of: size)
-        receipt.size = size
-        receipt.newest = self.size(of: newest)
-        receipt.list(messages.entries, without: omission, omitted: omitted)
-        return (messages.removing(omission), receipt)
+        var report = PromptReport()
+        report.messages = count - omission.count
+        report.contextLength = window.tokens
+        report.estimatedTokens = window.tokens(of: size)
+        report.size = size
+        report.newest = self.size(of: newest)
+        report.list(messages.entries, without: omission, omitted: omitted)
+        return (messages.removing(omission), report)
     }
 
     /// The oldest messages behind those that are always sent, which are left out.
@@ -98,7 +98,7 @@ extension TurnHistory {
 
     private func size(of range: Range<Int>, in window: ContextWindow) -> PromptSize {
         var size = size(of: range)
-        size.bytes += window.besides
+        size.bytes += window.overheadBytes
         return size
     }
 
@@ -109,7 +109,7 @@ extension TurnHistory {
         for index in range where messages.entries[index].hasExtras {
             let bytes = messages.bytes(of: index..<index + 1)
             if bytes.count > PromptSize.smallImage {
-                size.take(imagesOf: messages.json.bytes.extracting(bytes))
+                size.countImages(of: messages.json.bytes.extracting(bytes))
             }
         }
         return size
@@ -129,22 +129,22 @@ extension Int {
     fileprivate var mostSignificantBit: Int { Int.bitWidth - 1 - leadingZeroBitCount }
 }
 
-extension ReplyReceipt {
+extension PromptReport {
     /// The maximum number of listed ranges of each kind, because a report is stored with each reply.
     private static let listed = 50
 
     /// Lists which messages were sent and which were not.
     mutating func list(_ entries: [EncodedMessage], without omission: Range<Int>, omitted others: [Omitted]) {
         for index in entries.indices where !omission.contains(index) && entries[index].place > 0 {
-            sent.append(place: entries[index].place)
+            sent.append(number: entries[index].place)
         }
         omitted = others
         if !omission.isEmpty {
             var trimmed: [Omitted] = []
             for entry in entries[omission] where entry.place > 0 {
-                trimmed.append(place: entry.place, why: .context)
+                trimmed.append(number: entry.place, why: .context)
             }
-            omitted = (omitted + trimmed).sorted { $0.places.lowerBound < $1.places.lowerBound }
+            omitted = (omitted + trimmed).sorted { $0.numbers.lowerBound < $1.numbers.lowerBound }
         }
         isAbridged = sent.count > Self.listed || omitted.count > Self.listed
         if isAbridged {

@@ -57,10 +57,10 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
     ///
-    /// - Parameter isAbandoned: whether this process no longer runs the turn, if the turn is its own.
-    /// - Parameter isUnwanted: whether a reply that is to be regenerated is closed too.
+    /// - Parameter isAbandonedHere: whether this process no longer runs the turn, if the turn is its own.
+    /// - Parameter closesRegenerated: whether a reply that is to be regenerated is closed too.
     /// - Returns: whether the turn is closed now, by this or another process.
-    func settleTurn(_ turn: Turn, isAbandoned: Bool, isUnwanted: Bool) async throws(RelayError) -> Bool
+    func settleTurn(_ turn: Turn, isAbandonedHere: Bool, closesRegenerated: Bool) async throws(RelayError) -> Bool
 
     /// Restarts a reply of this process: the attempt ends, and its journal no longer counts.
     ///
@@ -87,12 +87,12 @@ public protocol ConversationStore: AnyObject, Sendable {
     // MARK: - Running replies
 
     /// Creates an empty batch for `journal`, of this or another store of the process.
-    func makeJournalSheet() -> any JournalSheet
+    func makeJournalBatch() -> any JournalBatch
 
     /// Journals new content of this process's replies in one statement, and fetches the signals of other processes to them.
     ///
     /// Without content it only fetches the signals. Of two pieces with the same start, the longer one counts.
-    func journal(_ sheets: [any JournalSheet]) async throws(RelayError) -> [ReplySignal]
+    func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> [ReplySignal]
 
     /// Finds a reply by its id.
     func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord?

@@ -82,7 +82,9 @@ final class EarlierTurns {
             let isAbandoned = context.board.isAbandoned(earlier)
             if isAbandoned, try await context.resolveUnconfirmed(earlier.appID) { continue }
             do throws(RelayError) {
-                if try await context.store.settleTurn(earlier, isAbandoned: isAbandoned, isUnwanted: false) { return }
+                if try await context.store.settleTurn(earlier, isAbandonedHere: isAbandoned, closesRegenerated: false) {
+                    return
+                }
             } catch  where error.code == .replyNotStored {
                 // Only turns of dead processes are marked. The turn is dead even if the store refuses the mark.
                 return

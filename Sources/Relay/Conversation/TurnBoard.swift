@@ -108,11 +108,11 @@ public final class TurnBoard: Sendable {
         state.withLock { state in state.conversations.values.flatMap { $0.open.map(\.id) } }
     }
 
-    /// Reserves a turn that is about to be opened. `open` or `giveUp` must follow.
+    /// Reserves a turn that is about to be opened. `open` or `cancelReservation` must follow.
     ///
     /// - Parameter key: the idempotency key of the request. A request with a known key opens no further turn.
     /// - Throws: `overloaded` if the limit of the process or of the conversation is reached.
-    func promise(appID: String, key: String? = nil) throws(RelayError) {
+    func reserveTurn(appID: String, key: String? = nil) throws(RelayError) {
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.maximumReplies else { throw Self.full }
             var reservations = state.reserved[appID] ?? Reservations()
@@ -153,8 +153,8 @@ public final class TurnBoard: Sendable {
         }
     }
 
-    /// Reserves a turn that may be open already, without a limit. `open` or `giveUp` must follow.
-    func reserve(appID: String) {
+    /// Reserves a turn that may be open already, without a limit. `open` or `cancelReservation` must follow.
+    func reserveTurnWithoutLimit(appID: String) {
         state.withLock { state in
             state.reserved[appID, default: Reservations()].count += 1
             state.count += 1
@@ -167,7 +167,7 @@ public final class TurnBoard: Sendable {
     }
 
     /// Cancels a reservation.
-    func giveUp(appID: String, key: String? = nil) {
+    func cancelReservation(appID: String, key: String? = nil) {
         let empty = state.withLock { state in
             state.removeReservation(appID, key: key)
             return state.countDown()

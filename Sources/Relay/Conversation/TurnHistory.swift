@@ -10,7 +10,7 @@ public struct TurnHistory: Sendable {
     /// Whether the history exceeds the limit. The messages are then incomplete and must not be sent.
     public var isTooLarge: Bool
     /// The earlier messages that the history omits, in order, with the reasons.
-    public var omitted: [ReplyReceipt.Omitted]
+    public var omitted: [PromptReport.Omitted]
     /// Whether the messages are unread: the budget had no memory for them, or earlier turns are still open. The store reads them in
     /// `history(of:for:)`.
     public private(set) var isUnread = false
@@ -19,7 +19,7 @@ public struct TurnHistory: Sendable {
 
     /// Creates a history.
     public init(
-        messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false, omitted: [ReplyReceipt.Omitted] = []
+        messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false, omitted: [PromptReport.Omitted] = []
     ) {
         self.messages = messages
         self.unfinished = unfinished
@@ -37,12 +37,12 @@ public struct TurnHistory: Sendable {
     public static let copiesOnTheWay = 3
 
     /// Reserves memory for the request, which the caller is about to create.
-    func willBeSent() {
+    func reserveForRequest() {
         memory?.charge(to: Self.copiesOnTheWay * messages.size)
     }
 
     /// Releases the memory of the sent request. The messages stay in case another server must be asked.
-    func wasSent() {
+    func releaseRequest() {
         memory?.shrink(to: messages.size)
     }
 }

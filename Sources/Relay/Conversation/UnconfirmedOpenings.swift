@@ -35,7 +35,7 @@ public final class UnconfirmedOpenings: Sendable {
     }
 
     /// Records an opening again that a round did not find, for a limited number of rounds.
-    func takeBack(_ opening: Opening) {
+    func noteNotFound(_ opening: Opening) {
         var opening = opening
         opening.looksLeft -= 1
         if opening.looksLeft > 0 {
@@ -44,7 +44,7 @@ public final class UnconfirmedOpenings: Sendable {
     }
 
     /// Removes and returns the matching openings.
-    func take(where isWanted: (Opening) -> Bool = { _ in true }) -> [Opening] {
+    func removeAll(where isWanted: (Opening) -> Bool = { _ in true }) -> [Opening] {
         openings.withLock { openings in
             guard !openings.isEmpty else { return [] }
             let wanted = openings.filter(isWanted)

@@ -109,7 +109,7 @@ struct FailoverPlan {
         hasBegun = hasBegun || progress != .none
         let isFree = noteRestart(error, of: number, at: now)
         guard isFree || attemptsLeft > 0 else { return .fail }
-        if !error.code.mayPass || (error.retryAfter ?? .zero) > longestRetryAfter {
+        if !error.code.isTransient || (error.retryAfter ?? .zero) > longestRetryAfter {
             excluded.insert(number)
         }
         if error.code.isTimeout {

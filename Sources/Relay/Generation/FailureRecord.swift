@@ -7,7 +7,7 @@ struct FailureRecord {
     /// Whether a server was removed before it was asked.
     var wasServerRemoved = false
     /// The prompt that the current server found too long, and its error.
-    var refused: (report: ReplyReceipt, error: ModelError)?
+    var refused: (report: PromptReport, error: ModelError)?
     /// Whether a shorter prompt was sent because the length may have caused the server's failure.
     var hasSentLess = false
 

@@ -16,7 +16,7 @@ struct GenerationRun {
         /// The text that the next server continues.
         case text([UInt8])
         /// The prompt fits the server's context.
-        case fitted(ReplyReceipt)
+        case fitted(PromptReport)
         /// Even the shortest prompt does not fit.
         case tooLong(ModelError)
         /// The server has been removed, or no longer has the model.
@@ -32,7 +32,7 @@ struct GenerationRun {
         /// The end of the request is recorded.
         case judged
         /// The estimates have learned from a refused prompt, whose report this is.
-        case learned(ReplyReceipt)
+        case learned(PromptReport)
         /// The request is given up.
         case abandoned
         /// An action failed.
@@ -66,7 +66,7 @@ struct GenerationRun {
         /// Give the request up. `abandoned` follows.
         case abandon
         /// The answer is complete, with this last line; `refused` is a prompt that a server probably found too long.
-        case complete([UInt8], refused: ReplyReceipt?)
+        case complete([UInt8], refused: PromptReport?)
         /// The reply fails. `blamesServers` says whether failures count for which the request could have been at fault.
         case fail(RelayError, blamesServers: Bool)
         /// The reply fails, because no server could be asked.
@@ -153,7 +153,7 @@ struct GenerationRun {
     /// The text that the server continues; `nil` if it starts an answer.
     private(set) var text: [UInt8]?
     private var continues = false
-    private var report: ReplyReceipt?
+    private var report: PromptReport?
     private var trimmingsLeft = 0
     private var course = Course.append
     private var held: [[UInt8]] = []
@@ -177,7 +177,7 @@ struct GenerationRun {
     var isWaitingForRestart: Bool { plan.isWaiting }
 
     /// The prompt that the current server found too long.
-    var refused: ReplyReceipt? { failures.value?.refused?.report }
+    var refused: PromptReport? { failures.value?.refused?.report }
 
     /// Whether lines go straight to the reply.
     var appendsLines: Bool {
@@ -373,7 +373,7 @@ struct GenerationRun {
     private func verdict(on end: End, isEmpty: Bool) -> Verdict {
         guard case .failed(let error) = end else { return .answered }
         if couldNotContinue { return .unknown }
-        if !error.code.isOfTheServer { return .answered }
+        if !error.code.blamesServer { return .answered }
         if case .request = error.hint, isEmpty { return .suspected(error) }
         return .failed(error)
     }
@@ -415,7 +415,7 @@ struct GenerationRun {
         return choose(.failure(error))
     }
 
-    private mutating func sendLess(_ report: ReplyReceipt, after error: ModelError) -> Action {
+    private mutating func sendLess(_ report: PromptReport, after error: ModelError) -> Action {
         trimmingsLeft -= 1
         failures.update(from: FailureRecord()) { $0.refused = (report, error) }
         return fit()
@@ -423,7 +423,7 @@ struct GenerationRun {
 
     /// Whether the length of the prompt may have caused a failure. The prompt must be long, the context of the model unknown, and
     /// the reply empty; the answer is `true` once per reply.
-    private func mayBeTooLong(_ report: ReplyReceipt, _ error: ModelError, isEmpty: Bool) -> Bool {
+    private func mayBeTooLong(_ report: PromptReport, _ error: ModelError, isEmpty: Bool) -> Bool {
         guard error.hint == .context, isEmpty, failures.value?.hasSentLess != true, report.contextLength == nil else {
             return false
         }

@@ -14,7 +14,7 @@ public final class PassedRequest {
     /// Waits for a slot if the server has slots.
     ///
     /// - Throws: `overloaded` if the queue is full; `cancelled` after `end`; `storeUnavailable`.
-    public func takeSlot(of description: UpstreamDescription) async throws(RelayError) {
+    public func acquireSlot(of description: UpstreamDescription) async throws(RelayError) {
         guard let slots = service.slots, let count = description.slots else { return }
         try await slots.reserveAdmission(at: description, on: service.scheduler)
         guard !isEnded else {

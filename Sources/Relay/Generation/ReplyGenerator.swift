@@ -17,15 +17,15 @@ final class ReplyGenerator: GenerationConsumer {
     private let reply: Reply
     private let context: ReplyContext
     private let passThrough: [RawMember]
-    private var targets: UpstreamChoices
+    private var targets: ModelTargets
     private var run: GenerationRun
     /// The conversation, for every server that is asked.
     private var history: TurnHistory?
     /// How the reply came about.
-    private(set) var provenance = ReplyAccount()
+    private(set) var provenance = ReplyProvenance()
 
     /// The server of the current request as it was when the prompt was fitted.
-    private var target: UpstreamChoice?
+    private var target: ModelTarget?
     private var request: GenerationRequest?
     private var generation: (any Generation)?
     /// The ticket for the slot that the reply holds or waits for.
@@ -43,7 +43,7 @@ final class ReplyGenerator: GenerationConsumer {
         self.reply = reply
         self.context = context
         self.passThrough = passThrough
-        targets = UpstreamChoices(for: reply.model, in: context.upstreams)
+        targets = ModelTargets(for: reply.model, in: context.upstreams)
         run = GenerationRun(context.limits)
     }
 
@@ -189,7 +189,9 @@ final class ReplyGenerator: GenerationConsumer {
         self.ticket = ticket
         defer { reply.isQueued(at: nil) }
         do throws(RelayError) {
-            try await slots.acquire(ticket, on: context.scheduler) { [weak reply] place in reply?.isQueued(at: place) }
+            try await slots.acquire(ticket, on: context.scheduler) { [weak reply] position in
+                reply?.isQueued(at: position)
+            }
         } catch {
             self.ticket = nil
             throw error
@@ -235,7 +237,7 @@ final class ReplyGenerator: GenerationConsumer {
         let members = description.merged(into: passThrough)
         var window = context.estimates.window(
             for: target, passThrough: members, conversation: reply.turn.appID, refused: run.refused)
-        window.besides += run.text?.count ?? 0
+        window.overheadBytes += run.text?.count ?? 0
         do throws(RelayError) {
             let (messages, report) = try history.fitted(to: window)
             var request = GenerationRequest(model: target.model, messages: messages, passThrough: members)
@@ -245,7 +247,7 @@ final class ReplyGenerator: GenerationConsumer {
                 request.beginning = ContinuationSeam.trimmed(text)
                 request.continuation = description.continuation
             }
-            provenance.receipt = report
+            provenance.report = report
             self.target = target
             self.request = request
             return .fitted(report)
@@ -265,8 +267,8 @@ final class ReplyGenerator: GenerationConsumer {
     private func send() -> GenerationRun.Event {
         guard let target, let request = request.take() else { return .removed }
         isAnswered = false
-        target.upstream.health.begin(at: now)
-        history?.willBeSent()
+        target.upstream.health.recordRequest(at: now)
+        history?.reserveForRequest()
         let generation = target.upstream.model.generate(request, to: self)
         self.generation = generation
         if isPaused {
@@ -280,7 +282,7 @@ final class ReplyGenerator: GenerationConsumer {
     func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
         if !isAnswered {
             isAnswered = true
-            history?.wasSent()
+            history?.releaseRequest()
         }
         if run.appendsLines {
             append(line, fields)
@@ -353,11 +355,11 @@ final class ReplyGenerator: GenerationConsumer {
         noteParts(of: target)
         let health = target.upstream.health
         switch verdict {
-        case .answered: health.answered()
-        case .unknown: health.leftAlone()
-        case .failed(let error): health.failed(error, at: now)
+        case .answered: health.recordAnswer()
+        case .unknown: health.recordNoVerdict()
+        case .failed(let error): health.recordFailure(error, at: now)
         case .suspected(let error):
-            health.leftAlone()
+            health.recordNoVerdict()
             suspects.append((health, error))
         }
         return .judged
@@ -365,13 +367,13 @@ final class ReplyGenerator: GenerationConsumer {
 
     private func abandon() -> GenerationRun.Event {
         generation?.cancel()
-        target?.upstream.health.leftAlone()
+        target?.upstream.health.recordNoVerdict()
         releaseSlot()
         return .abandoned
     }
 
     private func learn(from error: ModelError) -> GenerationRun.Event {
-        guard let target, var report = provenance.receipt else { return .removed }
+        guard let target, var report = provenance.report else { return .removed }
         context.estimates.learn(from: error, of: target, refused: &report)
         return .learned(report)
     }
@@ -379,23 +381,23 @@ final class ReplyGenerator: GenerationConsumer {
     /// Counts the recorded failures against their servers: the request was not at fault.
     private func blameSuspects() {
         for suspect in suspects {
-            suspect.health.blame(suspect.error, at: now)
+            suspect.health.recordLateFailure(suspect.error, at: now)
         }
         suspects = []
     }
 
     /// Records which server produced the text of the request.
-    private func noteParts(of target: UpstreamChoice) {
+    private func noteParts(of target: ModelTarget) {
         let end = reply.contentEnd.text
         guard end > run.start else { return }
         provenance.parts.append(
-            ReplyAccount.Part(
+            ReplyProvenance.Part(
                 upstream: target.upstream.description.name, model: target.model, text: run.start..<end))
     }
 
     /// Compares the estimates with the token counts in the last line.
-    private func noteTokens(_ lastLine: [UInt8], refused: ReplyReceipt?) {
-        guard let target, var report = provenance.receipt else { return }
+    private func noteTokens(_ lastLine: [UInt8], refused: PromptReport?) {
+        guard let target, var report = provenance.report else { return }
         let counts = try? AnswerLine(lastLine.span)
         context.estimates.note(
             counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
@@ -403,7 +405,7 @@ final class ReplyGenerator: GenerationConsumer {
         if let refused {
             context.estimates.suspect(refused, of: target)
         }
-        provenance.receipt = report
+        provenance.report = report
     }
 
     /// The answer in the form of the next prompt; `nil` if the server counted more than its text.

@@ -22,7 +22,7 @@ public final class Journal: @unchecked Sendable {
     /// Whether the next flush must not wait for the tick.
     private var isUrgent = false
     /// The content of the services for the flush in progress, as far as it is collected.
-    private var collected: [(service: ChatService, flush: JournalRound)] = []
+    private var collected: [(service: ChatService, flush: JournalFlush)] = []
 
     /// Creates the journal of a process, which is then set in each of its services; `nil` without services.
     public init?(services: [ChatService], tick: Duration) {
@@ -45,7 +45,7 @@ public final class Journal: @unchecked Sendable {
     }
 
     /// Begins the next flush at once, unless the store is unavailable. From any thread.
-    func hurry() {
+    func flushNow() {
         home.scheduler.run { [self] in
             guard backoff.failures == 0 else { return }
             guard !isBusy else {
@@ -84,7 +84,7 @@ public final class Journal: @unchecked Sendable {
         }
     }
 
-    private func add(_ flush: JournalRound, from service: ChatService) {
+    private func add(_ flush: JournalFlush, from service: ChatService) {
         collected.append((service, flush))
         guard collected.count == services.count else { return }
         let all = collected
@@ -92,11 +92,11 @@ public final class Journal: @unchecked Sendable {
         home.scheduler.spawn { [self] in await write(all) }
     }
 
-    private func write(_ collected: [(service: ChatService, flush: JournalRound)]) async {
+    private func write(_ collected: [(service: ChatService, flush: JournalFlush)]) async {
         let flushes = collected.filter { !$0.flush.isEmpty }
         var signals: [ReplySignal]?
         do throws(RelayError) {
-            signals = try await home.store.journal(flushes.map(\.flush.sheet))
+            signals = try await home.store.journal(flushes.map(\.flush.batch))
         } catch {
             // The store is unavailable. The next flush includes this content.
             signals = nil

@@ -1,13 +1,13 @@
 /// The result of entering a ticket.
 public struct SlotEntry: Sendable {
     /// The ticket's position in the queue; `nil` if it has a slot.
-    public var place: QueuePlace?
+    public var position: QueuePosition?
     /// The tickets of this process that got slots in the same statement.
     public var granted: [SlotKey]
 
     /// Creates an entry.
-    public init(place: QueuePlace?, granted: [SlotKey]) {
-        self.place = place
+    public init(position: QueuePosition?, granted: [SlotKey]) {
+        self.position = position
         self.granted = granted
     }
 }

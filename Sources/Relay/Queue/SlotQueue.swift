@@ -61,7 +61,7 @@ public final class SlotQueue: Sendable {
     /// - Throws: `cancelled` after `release`; `storeUnavailable` when the store is unavailable for longer than the timeout;
     ///   `conversationReplaced` or `interrupted` when this process no longer generates the reply.
     public func acquire(
-        _ ticket: SlotTicket, on home: Scheduler, onMove: @escaping @Sendable (QueuePlace) -> Void
+        _ ticket: SlotTicket, on home: Scheduler, onMove: @escaping @Sendable (QueuePosition) -> Void
     ) async throws(RelayError) {
         let error = await withCheckedContinuation { continuation in
             let caller = SlotWaiter.Caller(home: home, onMove: onMove, continuation: continuation)

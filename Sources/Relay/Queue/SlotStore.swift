@@ -24,7 +24,7 @@ public protocol SlotStore: AnyObject, Sendable {
     func granted() async throws(RelayError) -> [SlotKey]
 
     /// All tickets of this process, with the positions of waiting ones, and the used slots of some model servers.
-    func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSurvey
+    func survey(_ upstreams: [String]) async throws(RelayError) -> SlotSnapshot
 
     /// The load of a model server. From any shard.
     func load(of upstream: String) async throws(RelayError) -> SlotLoad

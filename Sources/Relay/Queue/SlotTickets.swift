@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// The tickets of this process: enters and removes them, and polls the store while some wait. Confined to the queue's shard.
 ///
-/// A ticket has a task of its own while the store does not agree with the reply's wish.
+/// A ticket has a task of its own while the store does not agree with `isWanted`.
 final class SlotTickets {
     /// The time in which a statement may still be committed after its confirmation was lost.
     private static let unconfirmedLifetime = Duration.seconds(30)
@@ -39,7 +39,7 @@ final class SlotTickets {
         self.admissions = admissions
     }
 
-    // MARK: - Wishes of the replies
+    // MARK: - Requests of the replies
 
     /// Enters the ticket of a reply that wants a slot.
     func acquire(_ ticket: SlotTicket, for caller: SlotWaiter.Caller) {
@@ -106,7 +106,7 @@ final class SlotTickets {
         work(on: waiter)
     }
 
-    /// Enters or removes the ticket until the store agrees with the reply's wish.
+    /// Enters or removes the ticket until the store agrees with `isWanted`.
     private func work(on waiter: SlotWaiter) {
         guard !waiter.isBusy else { return }
         waiter.isBusy = true
@@ -140,8 +140,8 @@ final class SlotTickets {
             grant(entry.granted)
             guard waiter.isWanted, !waiter.mustLeave else { return }
             waiter.isEntered = true
-            if let position = entry.place, waiter.caller != nil {
-                waiter.report(position, at: scheduler.now(), interval: limits.queuePositionPoll)
+            if let position = entry.position, waiter.caller != nil {
+                waiter.report(position, at: scheduler.now(), interval: limits.slotSurveyInterval)
                 schedulePoll()
             } else {
                 waiter.resume(nil)
@@ -226,15 +226,15 @@ final class SlotTickets {
 
     /// The time to the next poll; `nil` if there is nothing to poll for.
     private var pollInterval: Duration? {
-        if waiters.values.contains(where: \.isWaiting) { return limits.slotPoll }
-        return unconfirmedUntil > scheduler.now() ? limits.queuePositionPoll : nil
+        if waiters.values.contains(where: \.isWaiting) { return limits.slotPollInterval }
+        return unconfirmedUntil > scheduler.now() ? limits.slotSurveyInterval : nil
     }
 
     private func poll() async {
         var delay: Duration?
         do throws(RelayError) {
             let now = scheduler.now()
-            if lastSurvey.map({ now - $0 >= limits.queuePositionPoll }) ?? true {
+            if lastSurvey.map({ now - $0 >= limits.slotSurveyInterval }) ?? true {
                 lastSurvey = now
                 try await survey()
             } else {
@@ -262,14 +262,14 @@ final class SlotTickets {
         let snapshot = try await store.survey(upstreams)
         let now = scheduler.now()
         grant(snapshot.granted, asOf: known)
-        for (key, position) in snapshot.places {
+        for (key, position) in snapshot.positions {
             if let waiter = waiters[key] {
-                waiter.report(position, at: now, interval: limits.queuePositionPoll)
+                waiter.report(position, at: now, interval: limits.slotSurveyInterval)
             } else {
                 removeUnknown(key)
             }
         }
-        for waiter in waiting where waiter.isWaiting && snapshot.places[waiter.ticket.key] == nil {
+        for waiter in waiting where waiter.isWaiting && snapshot.positions[waiter.ticket.key] == nil {
             // The ticket was removed: its reply is gone, or starts again.
             waiter.isEntered = false
             work(on: waiter)

@@ -5,7 +5,7 @@ final class SlotWaiter {
     /// The reply that waits for the slot, on its own shard.
     struct Caller: Sendable {
         let home: Scheduler
-        let onMove: @Sendable (QueuePlace) -> Void
+        let onMove: @Sendable (QueuePosition) -> Void
         let continuation: CheckedContinuation<RelayError?, Never>
 
         /// Ends the wait: `nil` if the reply has a slot.
@@ -31,7 +31,7 @@ final class SlotWaiter {
     var retry = StoreRetry()
     /// The wait between retries.
     let pause: Pause
-    private var reported: (position: QueuePlace, at: Instant)?
+    private var reported: (position: QueuePosition, at: Instant)?
 
     init(_ ticket: SlotTicket, on scheduler: Scheduler) {
         self.ticket = ticket
@@ -42,7 +42,7 @@ final class SlotWaiter {
     var isWaiting: Bool { isEntered && caller != nil }
 
     /// Reports a new position to the reply, at most once per interval.
-    func report(_ position: QueuePlace, at now: Instant, interval: Duration) {
+    func report(_ position: QueuePosition, at now: Instant, interval: Duration) {
         guard let caller, reported?.position != position else { return }
         if let reported, now - reported.at < interval { return }
         reported = (position, now)

@@ -7,7 +7,7 @@ struct ReplyAudience {
     /// The number of subscriptions, with those that catch up.
     var count = 0
     /// The position of the reply in the queue of a model server, while it waits there.
-    private(set) var queuePosition: QueuePlace?
+    private(set) var queuePosition: QueuePosition?
     /// The followers on other shards.
     private(set) var followers: [CrossShardSignal] = []
     /// The time up to which another process counts as a reader.
@@ -57,7 +57,7 @@ struct ReplyAudience {
     }
 
     /// Sends a new queue position to the members; `nil` when the reply no longer waits.
-    mutating func setQueuePosition(_ position: QueuePlace?) {
+    mutating func setQueuePosition(_ position: QueuePosition?) {
         queuePosition = position
         guard let position else { return }
         forEach { $0.receive(queuePosition: position) }

@@ -3,10 +3,10 @@ import ChatterdBasics
 /// Reads a reply that another shard or process generates, once for all its readers on this shard. Confined to its shard.
 ///
 /// While readers are attached, the follower reads pages from its position on, on a signal or once per tick, and gives all of them the
-/// same lines. Slow readers read pages of their own. `Surroundings.pull` provides an ending for a reply of a dead process.
+/// same lines. Slow readers read pages of their own. `Hooks.pull` provides an ending for a reply of a dead process.
 final class ReplyFollower: ReplySource {
     /// The functions of the shard that a follower uses.
-    struct Surroundings {
+    struct Hooks {
         /// Reads a page of the reply. An empty page without an ending means that there is no more content yet.
         var pull: (ReplyPosition) async throws(RelayError) -> ReplyPage
         /// Signals the process that generates the reply that the reply has readers here. Called every four seconds.
@@ -29,7 +29,7 @@ final class ReplyFollower: ReplySource {
     private static let keepAliveInterval = Duration.seconds(4)
     private static let idleTime = Duration.seconds(10)
 
-    private let surroundings: Surroundings
+    private let hooks: Hooks
     private let lines: ReplyLines
     private let scheduler: Scheduler
     private let limits: RelayLimits
@@ -48,14 +48,14 @@ final class ReplyFollower: ReplySource {
 
     /// Creates a follower at the position of its first reader.
     init(
-        from position: ReplyPosition, tick: Duration?, lines: ReplyLines, surroundings: Surroundings,
+        from position: ReplyPosition, tick: Duration?, lines: ReplyLines, hooks: Hooks,
         scheduler: Scheduler, limits: RelayLimits, fullPage: Int = 32_768
     ) {
         self.position = position
         self.position.isEnd = false
         self.tick = tick
         self.lines = lines
-        self.surroundings = surroundings
+        self.hooks = hooks
         self.scheduler = scheduler
         self.limits = limits
         self.fullPage = fullPage
@@ -67,9 +67,9 @@ final class ReplyFollower: ReplySource {
     }
 
     /// Subscribes a listener. The listener gets no call before this returns.
-    func subscribe(_ reader: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
+    func subscribe(_ listener: any ReplyListener, from position: ReplyPosition) -> ReplySubscription {
         let subscription = ReplySubscription(
-            reader, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
+            listener, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
         adopt(readers: 1)
         subscription.start()
         return subscription
@@ -80,7 +80,7 @@ final class ReplyFollower: ReplySource {
         let isFirst = audience.count == 0
         audience.count += count
         if isFirst {
-            surroundings.onPresence(true)
+            hooks.onPresence(true)
             sendPresence()
         }
     }
@@ -123,19 +123,19 @@ final class ReplyFollower: ReplySource {
     func left(_ subscription: ReplySubscription) {
         audience.count -= 1
         if audience.count == 0 {
-            surroundings.onPresence(false)
+            hooks.onPresence(false)
             presenceAlarm?.set(after: Self.idleTime)
         }
     }
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        try await surroundings.pull(position)
+        try await hooks.pull(position)
     }
 
     /// Signals the generating process that the reply is read, or the shard that it is not.
     private func sendPresence() {
         guard audience.count > 0 else {
-            surroundings.onIdle()
+            hooks.onIdle()
             return
         }
         guard !position.isEnd else { return }
@@ -146,7 +146,7 @@ final class ReplyFollower: ReplySource {
         } else {
             presenceSentAt = now
             presenceAlarm?.set(after: Self.keepAliveInterval)
-            surroundings.keepAlive()
+            hooks.keepAlive()
         }
     }
 
@@ -175,7 +175,7 @@ final class ReplyFollower: ReplySource {
             mayHaveMore = false
             let start = position
             do throws(RelayError) {
-                let page = try await surroundings.pull(start)
+                let page = try await hooks.pull(start)
                 pulledAt = scheduler.now()
                 retry = StoreRetry()
                 guard start == position else {
@@ -214,8 +214,8 @@ final class ReplyFollower: ReplySource {
             }
         }
         position = page.end
-        if page.queuePlace != audience.queuePosition {
-            audience.setQueuePosition(page.queuePlace)
+        if page.queuePosition != audience.queuePosition {
+            audience.setQueuePosition(page.queuePosition)
         }
         var line = ByteBuffer()
         var cursor = page.start

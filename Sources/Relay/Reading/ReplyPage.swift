@@ -12,9 +12,9 @@ public struct ReplyPage: Sendable {
     /// The ending of the reply; `nil` if the page does not reach it.
     public var ending: ReplyEnding?
     /// The position of the reply in the queue of a model server; `nil` if it does not wait or the position is unknown.
-    public var queuePlace: QueuePlace?
+    public var queuePosition: QueuePosition?
     /// The reason why the end of the reply is unknown for now; `nil` unless its owner has timed out waiting for the store.
-    var trouble: RelayError?
+    var interimError: RelayError?
 
     /// Creates a page.
     public init(

@@ -32,7 +32,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     private var state = State.waiting
     /// Whether the reader's position is beyond the source's one. The reader skips the lines that it has.
     private var isAhead = false
-    private var reader: (any ReplyReader)?
+    private var listener: (any ReplyListener)?
     private var source: (any ReplySource)?
     private var lag: Lag?
     private let lines: ReplyLines
@@ -43,10 +43,10 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     /// Creates the subscription of a listener. The listener gets no call before `start`.
     init(
-        _ reader: any ReplyReader, from position: ReplyPosition, of source: any ReplySource, lines: ReplyLines,
+        _ listener: any ReplyListener, from position: ReplyPosition, of source: any ReplySource, lines: ReplyLines,
         scheduler: Scheduler, limits: RelayLimits
     ) {
-        self.reader = reader
+        self.listener = listener
         self.position = position
         self.position.isEnd = false
         self.source = source
@@ -72,7 +72,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     // MARK: - The reader
 
     /// The reader was full, and can receive more.
-    public func readerCanTakeMore() {
+    public func listenerIsReady() {
         guard isFull else { return }
         isFull = false
         switch state {
@@ -83,7 +83,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     }
 
     /// The reader is gone.
-    public func readerLeft() {
+    public func cancel() {
         finish()
     }
 
@@ -96,7 +96,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         lag?.alarm?.cancel()
         // Reader and source have references to this object. Without this, none of the three would ever be released.
         self.source = nil
-        reader = nil
+        listener = nil
         lag?.page = nil
         source.left(self)
     }
@@ -108,7 +108,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     /// - Returns: whether the reader can receive more. If not, the source calls `fallBehind` or pauses the model.
     @discardableResult
     func receive(line: Span<UInt8>, to end: ReplyPosition) -> Bool {
-        guard state == .live, let reader else { return true }
+        guard state == .live, let listener else { return true }
         if isAhead {
             return skip(to: end)
         }
@@ -119,7 +119,7 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
             return true
         }
         position = end
-        if !reader.read(line: line, to: end) {
+        if !listener.receive(line: line, to: end) {
             isFull = true
         }
         return !isFull
@@ -161,13 +161,13 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
     }
 
     /// The reply waits for a slot of its model server.
-    func receive(queuePosition: QueuePlace) {
+    func receive(queuePosition: QueuePosition) {
         guard state == .live else { return }
-        reader?.wait(at: queuePosition)
+        listener?.isQueued(at: queuePosition)
     }
 
     /// Sends the queue position soon, because a listener gets no call before it has its subscription.
-    func receiveSoon(queuePosition: QueuePlace) {
+    func receiveSoon(queuePosition: QueuePosition) {
         scheduler.run(with: self) { $0.receive(queuePosition: queuePosition) }
     }
 
@@ -302,8 +302,8 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
         while let end = lines.next(in: page, after: position, into: &line) {
             guard !isFull else { return false }
             position = end
-            guard let reader else { return false }
-            if !reader.read(line: line.bytes, to: end) {
+            guard let listener else { return false }
+            if !listener.receive(line: line.bytes, to: end) {
                 isFull = true
             }
         }
@@ -318,21 +318,21 @@ public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
 
     private func startOver(at start: ReplyPosition) {
         position = start
-        reader?.reset(to: start)
+        listener?.reset(to: start)
     }
 
     // MARK: - The end
 
     private func send(_ ending: ReplyEnding, at end: ReplyPosition) {
         position = end
-        let reader = reader
+        let listener = listener
         finish()
-        reader?.end(ending, at: end)
+        listener?.end(ending, at: end)
     }
 
     private func fail(_ error: RelayError) {
-        let reader = reader
+        let listener = listener
         finish()
-        reader?.fail(error)
+        listener?.fail(error)
     }
 }

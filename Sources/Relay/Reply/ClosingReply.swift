@@ -16,12 +16,12 @@ public struct ClosingReply: Sendable {
     /// The ending.
     public var ending: ReplyEnding
     /// The origin of the reply.
-    public var account: ReplyAccount
+    public var provenance: ReplyProvenance
 
     /// Creates the data.
     public init(
         id: ReplyID, journalled: ReplyPosition, text: [UInt8], thinking: [UInt8], toolCalls: [UInt8],
-        ending: ReplyEnding, account: ReplyAccount = ReplyAccount()
+        ending: ReplyEnding, provenance: ReplyProvenance = ReplyProvenance()
     ) {
         self.id = id
         self.journalled = journalled
@@ -29,6 +29,6 @@ public struct ClosingReply: Sendable {
         self.thinking = thinking
         self.toolCalls = toolCalls
         self.ending = ending
-        self.account = account
+        self.provenance = provenance
     }
 }

@@ -90,7 +90,7 @@ extension Reply {
             turn,
             with: ClosingReply(
                 id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
-                ending: closing.ending, account: generator?.provenance ?? ReplyAccount()))
+                ending: closing.ending, provenance: generator?.provenance ?? ReplyProvenance()))
     }
 
     private func confirm(_ closing: ClosingContent) {

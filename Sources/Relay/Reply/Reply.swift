@@ -236,7 +236,7 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
     /// Adds the content that is not journalled to a batch; `journalled(to:isWritten:)` follows.
     ///
     /// - Returns: the end of the added content.
-    func journal(on batch: any JournalSheet) -> ReplyPosition {
+    func journal(on batch: any JournalBatch) -> ReplyPosition {
         content.journal(as: turn, id, on: batch)
     }
 
@@ -268,11 +268,11 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
     // MARK: - Readers
 
     /// Subscribes a listener from the start of the reply; the listener gets no call before this returns.
-    public func subscribe(_ listener: any ReplyReader) -> ReplySubscription {
+    public func subscribe(_ listener: any ReplyListener) -> ReplySubscription {
         subscribe(listener, from: ReplyPosition(attempt: attempt))
     }
 
-    func subscribe(_ listener: any ReplyReader, from position: ReplyPosition) -> ReplySubscription {
+    func subscribe(_ listener: any ReplyListener, from position: ReplyPosition) -> ReplySubscription {
         audience.count += 1
         graceAlarm?.cancel()
         detachBlockedReaders()
@@ -364,7 +364,7 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
     }
 
     /// Sends the position in the queue of a model server to the readers; `nil` when the reply no longer waits.
-    func isQueued(at position: QueuePlace?) {
+    func isQueued(at position: QueuePosition?) {
         audience.setQueuePosition(position)
         audience.signalFollowers()
     }
@@ -379,8 +379,8 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
     func memoryPage(from position: ReplyPosition) -> ReplyPage? {
         var page = content.page(from: position)
         page?.ending = ending
-        page?.queuePlace = audience.queuePosition
-        page?.trouble = readerError
+        page?.queuePosition = audience.queuePosition
+        page?.interimError = readerError
         return page
     }
 
@@ -399,7 +399,7 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
         if pausedSlotAlarm == nil {
             pausedSlotAlarm = context.scheduler.makeAlarm { [unowned self] in checkPausedSlot() }
         }
-        pausedSlotAlarm?.set(after: context.limits.heldSlot)
+        pausedSlotAlarm?.set(after: context.limits.pausedSlotTimeout)
     }
 
     private func resumeModel() {
@@ -434,7 +434,7 @@ public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
             mayPauseForReader = false
             detachBlockedReaders()
         } else {
-            pausedSlotAlarm?.set(after: context.limits.heldSlot)
+            pausedSlotAlarm?.set(after: context.limits.pausedSlotTimeout)
         }
     }
 }

@@ -73,7 +73,7 @@ struct ReplyContent {
     ///
     /// After a lost confirmation the batch repeats the same content, without later additions. So the store cuts it into the same
     /// rows, and both tries produce each row once.
-    mutating func journal(as turn: Turn, _ id: ReplyID, on batch: any JournalSheet) -> ReplyPosition {
+    mutating func journal(as turn: Turn, _ id: ReplyID, on batch: any JournalBatch) -> ReplyPosition {
         isBeingJournalled = true
         let end = unconfirmed ?? end
         batch.append(

@@ -23,7 +23,7 @@ extension ReplyEnding {
 
 extension RelayError {
     /// The conversation of a reply is gone.
-    public static let goneMeanwhile = RelayError(
+    public static let conversationGone = RelayError(
         .conversationReplaced, "The conversation was replaced or deleted while the answer was being generated.")
     /// The journal of the reply has a gap: the database went back to an earlier state.
     public static let textLost = RelayError(
@@ -33,6 +33,6 @@ extension RelayError {
     /// A client has stopped the reply.
     static let stopped = RelayError(.cancelled, "The reply was stopped.")
     /// Another process has adopted or closed the reply, because it considered this process dead.
-    public static let takenMeanwhile = RelayError(
+    public static let ownershipLost = RelayError(
         .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
 }

@@ -17,7 +17,7 @@ public struct ReplyRecord: Sendable {
     /// The time of the end, in microseconds since 1970; `nil` while the reply runs.
     public var finishedAt: Int64?
     /// The provenance as members of a JSON object without braces; empty if unknown.
-    public var account: [UInt8] = []
+    public var provenance: [UInt8] = []
 
     /// Creates a record.
     public init(

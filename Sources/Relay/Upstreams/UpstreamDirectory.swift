@@ -20,7 +20,7 @@ public final class UpstreamDirectory: @unchecked Sendable {
     private(set) var version = 0
 
     /// The servers by the names that they list.
-    private var listed: [String: [UpstreamChoice]] = [:]
+    private var listed: [String: [ModelTarget]] = [:]
     /// The listed names in their order.
     private var names: [String] = []
     private var byServer: [String: (upstream: Upstream, names: UpstreamNames)] = [:]
@@ -53,19 +53,19 @@ public final class UpstreamDirectory: @unchecked Sendable {
                 if listed[name] == nil {
                     self.names.append(name)
                 }
-                listed[name, default: []].append(UpstreamChoice(upstream, model: model))
+                listed[name, default: []].append(ModelTarget(upstream, model: model))
             }
         }
     }
 
     /// The servers for a model, in order; empty if `refusal` gives the reason.
-    public func choices(for name: String) -> [UpstreamChoice] {
+    public func targets(for name: String) -> [ModelTarget] {
         if let listed = listed[name] { return listed }
         guard owner(of: name) == nil else { return [] }
         if let (server, rest) = Self.split(name), let (upstream, names) = byServer[server] {
-            return names.model(behindSlash: rest).map { [UpstreamChoice(upstream, model: $0)] } ?? []
+            return names.model(behindSlash: rest).map { [ModelTarget(upstream, model: $0)] } ?? []
         }
-        return open.map { UpstreamChoice($0, model: name) }
+        return open.map { ModelTarget($0, model: name) }
     }
 
     /// The error if no server can be asked for a model: `unavailable` if an unusable server is configured for it, `modelNotFound`

@@ -25,7 +25,7 @@ public final class UpstreamHealth: Sendable {
         var isProbed = false
         var running = 0
 
-        mutating func failed(_ error: ModelError, at now: Instant) {
+        mutating func addFailure(_ error: ModelError, at now: Instant) {
             failures += 1
             let wasProbed = isProbed
             isProbed = false
@@ -74,8 +74,8 @@ public final class UpstreamHealth: Sendable {
     /// The number of running requests of this process.
     var running: Int { record.withLock(\.running) }
 
-    /// Records the start of a request; `answered`, `failed` or `leftAlone` follows.
-    func begin(at now: Instant) {
+    /// Records the start of a request; `recordAnswer`, `recordFailure` or `recordNoVerdict` follows.
+    func recordRequest(at now: Instant) {
         record.withLock { record in
             record.running += 1
             if let coolsUntil = record.coolsUntil, now >= coolsUntil {
@@ -85,14 +85,14 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// Records that the server has answered, or refused a request that no server could fulfil.
-    func answered() {
+    func recordAnswer() {
         record.withLock { record in
             record = Record(isKnown: true, running: record.running - 1)
         }
     }
 
     /// Records the end of a request that says nothing about the server, for example a cancelled one.
-    func leftAlone() {
+    func recordNoVerdict() {
         record.withLock { record in
             record.running -= 1
             record.isProbed = false
@@ -100,23 +100,23 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// Records that the server has failed.
-    func failed(_ error: ModelError, at now: Instant) {
+    func recordFailure(_ error: ModelError, at now: Instant) {
         record.withLock { record in
             record.isKnown = true
             record.running -= 1
-            record.failed(error, at: now)
+            record.addFailure(error, at: now)
         }
     }
 
-    /// Records a failure after `leftAlone`.
-    func blame(_ error: ModelError, at now: Instant) {
-        record.withLock { $0.failed(error, at: now) }
+    /// Records a failure after `recordNoVerdict`.
+    func recordLateFailure(_ error: ModelError, at now: Instant) {
+        record.withLock { $0.addFailure(error, at: now) }
     }
 }
 
 extension ModelError.Code {
     /// Whether the server itself is at fault, and not the request.
-    var isOfTheServer: Bool {
+    var blamesServer: Bool {
         switch self {
         case .modelNotFound, .rejected, .contextTooLong, .unsupported, .answerTooLarge, .totalTimeout: false
         default: true
@@ -130,7 +130,7 @@ extension ModelError.Code {
     var isTimeout: Bool { self == .firstByteTimeout || self == .silenceTimeout || self == .connectTimeout }
 
     /// Whether the same request to the same server may succeed later.
-    var mayPass: Bool {
+    var isTransient: Bool {
         switch self {
         case .unavailable, .connectTimeout, .busy, .failed, .malformed, .incomplete, .silenceTimeout: true
         default: false

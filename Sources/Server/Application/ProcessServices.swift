@@ -31,10 +31,10 @@ final class ProcessServices: Sendable {
         lease = ProcessLease(id: .random())
         turns = TurnBoard(limits: limits)
         directory = ReplyDirectory()
-        estimates = TokenEstimates { choice, receipt in
+        estimates = TokenEstimates { target, report in
             log.event(
-                .warning, "model server cut the prompt", .upstream(choice.upstream.description.name),
-                .model(choice.model), .count(receipt.promptTokens ?? 0))
+                .warning, "model server cut the prompt", .upstream(target.upstream.description.name),
+                .model(target.model), .count(report.promptTokens ?? 0))
         }
         slots = SlotQueue(
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,

@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 import ChatterdRelay
 
 /// Writes a reply as the events of a response: here a line of the model becomes bytes for the client. Confined to its shard.
-final class EventStreamWriter: ReplyReader {
+final class EventStreamWriter: ReplyListener {
     /// Limit of unsent output for a slow client when memory is short, in bytes.
     private static let leastUnsent = 32 * 1024
 
@@ -34,16 +34,16 @@ final class EventStreamWriter: ReplyReader {
     /// Writes the events of the subscription from now on. If the client leaves, or has left before, the subscription ends.
     func follow(_ subscription: ReplySubscription, keepAlive: Duration) {
         guard !stream.isClosed else {
-            subscription.readerLeft()
+            subscription.cancel()
             return
         }
         self.subscription = subscription
         // The stream releases these closures when it ends. Weak references would slow down every token.
-        stream.onClientGone = { [self] in self.subscription.take()?.readerLeft() }
+        stream.onClientGone = { [self] in self.subscription.take()?.cancel() }
         stream.onDrained = { [self] in
             guard isFull else { return }
             isFull = false
-            self.subscription?.readerCanTakeMore()
+            self.subscription?.listenerIsReady()
         }
         stream.onSilence(after: keepAlive) { [stream] in
             // The clients of the course accept a comment only with a colon.
@@ -51,7 +51,7 @@ final class EventStreamWriter: ReplyReader {
         }
     }
 
-    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         // The line is a JSON object without line ends.
         if position.isPlainNumber {
             stream.write { EventEncoder.append(id: position.text, line: line, to: &$0) }
@@ -65,7 +65,7 @@ final class EventStreamWriter: ReplyReader {
         return false
     }
 
-    func wait(at position: QueuePlace) {
+    func isQueued(at position: QueuePosition) {
         // A reader that accepts nothing needs no queue position.
         guard !isFull else { return }
         let comment = "queued, position \(position.position) of \(position.length)"

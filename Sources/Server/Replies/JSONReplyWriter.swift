@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 import ChatterdRelay
 
 /// Writes a reply as one JSON object in the shape of Ollama's, for requests with `"stream":false`. Confined to its shard.
-final class JSONReplyWriter: ReplyReader {
+final class JSONReplyWriter: ReplyListener {
     private let responder: Responder
     private let model: String
     private let location: Fields
@@ -30,12 +30,12 @@ final class JSONReplyWriter: ReplyReader {
     /// Collects the lines of the subscription. If the client leaves, or has left before, the subscription ends.
     func follow(_ subscription: ReplySubscription) {
         guard responder.isWaiting else {
-            subscription.readerLeft()
+            subscription.cancel()
             return
         }
         self.subscription = subscription
         responder.onClientGone = { [self] in
-            self.subscription?.readerLeft()
+            self.subscription?.cancel()
             finish()
         }
     }
@@ -51,7 +51,7 @@ final class JSONReplyWriter: ReplyReader {
         finished.take()?.resume()
     }
 
-    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
         guard !isTooLarge else { return true }
         // The reply has parsed the line before, so that this does not fail.
         if let fields = try? AnswerLine(line) {
@@ -63,7 +63,7 @@ final class JSONReplyWriter: ReplyReader {
         return true
     }
 
-    func wait(at position: QueuePlace) {}
+    func isQueued(at position: QueuePosition) {}
 
     func reset(to position: ReplyPosition) {
         isTooLarge = false

@@ -39,9 +39,9 @@ struct ReplyDocument {
                         toolCalls: page.toolCalls.span)
                 }
                 json.member("done", state != nil)
-                if !reply.account.isEmpty {
-                    // The account is a list of members already.
-                    json.raw { $0.append(reply.account) }
+                if !reply.provenance.isEmpty {
+                    // The provenance is a list of members already.
+                    json.raw { $0.append(reply.provenance) }
                 }
                 if let ending = page.ending {
                     Self.write(otherMembersOf: ending.lastEvent.span, to: &json)

@@ -52,12 +52,12 @@ struct ModelsRoute: Sendable {
             names += own.filter { known.insert($0).inserted }
         }
         return names.compactMap { name in
-            let serving = directory.choices(for: name).compactMap { choice -> (name: String, context: Int?)? in
-                let description = choice.upstream.description
-                guard let found = reachable.first(where: { $0.upstream === choice.upstream }) else { return nil }
+            let serving = directory.targets(for: name).compactMap { target -> (name: String, context: Int?)? in
+                let description = target.upstream.description
+                guard let found = reachable.first(where: { $0.upstream === target.upstream }) else { return nil }
                 // A server that lists no models is assumed to have the configured ones.
                 guard !found.models.isEmpty else { return (description.name, description.contextLength) }
-                guard let model = found.model(choice.model) else { return nil }
+                guard let model = found.model(target.model) else { return nil }
                 return (description.name, description.contextLength ?? model.contextLength)
             }
             guard !serving.isEmpty else { return nil }

@@ -15,15 +15,15 @@ struct PromptRoute: Sendable {
             let services = services[request]
             try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
             let prompt = try PassedPrompt(request.body.bytes)
-            let (choice, model) = try services.upstreams.generator(for: prompt.model)
+            let (target, model) = try services.upstreams.generator(for: prompt.model)
             let passed = try services.chat.admitPassedRequest()
             defer { passed.end() }
             // A client that left earlier causes no `onClientGone`.
             guard responder.isWaiting else { return }
             responder.onClientGone = { passed.end() }
-            try await passed.takeSlot(of: choice.upstream.description)
+            try await passed.acquireSlot(of: target.upstream.description)
             let relay = PromptRelay(responder, model, unsentLimit: unsentLimit)
-            await relay.run(prompt.body(asking: choice.model), of: request)
+            await relay.run(prompt.body(asking: target.model), of: request)
         } catch {
             responder.refuse(error)
         }

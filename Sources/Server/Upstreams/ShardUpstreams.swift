@@ -43,15 +43,15 @@ final class ShardUpstreams {
     /// them are cooling down, the first one.
     ///
     /// - Throws: `modelNotFound`, `unavailable`.
-    func generator(for name: String) throws(RelayError) -> (choice: UpstreamChoice, model: UpstreamModel) {
-        let choices = directory.choices(for: name)
-        guard !choices.isEmpty else { throw RelayError(directory.refusal(of: name)) }
-        let generators = choices.compactMap { choice -> (choice: UpstreamChoice, model: UpstreamModel)? in
-            guard choice.upstream.description.kind == .ollama else { return nil }
-            return (choice.upstream.model as? UpstreamModel).map { (choice, $0) }
+    func generator(for name: String) throws(RelayError) -> (target: ModelTarget, model: UpstreamModel) {
+        let targets = directory.targets(for: name)
+        guard !targets.isEmpty else { throw RelayError(directory.refusal(of: name)) }
+        let generators = targets.compactMap { target -> (target: ModelTarget, model: UpstreamModel)? in
+            guard target.upstream.description.kind == .ollama else { return nil }
+            return (target.upstream.model as? UpstreamModel).map { (target, $0) }
         }
         let now = factory.shard.now
-        let ready = generators.first { $0.choice.upstream.health.state(at: now) != .coolingDown }
+        let ready = generators.first { $0.target.upstream.health.state(at: now) != .coolingDown }
         guard let generator = ready ?? generators.first else {
             throw RelayError(
                 .model(.modelNotFound),

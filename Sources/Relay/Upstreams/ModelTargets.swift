@@ -2,11 +2,11 @@ import ChatterdLanguageModels
 
 /// The model servers that may be asked for a reply, according to the current list of servers. A changed server is asked with its new
 /// description, and an added one comes last. Each server keeps its number. Confined to its shard.
-struct UpstreamChoices {
+struct ModelTargets {
     private let model: String
     private let directory: UpstreamDirectory
     private var names: [String] = []
-    private var targets: [UpstreamChoice?] = []
+    private var targets: [ModelTarget?] = []
     /// The version of the list of servers from which the targets were made.
     private var version: Int?
 
@@ -16,10 +16,10 @@ struct UpstreamChoices {
     }
 
     /// The targets by their numbers; `nil` for a server that was removed or no longer has the model.
-    mutating func current() -> [UpstreamChoice?] {
+    mutating func current() -> [ModelTarget?] {
         guard version != directory.version else { return targets }
         version = directory.version
-        var found = directory.choices(for: model)
+        var found = directory.targets(for: model)
         for (number, name) in names.enumerated() {
             let same = found.firstIndex { $0.upstream.description.name == name }
             targets[number] = same.map { found.remove(at: $0) }

@@ -4,8 +4,8 @@ import ChatterdRelay
 
 /// The new text of replies, as parameters of the statement that journals it.
 ///
-/// Unchecked, because `JournalSheet` is `Sendable`: the journal passes a sheet between shards, and one of them uses it at a time.
-final class PostgresJournalSheet: JournalSheet, @unchecked Sendable {
+/// Unchecked, because `JournalBatch` is `Sendable`: the journal passes a batch between shards, and one of them uses it at a time.
+final class PostgresJournalBatch: JournalBatch, @unchecked Sendable {
     /// The size limit of a row, in bytes. Tool calls may be longer.
     private static let pieceLimit = 64 * 1024
     /// The size of a query, in bytes, after which the next query begins.
@@ -41,18 +41,18 @@ final class PostgresJournalSheet: JournalSheet, @unchecked Sendable {
         full = []
     }
 
-    /// The queries that write the sheets: one, unless they exceed the limit of a query.
-    static func queries(of sheets: [any JournalSheet], owner: ReplyID) -> [Query<ReplyID>] {
+    /// The queries that write the batches: one, unless they exceed the limit of a query.
+    static func queries(of batches: [any JournalBatch], owner: ReplyID) -> [Query<ReplyID>] {
         var queries: [Query<ReplyID>] = []
         var together: [JournalColumns] = []
-        for case let sheet as PostgresJournalSheet in sheets {
-            queries += sheet.full.map { JournalStatements.write([$0], owner: owner) }
-            guard !sheet.columns.isEmpty else { continue }
-            if together.reduce(sheet.columns.size, { $0 + $1.size }) > queryLimit {
+        for case let batch as PostgresJournalBatch in batches {
+            queries += batch.full.map { JournalStatements.write([$0], owner: owner) }
+            guard !batch.columns.isEmpty else { continue }
+            if together.reduce(batch.columns.size, { $0 + $1.size }) > queryLimit {
                 queries.append(JournalStatements.write(together, owner: owner))
                 together = []
             }
-            together.append(sheet.columns)
+            together.append(batch.columns)
         }
         if !together.isEmpty {
             queries.append(JournalStatements.write(together, owner: owner))

@@ -1,7 +1,7 @@
 /// The tickets of a process at one time.
-public struct SlotSurvey: Sendable {
+public struct SlotSnapshot: Sendable {
     /// The positions of the waiting tickets.
-    public var places: [SlotKey: QueuePlace] = [:]
+    public var positions: [SlotKey: QueuePosition] = [:]
     /// The tickets with a slot.
     public var granted: [SlotKey] = []
     /// The slots that living processes use, for each requested model server.

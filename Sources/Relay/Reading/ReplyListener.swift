@@ -1,12 +1,12 @@
 /// Receives a reply. All calls are on the listener's shard.
-public protocol ReplyReader: AnyObject {
+public protocol ReplyListener: AnyObject {
     /// Receives a line in Ollama's format.
     ///
     /// - Parameter position: the position after the line.
-    /// - Returns: whether the listener can receive more; if not, it calls `ReplySubscription.readerCanTakeMore` later.
-    func read(line: Span<UInt8>, to position: ReplyPosition) -> Bool
+    /// - Returns: whether the listener can receive more; if not, it calls `ReplySubscription.listenerIsReady` later.
+    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool
     /// The reply waits for a slot of its model server, at this position of the queue.
-    func wait(at place: QueuePlace)
+    func isQueued(at position: QueuePosition)
     /// The reply restarts at `position`. The content so far is invalid.
     func reset(to position: ReplyPosition)
     /// Receives the last event. Called once, as the last call.

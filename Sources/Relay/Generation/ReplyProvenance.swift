@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// The origin of a reply, which is stored with it: the messages that the model was sent, and which model server generated which
 /// part of the text.
-public struct ReplyAccount: Sendable, Equatable {
+public struct ReplyProvenance: Sendable, Equatable {
     /// A part of the text, and the model server that generated it.
     public struct Part: Sendable, Equatable {
         /// The name of the model server.
@@ -24,7 +24,7 @@ public struct ReplyAccount: Sendable, Equatable {
     /// The parts of the text, in order.
     public var parts: [Part] = []
     /// The report on the last prompt; `nil` if no model server was asked.
-    public var receipt: ReplyReceipt?
+    public var report: PromptReport?
 
     /// Creates an empty provenance.
     public init() {}
@@ -32,10 +32,10 @@ public struct ReplyAccount: Sendable, Equatable {
 
 extension ByteBuffer {
     /// Appends a provenance as members of a JSON object without braces: `"parts":[…],"receipt":{…}`. Empty members are omitted.
-    public mutating func append(_ account: ReplyAccount) {
-        if !account.parts.isEmpty {
+    public mutating func append(_ provenance: ReplyProvenance) {
+        if !provenance.parts.isEmpty {
             append("\"parts\":[")
-            for (index, part) in account.parts.enumerated() {
+            for (index, part) in provenance.parts.enumerated() {
                 append(index == 0 ? "{\"upstream\":" : ",{\"upstream\":")
                 append(jsonString: part.upstream)
                 append(",\"model\":")
@@ -48,49 +48,49 @@ extension ByteBuffer {
             }
             append("]")
         }
-        if let receipt = account.receipt {
-            append(account.parts.isEmpty ? "\"receipt\":{" : ",\"receipt\":{")
-            append(receipt)
+        if let report = provenance.report {
+            append(provenance.parts.isEmpty ? "\"receipt\":{" : ",\"receipt\":{")
+            append(report)
             append("}")
         }
     }
 
     /// Appends the members of a report. Unknown and empty members are omitted.
-    private mutating func append(_ receipt: ReplyReceipt) {
+    private mutating func append(_ report: PromptReport) {
         append("\"messages\":")
-        append(decimal: receipt.messages)
-        if !receipt.sent.isEmpty {
+        append(decimal: report.messages)
+        if !report.sent.isEmpty {
             append(",\"sent\":[")
-            for (index, places) in receipt.sent.enumerated() {
+            for (index, numbers) in report.sent.enumerated() {
                 append(index == 0 ? "[" : ",[")
-                append(decimal: Int(places.lowerBound))
+                append(decimal: Int(numbers.lowerBound))
                 append(",")
-                append(decimal: Int(places.upperBound))
+                append(decimal: Int(numbers.upperBound))
                 append("]")
             }
             append("]")
         }
-        if !receipt.omitted.isEmpty {
+        if !report.omitted.isEmpty {
             append(",\"left_out\":[")
-            for (index, omitted) in receipt.omitted.enumerated() {
+            for (index, omitted) in report.omitted.enumerated() {
                 append(index == 0 ? "{\"from\":" : ",{\"from\":")
-                append(decimal: Int(omitted.places.lowerBound))
+                append(decimal: Int(omitted.numbers.lowerBound))
                 append(",\"to\":")
-                append(decimal: Int(omitted.places.upperBound))
+                append(decimal: Int(omitted.numbers.upperBound))
                 append(",\"why\":\"")
                 append(utf8: omitted.why.rawValue)
                 append("\"}")
             }
             append("]")
         }
-        if receipt.isAbridged {
+        if report.isAbridged {
             append(",\"abridged\":true")
         }
-        append(",\"context\":", receipt.contextLength)
-        append(",\"estimated_tokens\":", receipt.estimatedTokens)
-        append(",\"prompt_tokens\":", receipt.promptTokens)
-        if receipt.promptTokens != nil {
-            append(receipt.isCutByServer ? ",\"cut_by_server\":true" : ",\"cut_by_server\":false")
+        append(",\"context\":", report.contextLength)
+        append(",\"estimated_tokens\":", report.estimatedTokens)
+        append(",\"prompt_tokens\":", report.promptTokens)
+        if report.promptTokens != nil {
+            append(report.isCutByServer ? ",\"cut_by_server\":true" : ",\"cut_by_server\":false")
         }
     }
 

@@ -1,5 +1,5 @@
 /// The report on a prompt: which messages of the conversation were sent to the model, and their size.
-public struct ReplyReceipt: Sendable, Equatable {
+public struct PromptReport: Sendable, Equatable {
     /// The reason why a message was not sent.
     public enum Omission: String, Sendable, CaseIterable {
         /// The message did not fit into the model's context.
@@ -13,13 +13,13 @@ public struct ReplyReceipt: Sendable, Equatable {
     /// Adjacent messages that were not sent for the same reason.
     public struct Omitted: Sendable, Equatable {
         /// Their numbers (`seq`).
-        public var places: ClosedRange<Int64>
+        public var numbers: ClosedRange<Int64>
         /// The reason.
         public var why: Omission
 
         /// Creates a range of omitted messages.
-        public init(places: ClosedRange<Int64>, why: Omission) {
-            self.places = places
+        public init(numbers: ClosedRange<Int64>, why: Omission) {
+            self.numbers = numbers
             self.why = why
         }
     }
@@ -51,22 +51,22 @@ public struct ReplyReceipt: Sendable, Equatable {
 
 extension [ClosedRange<Int64>] {
     /// Appends a number that is greater than all others.
-    mutating func append(place: Int64) {
-        if let last = last, last.upperBound + 1 == place {
-            self[count - 1] = last.lowerBound...place
+    mutating func append(number: Int64) {
+        if let last = last, last.upperBound + 1 == number {
+            self[count - 1] = last.lowerBound...number
         } else {
-            append(place...place)
+            append(number...number)
         }
     }
 }
 
-extension [ReplyReceipt.Omitted] {
+extension [PromptReport.Omitted] {
     /// Appends a number that is greater than all others.
-    public mutating func append(place: Int64, why: ReplyReceipt.Omission) {
-        if let last = last, last.why == why, last.places.upperBound + 1 == place {
-            self[count - 1].places = last.places.lowerBound...place
+    public mutating func append(number: Int64, why: PromptReport.Omission) {
+        if let last = last, last.why == why, last.numbers.upperBound + 1 == number {
+            self[count - 1].numbers = last.numbers.lowerBound...number
         } else {
-            append(ReplyReceipt.Omitted(places: place...place, why: why))
+            append(PromptReport.Omitted(numbers: number...number, why: why))
         }
     }
 }

@@ -1,7 +1,7 @@
 import ChatterdLanguageModels
 
 /// The position of a reply in the queue of a model server.
-public struct QueuePlace: Sendable, Hashable {
+public struct QueuePosition: Sendable, Hashable {
     /// The name of the model server.
     public var upstream: String
     /// The number of tickets before the reply's one, plus one.

@@ -1,7 +1,7 @@
 import ChatterdLanguageModels
 
 /// A model on a model server that may be asked for a reply.
-public struct UpstreamChoice: Sendable {
+public struct ModelTarget: Sendable {
     /// The server.
     public let upstream: Upstream
     /// The name of the model on this server.

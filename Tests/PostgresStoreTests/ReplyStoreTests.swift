@@ -138,7 +138,7 @@ import Testing
                 try await heir.history(of: again.turn, for: again.id).said == ["user a", "assistant 1", "user b"])
             #expect(try await processes.stores[2].adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in }).isEmpty)
             #expect(try await heir.record(opened).isAbandoned == false)
-            // Readers of the first attempt are told that it counts no more.
+            // Readers of the first attempt learn that it has ended.
             let page = try await heir.readReply(try await heir.record(opened), from: ReplyPosition(text: 4))
             #expect(page.isEmpty && page.start == ReplyPosition(attempt: 2))
             // The dead was only asleep.

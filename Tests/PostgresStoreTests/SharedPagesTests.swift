@@ -21,7 +21,7 @@ import Testing
     }
 
     /// A reader that starts in the middle reaches the pages of the other readers.
-    @Test func pagesEndAtTheSamePositionsForAllStarts() async throws {
+    @Test func pageBoundariesDoNotDependOnTheStartOfAReader() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")

@@ -93,7 +93,7 @@ import Testing
         _ = try await migrate(database, [Self.notes])
         try await blocking { try cluster.setReadOnly(true, database: database) }
         #expect(try await failure(database, [Self.notes, Self.more]).code == .readOnly)
-        // Where nothing is to be done, nothing is written.
+        // A run that applies no migration writes no row.
         #expect(try await migrate(database, [Self.notes]).count == 0)
     }
 

@@ -7,6 +7,8 @@ import Glibc
 ///
 /// The connection sends each batch at once and ends it with a Sync, so an error skips the rest of its batch and no other. The
 /// server answers in order, so it always answers the first batch.
+///
+/// Unchecked, because `Shard.run` takes a `Sendable` closure: a connection asks its own shard to continue a long read.
 final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private let pool: PostgresPool
     private let shard: Shard

@@ -1,6 +1,6 @@
 /// The SQL of the table of applied migrations, and of the lock of migrators.
 enum MigrationStatements {
-    /// Limits the wait for locks to the end of the transaction, and lets a statement run as long as it needs.
+    /// Limits the wait for locks until the end of the transaction, and lets a statement run as long as it needs.
     static func setLockTimeout(milliseconds: UInt64) -> Query<Void> {
         Query(setLockTimeoutStatement, .text(String(milliseconds)))
     }

@@ -39,9 +39,9 @@ final class ClientHarness: Sendable {
         meanwhile: @escaping @Sendable () -> Void = {}
     ) throws -> Recorder {
         let origin = try Origin(parsing: url)
-        recorder.exchange = Self.onShard { [client] in
-            defer { meanwhile() }
-            return client.start(request, to: origin, delegate: recorder)
+        Self.onShard { [client] in
+            recorder.exchange = client.start(request, to: origin, delegate: recorder)
+            meanwhile()
         }
         return recorder
     }

@@ -173,7 +173,7 @@ import Testing
             let recorders = [Recorder(), Recorder()]
             for (number, recorder) in recorders.enumerated() {
                 let asked = try #require(client)
-                recorder.exchange = ClientHarness.onShard { asked.start(.ask, to: origin, delegate: recorder) }
+                ClientHarness.onShard { recorder.exchange = asked.start(.ask, to: origin, delegate: recorder) }
                 try upstream.waitForRequests(number + 1)
             }
             gates[0].open()

@@ -63,16 +63,16 @@ extension ChatService {
         if home == nil, record.state == nil {
             hooks.keepAlive = { [unowned self] in
                 // After a failure, the next signal follows in four seconds.
-                scheduler.spawn { [self] in try? await store.signal(.read, to: record) }
+                scheduler.spawn { [store] in try? await store.signal(.read, to: record) }
             }
         }
         let signal = CrossShardSignal(on: scheduler) { [unowned self] in followers[id]?.signal() }
         hooks.onPresence = { isRead in
-            home?.scheduler.run {
+            home?.run { service in
                 if isRead {
-                    home?.reply(id)?.addFollower(signal)
+                    service.reply(id)?.addFollower(signal)
                 } else {
-                    home?.reply(id)?.removeFollower(signal)
+                    service.reply(id)?.removeFollower(signal)
                 }
             }
         }
@@ -127,7 +127,7 @@ extension ChatService {
     public func stop(_ record: ReplyRecord) async throws(RelayError) -> ReplyRecord {
         guard record.state == nil else { return record }
         if let home = directory[record.id] {
-            home.scheduler.run { home.reply(record.id)?.cancel(.stopped) }
+            home.run { $0.reply(record.id)?.cancel(.stopped) }
         } else if record.isAbandoned {
             // No living process can receive a signal.
             _ = try await store.settleTurn(record.turn, isAbandonedHere: false, closesRegenerated: true)
@@ -150,7 +150,7 @@ extension ChatService {
     public func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         // A reply with a stored end is complete in the store. The memory may not know the end yet.
         if record.state == nil, let home = directory[record.id],
-            let page = await home.memoryPage(of: record.id, from: position, for: self)
+            let page = await memoryPage(of: record.id, from: position, in: home)
         {
             return page
         }
@@ -161,15 +161,15 @@ extension ChatService {
         }
     }
 
-    /// Reads a page from this service's memory. Called on the shard of `asker`.
+    /// Reads a page from the memory of the service that generates the reply.
     private func memoryPage(
-        of id: ReplyID, from position: ReplyPosition, for asker: ChatService
+        of id: ReplyID, from position: ReplyPosition, in home: ChatServiceReference
     ) async -> ReplyPage? {
-        if self === asker { return reply(id)?.memoryPage(from: position) }
+        if home.scheduler === scheduler { return reply(id)?.memoryPage(from: position) }
         return await withUnsafeContinuation { continuation in
-            scheduler.run { [self] in
-                let page = reply(id)?.memoryPage(from: position)
-                asker.scheduler.run { continuation.resume(returning: page) }
+            home.run { [scheduler] service in
+                let page = service.reply(id)?.memoryPage(from: position)
+                scheduler.run { continuation.resume(returning: page) }
             }
         }
     }

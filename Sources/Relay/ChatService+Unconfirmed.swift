@@ -64,7 +64,7 @@ extension ChatService {
                     board.open(turn.turn, for: turn.id)
                     let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: opening.onDisconnect)
                     if runs {
-                        scheduler.spawn { await reply.begin() }
+                        scheduler.spawn(with: reply) { await $0.begin() }
                     }
                     return .found(reply)
                 }

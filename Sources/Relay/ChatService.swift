@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 
 /// The use cases of the relay on one shard. Confined to its shard.
-public final class ChatService: @unchecked Sendable {
+public final class ChatService {
     /// The services that all replies of this shard share.
     private(set) lazy var context = makeContext()
     let store: any ConversationStore
@@ -46,6 +46,9 @@ public final class ChatService: @unchecked Sendable {
         self.scheduler = scheduler
         self.makeID = makeID
     }
+
+    /// The service for other shards.
+    var reference: ChatServiceReference { ChatServiceReference(self) }
 
     private func makeContext() -> ReplyContext {
         let context = ReplyContext(
@@ -171,7 +174,7 @@ public final class ChatService: @unchecked Sendable {
         for turn in adopted {
             claimed[turn.id] = nil
             let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
-            scheduler.spawn { await reply.begin() }
+            scheduler.spawn(with: reply) { await $0.begin() }
         }
     }
 
@@ -180,7 +183,7 @@ public final class ChatService: @unchecked Sendable {
     ) -> Reply {
         let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context)
         replies[reply.id] = reply
-        directory.enter(reply.id, self)
+        directory.enter(reply.id, reference)
         journal?.begin()
         if context.isEnding {
             // `endReplies` ran while this turn was being opened.
@@ -217,7 +220,7 @@ public final class ChatService: @unchecked Sendable {
         // The comparison is by identity: another reply of the same name keeps its entry.
         guard replies[reply.id] === reply else { return }
         replies[reply.id] = nil
-        directory.remove(reply.id, self)
+        directory.remove(reply.id, reference)
         board.close(reply.turn, for: reply.id)
     }
 

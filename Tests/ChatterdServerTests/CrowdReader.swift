@@ -180,7 +180,7 @@ struct Crowd {
 
     /// Reads until `isEnough`, which is called after each round.
     mutating func read(_ what: String, until isEnough: ([CrowdReader]) -> Bool) throws {
-        let deadline = monotonicSeconds() + 4 * patience
+        let deadline = monotonicSeconds() + 4 * testTimeout
         while !isEnough(readers) {
             guard monotonicSeconds() < deadline else {
                 throw TestFailure("never happened: \(what); \(readers.count { !$0.isOver }) readers are not through")

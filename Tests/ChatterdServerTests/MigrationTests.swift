@@ -39,7 +39,7 @@ import Testing
     ]
 
     @Test(arguments: foreignTables)
-    func aTableOfTheCoursesServersIsTakenOverWithItsRows(table: String) async throws {
+    func tableOfTheCourseServersIsAdoptedWithItsRows(table: String) async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onThread {
             let cluster = try PrivateCluster.shared()
@@ -118,7 +118,7 @@ import Testing
         #expect(holders == [["1"], ["0"], ["2"]])
     }
 
-    @Test func aMigrationThatWasChangedLaterIsNoticed() async throws {
+    @Test func changedMigrationIsRefused() async throws {
         try await onThread {
             let cluster = try PrivateCluster.shared()
             let database = try cluster.makeDatabase()

@@ -162,7 +162,7 @@ import Testing
     }
 
     /// The course's own test of the error event: the last insert fails.
-    @Test func theLastInsertFails() async throws {
+    @Test func lastInsertFails() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello", " world"])
         try await onStage(upstream: upstream.url) { stage in
             try stage.cluster.psql(
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test func theFirstInsertFails() async throws {
+    @Test func firstInsertFails() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             try stage.cluster.psql(

@@ -54,9 +54,9 @@ import Testing
     /// The next prompt is answered, with the failed turn left out and the good one replayed.
     private func checkRecovery(_ row: Misbehaviour, _ stage: Stage, _ upstream: ScriptedUpstream) throws {
         // Where a limit is so short that the good answer might miss it, another process gives that.
-        let patient = row.environment.isEmpty ? nil : try Stage(upstream: upstream.url, database: stage.database)
-        defer { #expect(throws: Never.self) { try patient?.stop() } }
-        let next = Transcript(try (patient ?? stage).chat("streamed", "again"))
+        let otherStage = row.environment.isEmpty ? nil : try Stage(upstream: upstream.url, database: stage.database)
+        defer { #expect(throws: Never.self) { try otherStage?.stop() } }
+        let next = Transcript(try (otherStage ?? stage).chat("streamed", "again"))
         next.check()
         #expect(next.text == "recovered")
         let before = row.outcome == .done ? [["user", "prompt"], ["assistant", row.text]] : []

@@ -17,7 +17,7 @@ final class ClientHarness: Sendable {
 
     let client: HTTPClient
 
-    init(_ limits: HTTPClientLimits = .patient, tls: TLSContext? = nil) {
+    init(_ limits: HTTPClientLimits = .longTimeouts, tls: TLSContext? = nil) {
         client = HTTPClient(shard: Self.shard, limits: limits, tls: tls)
     }
 
@@ -54,7 +54,7 @@ final class ClientHarness: Sendable {
 
 extension HTTPClientLimits {
     /// The defaults, for a machine that has much else to do.
-    static var patient: HTTPClientLimits {
+    static var longTimeouts: HTTPClientLimits {
         var limits = HTTPClientLimits()
         limits.connect = .seconds(600)
         limits.idleTime = .seconds(600)

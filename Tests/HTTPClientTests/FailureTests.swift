@@ -4,7 +4,7 @@ import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct FailureTests {
-    @Test func nobodyListens() async throws {
+    @Test func portWithoutListenerIsUnreachable() async throws {
         try await blocking {
             let port = try BoundPort.refusing()
             let outcome = try ClientHarness().ask(of: port.url)

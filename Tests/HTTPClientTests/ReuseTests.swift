@@ -133,7 +133,7 @@ import Testing
         try await blocking {
             let gate = Gate()
             let upstream = try ScriptedUpstream([.wait(for: gate)] + .plain(200, "x"))
-            var limits = HTTPClientLimits.patient
+            var limits = HTTPClientLimits.longTimeouts
             limits.idleConnections = 1
             limits.idleTime = .milliseconds(50)
             let client = ClientHarness(limits)
@@ -168,7 +168,7 @@ import Testing
                 [.wait(for: gates[request.number])] + .plain(200, "x")
             }
             let shard = ClientHarness.shard
-            var client: HTTPClient? = HTTPClient(shard: shard, limits: .patient)
+            var client: HTTPClient? = HTTPClient(shard: shard, limits: .longTimeouts)
             let origin = try Origin(parsing: upstream.url)
             let recorders = [Recorder(), Recorder()]
             for (number, recorder) in recorders.enumerated() {

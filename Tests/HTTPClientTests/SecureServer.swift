@@ -39,7 +39,7 @@ final class SecureServer: Sendable {
     }
 
     /// A client that trusts the server's authority.
-    func client(_ limits: HTTPClientLimits = .patient) throws -> ClientHarness {
+    func client(_ limits: HTTPClientLimits = .longTimeouts) throws -> ClientHarness {
         ClientHarness(limits, tls: try TLSContext.client(authorities: files.authority))
     }
 

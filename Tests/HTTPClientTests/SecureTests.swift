@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func plainHTTPWhereTLSIsMeantIsToldApart() async throws {
+    @Test func plainHTTPOnATLSPortIsRecognized() async throws {
         try await blocking {
             let server = try EarlyServer(answer: "HTTP/1.1 400 Bad Request\r\n\r\n")
             let outcome = try ClientHarness().ask(of: "https://127.0.0.1:\(server.port)")

@@ -6,7 +6,7 @@ import Testing
 /// Many connections, their slots, and the end of them all.
 @Suite(.timeLimit(.minutes(30))) struct ConnectionCountTests {
     @Test func connectionBeyondTheSlotsWaitsForOne() async throws {
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.connections = 2
         let test = try TestServer(shards: 2, limits: limits) { $0.addUsualRoutes() }
         try await blocking {

@@ -207,7 +207,7 @@ import Testing
         #expect(state.deadline == .distantFuture)
     }
 
-    @Test func silenceIsToldOnceForEachTimeOfSilence() {
+    @Test func silenceIsReportedOncePerPeriod() {
         var state = makeResponding()
         state.setSilence(.seconds(15), at: .seconds(2))
         #expect(state.deadline == .seconds(17))

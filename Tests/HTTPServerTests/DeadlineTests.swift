@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct DeadlineTests {
     private func makeServer(_ change: (inout Limits) -> Void) throws -> TestServer {
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         change(&limits)
         return try TestServer(limits: limits) { $0.addUsualRoutes() }
     }
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func stalledReaderIsCutOff() async throws {
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.writeStall = .milliseconds(50)
         let test = try TestServer(limits: limits) {
             $0.addUsualRoutes()

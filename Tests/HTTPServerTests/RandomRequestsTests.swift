@@ -71,7 +71,7 @@ import Testing
 
     @Test(arguments: 1...4)
     func clientsThatBreakOffAnywhereLeaveNothingBehind(seed: UInt64) async throws {
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.lingering = .milliseconds(20)
         limits.headDeadline = .milliseconds(200)
         limits.bodyDeadline = .milliseconds(200)

@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: cases.indices)
     func malformedRequestGetsItsStatusAndTheEnd(index: Int) async throws {
         let (request, status, code) = Self.cases[index]
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.body.body = 1000
         let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
         try await blocking {

@@ -106,7 +106,7 @@ import Testing
         #expect(end == .cut)
     }
 
-    @Test func connectionCloseIsHeard() async throws {
+    @Test func closedConnectionIsReported() async throws {
         let test = try makeServer()
         try await blocking {
             let client = try RawClient(port: test.port)

@@ -35,7 +35,7 @@ private final class Tap: @unchecked Sendable {
 }
 
 @Suite(.timeLimit(.minutes(30))) struct StreamTests {
-    private func makeServer(_ tap: Tap, limits: Limits = .patient) throws -> TestServer {
+    private func makeServer(_ tap: Tap, limits: Limits = .longTimeouts) throws -> TestServer {
         try TestServer(limits: limits) {
             $0.addUsualRoutes()
             $0.on(.get, "/tap") { _, responder in tap.open(responder) }
@@ -228,7 +228,7 @@ private final class Tap: @unchecked Sendable {
     @Test(arguments: [5, 17, 40])
     func longTurnIsSplitIntoChunks(mebibytes: Int) async throws {
         let tap = Tap()
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.unsentOutput = 1 << 30
         let test = try makeServer(tap, limits: limits)
         let piece = [UInt8](repeating: 120, count: mebibytes * 1024 * 1024)
@@ -247,7 +247,7 @@ private final class Tap: @unchecked Sendable {
 
     @Test func unsentOutputIsBoundedWithinOneTurn() async throws {
         let bound = 64 * 1024
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.unsentOutput = bound
         let tap = Tap()
         let test = try makeServer(tap, limits: limits)

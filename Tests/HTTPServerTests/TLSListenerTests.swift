@@ -43,7 +43,7 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
 }
 
 @Suite(.timeLimit(.minutes(30))) struct TLSListenerTests {
-    private func makeServer(_ files: Certificates, limits: Limits = .patient) throws -> (test: TestServer, port: Int) {
+    private func makeServer(_ files: Certificates, limits: Limits = .longTimeouts) throws -> (test: TestServer, port: Int) {
         let test = try TestServer(shards: 2, limits: limits) {
             $0.addUsualRoutes()
             $0.on(.get, "/large") { _, responder in
@@ -86,7 +86,7 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
 
     @Test func clientWithoutTLSIsClosedAndDisturbsNoOther() async throws {
         let files = try Certificates()
-        var limits = Limits.patient
+        var limits = Limits.longTimeouts
         limits.idle = .milliseconds(500)
         limits.writeStall = .milliseconds(30)
         let (test, port) = try makeServer(files, limits: limits)

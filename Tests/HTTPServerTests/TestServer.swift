@@ -18,7 +18,7 @@ final class TestServer: Sendable {
 
     /// Listens on a port of 127.0.0.1, that of `place` or a free one.
     init(
-        shards count: Int = 1, limits: Limits = .patient, policy: BrowserPolicy = BrowserPolicy(),
+        shards count: Int = 1, limits: Limits = .longTimeouts, policy: BrowserPolicy = BrowserPolicy(),
         at place: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         _ route: (inout Router) -> Void
     ) throws {
@@ -84,7 +84,7 @@ final class TestServer: Sendable {
 
 extension Limits {
     /// The defaults, with all the time that a busy machine may need; a test sets the limit that it is about.
-    static var patient: Limits {
+    static var longTimeouts: Limits {
         var limits = Limits()
         limits.headDeadline = .seconds(600)
         limits.bodyDeadline = .seconds(600)

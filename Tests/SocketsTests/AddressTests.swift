@@ -49,7 +49,7 @@ import Testing
         ("100.100.100.201", false, false), ("fd00:ec2::254", false, true), ("fd00:ec2::255", false, false),
         ("fd00:ec2:0:0:1::254", false, false), ("127.0.0.1", false, false), ("::1", false, false), ("::", false, false),
     ])
-    func addressesOfLinksAndOfMetadataAreTold(host: String, isLinkLocal: Bool, isMetadata: Bool) throws {
+    func linkLocalAndMetadataAddressesAreRecognized(host: String, isLinkLocal: Bool, isMetadata: Bool) throws {
         let address = try #require(SocketAddress(numericHost: host, port: 80))
         #expect(address.isLinkLocal == isLinkLocal)
         #expect(address.isMetadataService == isMetadata)

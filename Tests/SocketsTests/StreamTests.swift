@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func refusedAndUnreachableAreTold() async throws {
+    @Test func refusedAndUnreachableAddressesHaveTheirErrors() async throws {
         try await blocking { [shard] in
             let port = try BoundPort.refusing()
             let client = try Endpoint.connect(port: port.port, on: shard)

@@ -74,7 +74,7 @@ public final class BoundPort: Sendable {
             port.held.withLock { $0.append(fd) }
         }
         // The queue is full once one connection is in it. An earlier connect would not hang.
-        guard waitForAny([(port.descriptor, Int16(POLLIN))], upTo: patience) != nil else {
+        guard waitForAny([(port.descriptor, Int16(POLLIN))], upTo: testTimeout) != nil else {
             throw TestFailure("nobody came to port \(port.port)")
         }
         return port

@@ -5,7 +5,7 @@ import Glibc
 /// The limit exists only so that a broken program fails the test instead of hanging it.
 @discardableResult
 public func eventually<Value>(
-    _ what: String, within seconds: Double = patience, _ condition: () throws -> Value?
+    _ what: String, within seconds: Double = testTimeout, _ condition: () throws -> Value?
 ) throws -> Value {
     let deadline = monotonicSeconds() + seconds
     var pause: UInt32 = 1_000
@@ -18,6 +18,6 @@ public func eventually<Value>(
 }
 
 /// Polls `condition` until it is true.
-public func eventually(_ what: String, within seconds: Double = patience, isTrue condition: () throws -> Bool) throws {
+public func eventually(_ what: String, within seconds: Double = testTimeout, isTrue condition: () throws -> Bool) throws {
     _ = try eventually(what, within: seconds) { try condition() ? true : nil }
 }

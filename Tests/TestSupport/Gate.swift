@@ -29,7 +29,7 @@ public final class Gate: @unchecked Sendable {
 
     /// Blocks the thread until the gate is open; returns `false` if it is closed after `seconds`.
     @discardableResult
-    public func wait(upTo seconds: Double = patience) -> Bool {
+    public func wait(upTo seconds: Double = testTimeout) -> Bool {
         waitForAny([(reader, Int16(POLLIN))], upTo: seconds) != nil
     }
 

@@ -43,7 +43,7 @@ public final class Monitor<State>: @unchecked Sendable {
 
     /// Blocks the thread until `body` returns a value; `nil` after `seconds`.
     public func wait<Result>(
-        upTo seconds: Double = patience, until body: (inout State) throws -> Result?
+        upTo seconds: Double = testTimeout, until body: (inout State) throws -> Result?
     ) rethrows
         -> Result?
     {

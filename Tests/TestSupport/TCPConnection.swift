@@ -84,7 +84,7 @@ public final class TCPConnection: Sendable {
             guard count < 0, errno == EAGAIN || errno == EINTR else { return false }
             var watched: [(fd: Int32, events: Int16)] = [(fd, Int16(POLLOUT))]
             if let stop { watched.append((stop.descriptor, Int16(POLLIN))) }
-            guard waitForAny(watched, upTo: patience) == 0 else { return false }
+            guard waitForAny(watched, upTo: testTimeout) == 0 else { return false }
         }
         return true
     }
@@ -139,7 +139,7 @@ public final class TCPConnection: Sendable {
 
     /// Waits for bytes, or for the end, or until `stop` opens.
     public func receive(
-        atMost count: Int = 65_536, upTo seconds: Double = patience, unless stop: Gate? = nil
+        atMost count: Int = 65_536, upTo seconds: Double = testTimeout, unless stop: Gate? = nil
     ) -> Received {
         let fd = current
         guard fd >= 0 else { return .end }
@@ -156,7 +156,7 @@ public final class TCPConnection: Sendable {
     }
 
     /// Waits until the peer closes or resets the connection, without reading; returns `false` if a gate opened first.
-    public func waitForPeerClose(unless gates: [Gate] = [], upTo seconds: Double = patience) -> Bool {
+    public func waitForPeerClose(unless gates: [Gate] = [], upTo seconds: Double = testTimeout) -> Bool {
         // POLLRDHUP: the name needs _GNU_SOURCE.
         let hangUp: Int16 = 0x2000
         let watched = [(fd: current, events: hangUp)] + gates.map { (fd: $0.descriptor, events: Int16(POLLIN)) }
@@ -165,7 +165,7 @@ public final class TCPConnection: Sendable {
 
     /// Waits until the system of the peer has all sent bytes, read or unread; returns `false` after the timeout.
     public func waitUntilAcknowledged() -> Bool {
-        let deadline = monotonicSeconds() + patience
+        let deadline = monotonicSeconds() + testTimeout
         while monotonicSeconds() < deadline {
             var unacknowledged: Int32 = 0
             guard ioctl(current, UInt(TIOCOUTQ), &unacknowledged) == 0 else { return false }

@@ -12,4 +12,4 @@ public struct TestFailure: Error, CustomStringConvertible, Sendable {
 /// The timeout in seconds after which a hanging test fails. No test depends on the duration of an operation otherwise.
 ///
 /// On one core, beside other tests and under a sanitizer, a test may wait for minutes until it runs.
-public let patience: Double = 480
+public let testTimeout: Double = 480

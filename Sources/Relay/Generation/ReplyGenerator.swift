@@ -189,9 +189,8 @@ final class ReplyGenerator: GenerationConsumer {
         self.ticket = ticket
         defer { reply.isQueued(at: nil) }
         do throws(RelayError) {
-            try await slots.acquire(ticket, on: context.scheduler) { [weak reply] position in
-                reply?.isQueued(at: position)
-            }
+            let reply = Confined(reply, to: context.scheduler)
+            try await slots.acquire(ticket, on: context.scheduler) { reply.value.isQueued(at: $0) }
         } catch {
             self.ticket = nil
             throw error

@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// One reader of one reply. A reader that keeps up receives new lines as they arrive; a slow one catches up page by page. Confined to
 /// its shard.
-public final class ReplySubscription: IndexedSetElement, @unchecked Sendable {
+public final class ReplySubscription: IndexedSetElement {
     private enum State {
         /// The subscription is attached to the source, and receives each new line.
         case live

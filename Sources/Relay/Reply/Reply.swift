@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 ///
 /// The reply stores each line of the model and sends it to the readers, so that the stored text is the streamed text. It continues
 /// without readers for as long as its policy says. `ReplyGenerator` asks the model servers.
-public final class Reply: ReplySource, IndexedSetElement, @unchecked Sendable {
+public final class Reply: ReplySource, IndexedSetElement {
     /// The id of the reply.
     public let id: ReplyID
     /// The turn that this reply closes.

@@ -6,7 +6,7 @@ import ChatterdLanguageModels
 /// A name goes to the servers that list it as a model or an alias. Otherwise `server/model` goes to the server of that name if it
 /// is configured for the model. Otherwise the name goes to the servers that list no models. An unusable server keeps the names that
 /// it lists. The server with the highest priority comes first; among equal priorities, the order of the list decides.
-public final class UpstreamDirectory: @unchecked Sendable {
+public final class UpstreamDirectory {
     /// The maximum number of names that an error suggests.
     private static let suggestions = 3
     /// The number of characters of a client's name that an error repeats.

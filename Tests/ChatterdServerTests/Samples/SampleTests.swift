@@ -15,7 +15,7 @@ import Testing
     ]
 
     @Test(arguments: servers)
-    func theClientSeesAndTheStoreKeepsWhatWasSaid(_ server: SampleServer) async throws {
+    func clientAndStoreHaveTheSameText(_ server: SampleServer) async throws {
         try await onThread {
             let scripts = Dictionary(uniqueKeysWithValues: server.samples.map { ($0.name, $0.steps) })
             let upstream = try ScriptedUpstream { request in

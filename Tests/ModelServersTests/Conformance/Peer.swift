@@ -13,15 +13,15 @@ struct Peer {
 
     /// Starts a server that does these steps for every request.
     init(
-        _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = .patient
+        _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = .longTimeouts
     )
         throws
     {
         upstream = try ScriptedUpstream(steps)
         let shard = ModelHarness.onShard { $0 }
-        var patient = HTTPClientLimits()
-        patient.connect = .seconds(600)
-        let client = HTTPClient(shard: shard, limits: patient)
+        var longTimeouts = HTTPClientLimits()
+        longTimeouts.connect = .seconds(600)
+        let client = HTTPClient(shard: shard, limits: longTimeouts)
         var description = UpstreamDescription(name: "peer", kind: kind, url: upstream.url)
         description.limits = limits
         model = UpstreamModel(

@@ -152,7 +152,7 @@ import Testing
 
     @Test func eventHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.line = 300
             let long = Self.text(String(repeating: "x", count: 400))
             let answer = try Peer(.llamastack, [.eventHead, .chunk(long), .stall], limits: limits).ask()
@@ -167,10 +167,10 @@ import Testing
             description.fields = [
                 .init(name: "X-LlamaStack-Provider-Data", value: "{\"together_api_key\":\"k\"}")
             ]
-            description.limits = .patient
-            var patient = HTTPClientLimits()
-            patient.connect = .seconds(600)
-            let client = ModelHarness.onShard { [patient] in HTTPClient(shard: $0, limits: patient) }
+            description.limits = .longTimeouts
+            var longTimeouts = HTTPClientLimits()
+            longTimeouts.connect = .seconds(600)
+            let client = ModelHarness.onShard { [longTimeouts] in HTTPClient(shard: $0, limits: longTimeouts) }
             let described = description
             let origin = try description.origin()
             let consumer = RecordingConsumer()

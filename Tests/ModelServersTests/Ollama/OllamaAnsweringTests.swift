@@ -139,7 +139,7 @@ import Testing
 
     @Test func unfinishedBodyIsClosedAfterALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.rest = .milliseconds(50)
             let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done()), .stall])
             #expect(try ModelHarness(upstream.url, limits: limits).ask().isComplete)
@@ -187,7 +187,7 @@ import Testing
 
     @Test func pauseAfterTheEndKeepsNoConnection() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.rest = .milliseconds(50)
             let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done()), .stall])
             let consumer = RecordingConsumer(onEnd: { $0.pause() })
@@ -199,7 +199,7 @@ import Testing
 
     @Test func pauseIsNotSilence() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.silence = .milliseconds(60)
             // Several chunks in one segment: what was read before the pause still comes, and must not start the clock.
             let chunks = ["a", "b", "c"].map { token in

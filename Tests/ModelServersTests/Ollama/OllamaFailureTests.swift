@@ -124,7 +124,7 @@ import Testing
 
     @Test func silenceBeforeTheFirstByteHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.firstByte = .milliseconds(300)
             let upstream = try ScriptedUpstream(.ended, [.stall])
             #expect(try ModelHarness(connectedTo: upstream, limits: limits).ask().code == .firstByteTimeout)
@@ -137,7 +137,7 @@ import Testing
 
     @Test func silenceInMidStreamHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.silence = .milliseconds(50)
             let upstream = try ScriptedUpstream([.streamHead, Self.token, .stall])
             let answer = try ModelHarness(upstream.url, limits: limits).ask()
@@ -149,7 +149,7 @@ import Testing
 
     @Test func wholeAnswerHasATimeout() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.total = .milliseconds(300)
             let upstream = try ScriptedUpstream(.ended, [.streamHead, .forever([Self.token])])
             let answer = try ModelHarness(connectedTo: upstream, limits: limits).ask()
@@ -160,7 +160,7 @@ import Testing
 
     @Test func wholeAnswerHasATimeoutEvenWhilePaused() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.total = .milliseconds(300)
             let upstream = try ScriptedUpstream(.ended, [.streamHead, .forever([Self.token])])
             let consumer = RecordingConsumer { generation, _ in generation.pause() }
@@ -171,7 +171,7 @@ import Testing
 
     @Test func statusCountsIfTheBodyStalls() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.silence = .milliseconds(50)
             let upstream = try ScriptedUpstream([.head(503, [("Content-Length", "100")]), .send("{\"er"), .stall])
             #expect(try ModelHarness(upstream.url, limits: limits).ask().code == .busy)
@@ -191,7 +191,7 @@ import Testing
     @Test(arguments: [true, false])
     func answerHasALimit(thinks: Bool) async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.answer = 1000
             let line = thinks ? ModelLine.thinking("0123456789") : ModelLine.token("0123456789")
             let upstream = try ScriptedUpstream([.streamHead, .forever([.chunk(line)])])
@@ -204,7 +204,7 @@ import Testing
 
     @Test func lineHasALimit() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.line = 300
             let long = ModelLine.token(String(repeating: "x", count: 400))
             let upstream = try ScriptedUpstream([.streamHead, Self.token, .chunk(long), .stall])

@@ -46,7 +46,7 @@ import Testing
 
     @Test func countsAreAwaitedForAShortTime() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.rest = .milliseconds(50)
             let upstream = try ScriptedUpstream(chunks([Stream.token("a"), Stream.finish]) + [.stall])
             let answer = try ModelHarness(upstream.url, .openai, limits: limits).ask()
@@ -58,12 +58,12 @@ import Testing
 
     @Test func commentsDoNotKeepAnAnswerAlive() async throws {
         try await blocking {
-            var limits = GenerationLimits.patient
+            var limits = GenerationLimits.longTimeouts
             limits.firstByte = .milliseconds(300)
             let comments = UpstreamStep.forever([.chunk(": ping\n\n")])
             let upstream = try ScriptedUpstream([Self.head, comments])
             #expect(try ModelHarness(upstream.url, .openai, limits: limits).ask().code == .firstByteTimeout)
-            limits = .patient
+            limits = .longTimeouts
             limits.silence = .milliseconds(300)
             let second = try ScriptedUpstream(chunks([Stream.token("a")]) + [comments])
             #expect(try ModelHarness(second.url, .openai, limits: limits).ask().code == .silenceTimeout)

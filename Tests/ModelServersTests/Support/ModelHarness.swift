@@ -7,7 +7,7 @@ import ChatterdTestSupport
 
 extension GenerationLimits {
     /// Limits on time that no busy machine comes to; a test shortens the one that it is about.
-    static var patient: GenerationLimits {
+    static var longTimeouts: GenerationLimits {
         var limits = GenerationLimits()
         limits.firstByte = .seconds(600)
         limits.silence = .seconds(600)
@@ -30,13 +30,13 @@ final class ModelHarness: Sendable {
     private let client: HTTPClient
 
     init(
-        _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = .patient,
+        _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = .longTimeouts,
         client limitsOfClient: HTTPClientLimits? = nil, key: String? = nil
     ) throws {
-        var patient = HTTPClientLimits()
-        patient.connect = .seconds(600)
-        patient.idleTime = .seconds(600)
-        client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? patient)
+        var longTimeouts = HTTPClientLimits()
+        longTimeouts.connect = .seconds(600)
+        longTimeouts.idleTime = .seconds(600)
+        client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? longTimeouts)
         model = try Self.model(at: url, kind, limits, key: key, client)
     }
 

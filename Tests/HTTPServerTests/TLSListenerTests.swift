@@ -43,7 +43,9 @@ private final class TLSClient: TCPStreamDelegate, Sendable {
 }
 
 @Suite(.timeLimit(.minutes(30))) struct TLSListenerTests {
-    private func makeServer(_ files: Certificates, limits: Limits = .longTimeouts) throws -> (test: TestServer, port: Int) {
+    private func makeServer(
+        _ files: Certificates, limits: Limits = .longTimeouts
+    ) throws -> (test: TestServer, port: Int) {
         let test = try TestServer(shards: 2, limits: limits) {
             $0.addUsualRoutes()
             $0.on(.get, "/large") { _, responder in

@@ -11,18 +11,18 @@ final class TestServer: Sendable {
     let port: Int
     let shards: [Shard]
     private let log: Lock<[ExchangeRecord]>
-    private let place: BoundPort?
+    private let reserved: BoundPort?
 
     /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
     private static let allShards = Lock<[Shard]>([])
 
-    /// Listens on a port of 127.0.0.1, that of `place` or a free one.
+    /// Listens on a port of 127.0.0.1, that of `port` or a free one.
     init(
         shards count: Int = 1, limits: Limits = .longTimeouts, policy: BrowserPolicy = BrowserPolicy(),
-        at place: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        at port: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         _ route: (inout Router) -> Void
     ) throws {
-        self.place = place
+        reserved = port
         let log = Lock<[ExchangeRecord]>([])
         var router = Router()
         route(&router)
@@ -35,10 +35,10 @@ final class TestServer: Sendable {
         self.shards = shards
         server = Server(
             shards: shards, limits: limits, router: router, policy: policy, hooks: hooks, memory: memory)
-        guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)) else {
+        guard let loopback = SocketAddress(numericHost: "127.0.0.1", port: UInt16(port?.port ?? 0)) else {
             throw TestFailure("no loopback address")
         }
-        port = Int(try server.listen(on: loopback).port)
+        self.port = Int(try server.listen(on: loopback).port)
         self.log = log
     }
 

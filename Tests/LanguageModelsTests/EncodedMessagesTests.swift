@@ -3,11 +3,11 @@ import ChatterdLanguageModels
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct EncodedMessagesTests {
-    private func messages(_ list: [(role: String, place: Int64, turn: Int64)]) -> EncodedMessages {
+    private func messages(_ list: [(role: String, seq: Int64, turn: Int64)]) -> EncodedMessages {
         var messages = EncodedMessages()
         for (index, item) in list.enumerated() {
             messages.append(
-                ModelMessage(role: item.role, content: "\(index)"), place: item.place, turn: item.turn)
+                ModelMessage(role: item.role, content: "\(index)"), seq: item.seq, turn: item.turn)
         }
         return messages
     }
@@ -21,7 +21,7 @@ import Testing
 
     @Test func messagesHaveTheirOffsets() {
         let messages = messages([("system", 1, 0), ("user", 2, 3), ("assistant", 3, 3)])
-        #expect(messages.count == 3 && messages.entries.map(\.place) == [1, 2, 3])
+        #expect(messages.count == 3 && messages.entries.map(\.seq) == [1, 2, 3])
         #expect(messages.entries.map(\.turn) == [0, 3, 3])
         #expect(messages.entries.map(\.role) == [.system, .user, .other])
         #expect(
@@ -41,19 +41,19 @@ import Testing
         expected.removeSubrange(range)
         #expect(texts(rest) == expected)
         #expect(rest.json.string == expected.joined(separator: ","))
-        var places = all.entries.map(\.place)
-        places.removeSubrange(range)
-        #expect(rest.entries.map(\.place) == places)
+        var seqs = all.entries.map(\.seq)
+        seqs.removeSubrange(range)
+        #expect(rest.entries.map(\.seq) == seqs)
     }
 
     @Test func messagesAfterAMarkCanBeListedAndRemoved() {
         var messages = messages([("user", 1, 0)])
         let mark = messages.end
-        messages.append(ModelMessage(role: "user", content: "a"), place: 2)
-        messages.append(ModelMessage(role: "user", content: "b"), place: 3)
+        messages.append(ModelMessage(role: "user", content: "a"), seq: 2)
+        messages.append(ModelMessage(role: "user", content: "b"), seq: 3)
         messages.assign(turn: 4, since: mark)
         #expect(messages.entries.map(\.turn) == [0, 4, 4])
-        #expect(messages.entries(since: mark).map(\.place) == [2, 3])
+        #expect(messages.entries(since: mark).map(\.seq) == [2, 3])
         messages.truncate(to: mark)
         #expect(messages.count == 1 && messages.json.string == #"{"role":"user","content":"0"}"#)
     }

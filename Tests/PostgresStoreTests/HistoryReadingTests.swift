@@ -19,7 +19,7 @@ import Testing
             try await store.replaceConversation(appID: "app", with: seed)
             let opened = try await store.open("last")
             #expect(opened.said == seed.map { "\($0.role) \($0.content)" } + ["user last"])
-            #expect(opened.history.messages.entries.map(\.place) == Array(1...2_001))
+            #expect(opened.history.messages.entries.map(\.seq) == Array(1...2_001))
             #expect(try await store.history(of: opened.turn, for: opened.id).said == opened.said)
         }
     }
@@ -85,7 +85,7 @@ import Testing
                     "user a", "assistant \(long)", "user \(longer)", "assistant b", "user c", "assistant d", "user e",
                     "user \(long)",
                 ])
-            #expect(opened.history.messages.entries.map(\.place) == [1, 2, 3, 4, 5, 6, 7, 8])
+            #expect(opened.history.messages.entries.map(\.seq) == [1, 2, 3, 4, 5, 6, 7, 8])
             #expect(opened.history.messages.entries.map(\.turn) == [2, 2, 4, 4, 6, 6, 9, 9])
         }
     }

@@ -12,7 +12,7 @@ import Testing
 
     /// Row, turn and role of each message.
     private func entries(_ history: TurnHistory) -> [String] {
-        history.messages.entries.map { "\($0.place) \($0.turn) \($0.role)" }
+        history.messages.entries.map { "\($0.seq) \($0.turn) \($0.role)" }
     }
 
     @Test func messagesHaveTheirRowsAndTurns() async throws {
@@ -112,7 +112,7 @@ import Testing
             #expect(said.first == "system Be brief." && said.last == "user last")
             #expect(said.dropFirst().first?.hasPrefix("user question") == true)
             #expect(said.count % 2 == 0 && said.count > 2 && report.messages == said.count)
-            let first = messages.entries[1].place
+            let first = messages.entries[1].seq
             #expect(report.sent == [1...1, first...41, 44...44])
             #expect(
                 report.omitted == [

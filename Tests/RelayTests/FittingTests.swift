@@ -11,7 +11,7 @@ import Testing
         for (index, line) in lines.enumerated() {
             let parts = line.split(separator: " ", maxSplits: 2).map(String.init)
             messages.append(
-                ModelMessage(role: parts[1], content: parts[2]), place: Int64(index + 1), turn: Int64(parts[0]) ?? 0)
+                ModelMessage(role: parts[1], content: parts[2]), seq: Int64(index + 1), turn: Int64(parts[0]) ?? 0)
         }
         return TurnHistory(messages: messages, unfinished: [], omitted: omitted)
     }
@@ -50,18 +50,18 @@ import Testing
             "5 assistant d\(Self.long)", "7 user e\(Self.long)")
         let (messages, report) = try history.fitted(to: window(messages: 5))
         #expect(texts(messages).map { $0.prefix(1) } == ["s", "c", "d", "e"])
-        #expect(messages.entries.map(\.place) == [1, 4, 5, 6])
+        #expect(messages.entries.map(\.seq) == [1, 4, 5, 6])
         #expect(report.sent == [1...1, 4...6] && report.messages == 4)
         #expect(report.omitted == [PromptReport.Omitted(numbers: 2...3, why: .context)])
         // A turn that does not fit completely is omitted.
-        #expect(try history.fitted(to: window(messages: 3)).messages.entries.map(\.place) == [1, 6])
+        #expect(try history.fitted(to: window(messages: 3)).messages.entries.map(\.seq) == [1, 6])
     }
 
     @Test func allPromptsOfTheTurnAreSent() throws {
         let history = history(
             "3 user \(Self.long)", "3 assistant \(Self.long)", "6 user \(Self.long)", "6 user \(Self.long)")
         let (messages, _) = try history.fitted(to: window(messages: 3))
-        #expect(messages.entries.map(\.place) == [3, 4])
+        #expect(messages.entries.map(\.seq) == [3, 4])
     }
 
     @Test func promptThatNeverFitsIsRefused() throws {
@@ -72,7 +72,7 @@ import Testing
         // An estimate that was never compared with a count may be wrong.
         var unmeasured = window(messages: 6)
         unmeasured.isMeasured = false
-        #expect(try history.fitted(to: unmeasured).messages.entries.map(\.place) == [1, 4])
+        #expect(try history.fitted(to: unmeasured).messages.entries.map(\.seq) == [1, 4])
     }
 
     @Test func systemPromptAloneMayBeTooLong() {
@@ -82,7 +82,7 @@ import Testing
 
     @Test func longPromptMayUseTheReserveOfTheAnswer() throws {
         let history = history("3 user a", "3 assistant b", "5 user \(String(repeating: "y", count: 150))")
-        #expect(try history.fitted(to: window(messages: 2)).messages.entries.map(\.place) == [3])
+        #expect(try history.fitted(to: window(messages: 2)).messages.entries.map(\.seq) == [3])
     }
 
     @Test func toolAnswerStaysWithTheTurnThatCalledTheTool() throws {
@@ -90,7 +90,7 @@ import Testing
             "2 user a\(Self.long)", "2 assistant b\(Self.long)", "4 user c\(Self.long)", "4 assistant d\(Self.long)",
             "6 tool e\(Self.long)", "6 assistant f\(Self.long)", "8 tool g\(Self.long)")
         // The prompt is the answer of a tool: its call, and the one before, cannot be left out.
-        #expect(try history.fitted(to: window(messages: 5)).messages.entries.map(\.place) == [3, 4, 5, 6, 7])
+        #expect(try history.fitted(to: window(messages: 5)).messages.entries.map(\.seq) == [3, 4, 5, 6, 7])
         #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 1)) }
     }
 
@@ -98,15 +98,15 @@ import Testing
         let history = history(
             "- system s\(Self.long)", "- assistant hello\(Self.long)", "- user a\(Self.long)", "- user b\(Self.long)",
             "- assistant c\(Self.long)", "- user d\(Self.long)", "- assistant e\(Self.long)", "9 user f\(Self.long)")
-        let places = { (room: Int) in
+        let seqs = { (room: Int) in
             var window = ContextWindow(tokens: room, bytesPerToken: 1, reserve: 0)
             window.isMeasured = true
-            return try history.fitted(to: window).messages.entries.map(\.place)
+            return try history.fitted(to: window).messages.entries.map(\.seq)
         }
-        #expect(try places(430) == [1, 2, 3, 4, 5, 6, 7, 8])
-        #expect(try places(400) == [1, 3, 4, 5, 6, 7, 8])
-        #expect(try places(300) == [1, 6, 7, 8])
-        #expect(try places(200) == [1, 8])
+        #expect(try seqs(430) == [1, 2, 3, 4, 5, 6, 7, 8])
+        #expect(try seqs(400) == [1, 3, 4, 5, 6, 7, 8])
+        #expect(try seqs(300) == [1, 6, 7, 8])
+        #expect(try seqs(200) == [1, 8])
     }
 
     @Test func messagesWithoutNumbersAreFitted() throws {
@@ -124,7 +124,7 @@ import Testing
         var messages = EncodedMessages()
         let picture = String(repeating: "A", count: 100_000)
         messages.append(
-            ModelMessage(role: "user", content: "look", extras: "\"images\":[\"\(picture)\",\"\(picture)\"]"), place: 1)
+            ModelMessage(role: "user", content: "look", extras: "\"images\":[\"\(picture)\",\"\(picture)\"]"), seq: 1)
         let history = TurnHistory(messages: messages, unfinished: [])
         let report = try history.fitted(to: ContextWindow(tokens: 4096, reserve: 512)).report
         #expect(report.estimatedTokens.map { 2_048...2_100 ~= $0 } == true)
@@ -173,10 +173,10 @@ import Testing
 
     @Test func adjacentMessagesOmittedForOneReasonAreOneRange() {
         var omitted: [PromptReport.Omitted] = []
-        for (place, why) in [(1, .branch), (2, .branch), (3, .notComplete), (5, .notComplete)]
+        for (seq, why) in [(1, .branch), (2, .branch), (3, .notComplete), (5, .notComplete)]
             as [(Int64, PromptReport.Omission)]
         {
-            omitted.append(number: place, why: why)
+            omitted.append(number: seq, why: why)
         }
         #expect(
             omitted == [

@@ -147,7 +147,7 @@ final class MemoryDatabase: @unchecked Sendable {
         var omitted: [PromptReport.Omitted] = []
         for row in before {
             guard let number = row.turn, number != turn.number, states[number] != .complete else {
-                messages.append(row.message, place: row.seq, turn: row.turn ?? 0)
+                messages.append(row.message, seq: row.seq, turn: row.turn ?? 0)
                 continue
             }
             omitted.append(number: row.seq, why: .notComplete)

@@ -111,7 +111,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         slots.enter(ticket, holder: process)
         let granted = slots.grant(at: ticket.upstream, slots: ticket.slots, to: process)
         try end(fault)
-        return SlotEntry(position: place(of: ticket.key), granted: granted)
+        return SlotEntry(position: position(of: ticket.key), granted: granted)
     }
 
     func leave(_ ticket: SlotTicket) async throws(RelayError) -> [SlotKey] {
@@ -139,7 +139,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         _ = try await begin(.survey)
         var survey = SlotSnapshot()
         for key in slots.rows.keys where slots.rows[key]?.holder == process {
-            survey.positions[key] = place(of: key)
+            survey.positions[key] = position(of: key)
         }
         survey.granted = ownGranted
         for upstream in upstreams {
@@ -158,7 +158,7 @@ final class MemorySlotStore: SlotStore, @unchecked Sendable {
         slots.rows.filter { $0.value.holder == process && $0.value.isGranted }.map(\.key)
     }
 
-    private func place(of key: SlotKey) -> QueuePosition? {
+    private func position(of key: SlotKey) -> QueuePosition? {
         let all = slots.waiting(at: key.upstream)
         return all.firstIndex(of: key).map {
             QueuePosition(upstream: key.upstream, position: $0 + 1, length: all.count)

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
@@ -84,6 +85,14 @@ final class TestRelay {
 
     var database: MemoryDatabase { store.database }
 
+    /// Runs work with the service on its shard, and everything that follows from it.
+    func run(_ work: @escaping @Sendable (ChatService) async -> Void) {
+        Task(executorPreference: shard) { [service = Confined(service, to: clock.scheduler(of: shard))] in
+            await work(service.value)
+        }
+        clock.settle()
+    }
+
     /// Sends a prompt, and runs its reply until it waits.
     @discardableResult
     func post(
@@ -94,12 +103,13 @@ final class TestRelay {
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
         request.onDisconnect = onDisconnect
         request.onInterrupt = onInterrupt
+        let prompt = request
         let post = SentPrompt()
-        Task(executorPreference: shard) { [service, request] in
+        run { service in
             do throws(RelayError) {
                 let key = key.map { IdempotencyKey(text: $0, digest: []) }
                 let reply: Reply
-                switch try await service.accept(request, key: key) {
+                switch try await service.accept(prompt, key: key) {
                 case .started(let started): reply = started
                 case .known(let record):
                     post.id = record.id
@@ -114,7 +124,6 @@ final class TestRelay {
                 post.refusal = error
             }
         }
-        clock.settle()
         return post
     }
 
@@ -122,12 +131,12 @@ final class TestRelay {
     func read(_ post: SentPrompt) throws -> RecordingReader {
         let id = try #require(post.id)
         let reader = RecordingReader()
-        Task(executorPreference: shard) { [service, subscriptions] in
+        let subscriptions = subscriptions
+        run { service in
             guard let record = try? await service.find(id) else { return }
             subscriptions.byReader[ObjectIdentifier(reader)] = service.subscribe(
                 reader, to: record, from: ReplyPosition())
         }
-        clock.settle()
         return reader
     }
 
@@ -135,11 +144,10 @@ final class TestRelay {
     func readWhole(_ post: SentPrompt) throws -> ReplyPage {
         let id = try #require(post.id)
         let found = Found()
-        Task(executorPreference: shard) { [service] in
+        run { service in
             guard let record = try? await service.find(id) else { return }
             found.page = try? await service.readWhole(record)
         }
-        clock.settle()
         return try #require(found.page)
     }
 
@@ -151,18 +159,16 @@ final class TestRelay {
     /// Stops the reply of a prompt. The result has the record as soon as the call has returned.
     func stop(_ post: SentPrompt) -> Stopped {
         let stopped = Stopped()
-        Task(executorPreference: shard) { [service] in
+        run { service in
             guard let id = post.id, let record = try? await service.find(id) else { return }
             stopped.record = try? await service.stop(record)
         }
-        clock.settle()
         return stopped
     }
 
     /// Adopts replies of other processes.
     func adopt() {
-        Task(executorPreference: shard) { [service] in try? await service.adoptAbandoned() }
-        clock.settle()
+        run { service in try? await service.adoptAbandoned() }
     }
 
     /// The journalled text of a reply.
@@ -172,8 +178,7 @@ final class TestRelay {
 
     /// Deletes the conversation.
     func delete() {
-        Task(executorPreference: shard) { [service] in try? await service.deleteConversation(appID: "app") }
-        clock.settle()
+        run { service in try? await service.deleteConversation(appID: "app") }
     }
 
     /// Replaces the conversation.
@@ -181,7 +186,7 @@ final class TestRelay {
     func replace(with text: String) -> SentPrompt {
         let request = ChatRequest(appID: "app", model: "", messages: [ModelMessage(role: "system", content: text)])
         let post = SentPrompt()
-        Task(executorPreference: shard) { [service] in
+        run { service in
             do throws(RelayError) {
                 try await service.replaceConversation(request)
                 post.isReplaced = true
@@ -189,7 +194,6 @@ final class TestRelay {
                 post.refusal = error
             }
         }
-        clock.settle()
         return post
     }
 

@@ -23,9 +23,9 @@ import Testing
     private func report(bytes: Int, behind earlier: Int = 0, in window: ContextWindow? = nil) throws -> PromptReport {
         var messages = EncodedMessages()
         if earlier > 0 {
-            messages.append(ModelMessage(role: "assistant", content: String(repeating: "a", count: earlier)), place: 1)
+            messages.append(ModelMessage(role: "assistant", content: String(repeating: "a", count: earlier)), seq: 1)
         }
-        messages.append(ModelMessage(role: "user", content: String(repeating: "a", count: bytes)), place: 2)
+        messages.append(ModelMessage(role: "user", content: String(repeating: "a", count: bytes)), seq: 2)
         return try TurnHistory(messages: messages, unfinished: []).fitted(to: window).report
     }
 
@@ -139,7 +139,7 @@ import Testing
         var messages = EncodedMessages()
         for index in 0..<41 {
             messages.append(
-                ModelMessage(role: "user", content: String(repeating: "x", count: 300)), place: Int64(index + 1),
+                ModelMessage(role: "user", content: String(repeating: "x", count: 300)), seq: Int64(index + 1),
                 turn: Int64(index + 1))
         }
         let history = TurnHistory(messages: messages, unfinished: [])
@@ -161,7 +161,7 @@ import Testing
         var messages = EncodedMessages()
         for index in 0..<100 {
             messages.append(
-                ModelMessage(role: "user", content: String(repeating: "字", count: 100)), place: Int64(index + 1),
+                ModelMessage(role: "user", content: String(repeating: "字", count: 100)), seq: Int64(index + 1),
                 turn: Int64(index + 1))
         }
         let history = TurnHistory(messages: messages, unfinished: [])
@@ -182,9 +182,9 @@ import Testing
         let members = try members(#""options":{"num_ctx":9223372036854775807}"#)
         estimates.learn([ModelDescription(name: "m", contextLength: .max)], of: target.upstream.description)
         var messages = EncodedMessages()
-        for place in Int64(1)...9 {
+        for seq in Int64(1)...9 {
             let text = String(repeating: "x", count: 300)
-            messages.append(ModelMessage(role: "user", content: text), place: place, turn: place)
+            messages.append(ModelMessage(role: "user", content: text), seq: seq, turn: seq)
         }
         let history = TurnHistory(messages: messages, unfinished: [])
         var report = try history.fitted(to: estimates.window(for: target, passThrough: members)).report
@@ -236,7 +236,7 @@ import Testing
         ) throws -> (estimate: Int, count: Int) {
             turn += 1
             messages.append(
-                ModelMessage(role: "user", content: String(repeating: "p", count: prompt)), place: turn * 2 - 1,
+                ModelMessage(role: "user", content: String(repeating: "p", count: prompt)), seq: turn * 2 - 1,
                 turn: turn * 2)
             text += prompt
             let window = estimates.window(for: target, passThrough: [], conversation: name)
@@ -249,7 +249,7 @@ import Testing
                 count, and: TokenEstimates.Answer(text: answer, tokens: answer / 2 + hidden), in: &report, of: target,
                 for: name)
             messages.append(
-                ModelMessage(role: "assistant", content: String(repeating: "a", count: answer)), place: turn * 2,
+                ModelMessage(role: "assistant", content: String(repeating: "a", count: answer)), seq: turn * 2,
                 turn: turn * 2)
             text += answer
             return (estimate, count)

@@ -22,31 +22,31 @@ import Testing
         turns: Int, _ lengths: (Int) -> (prompt: Int, answer: Int), window: (Int) -> ContextWindow
     ) throws -> [Sent] {
         var messages = EncodedMessages()
-        messages.append(ModelMessage(role: "system", content: String(repeating: "s", count: 200)), place: 1)
+        messages.append(ModelMessage(role: "system", content: String(repeating: "s", count: 200)), seq: 1)
         var sent: [Sent] = []
         for number in 1...turns {
             let (prompt, answer) = lengths(number)
-            let place = Int64(2 * number)
+            let seq = Int64(2 * number)
             messages.append(
-                ModelMessage(role: "user", content: String(repeating: "p", count: prompt)), place: place,
-                turn: place + 1)
+                ModelMessage(role: "user", content: String(repeating: "p", count: prompt)), seq: seq,
+                turn: seq + 1)
             let history = TurnHistory(messages: messages, unfinished: [])
             let window = window(number)
             let (fitted, report) = try history.fitted(to: window)
-            #expect(fitted.entries.first?.place == 1 && fitted.entries.last?.place == place)
+            #expect(fitted.entries.first?.seq == 1 && fitted.entries.last?.seq == seq)
             let estimate = try #require(report.estimatedTokens)
             let room = try #require(window.tokens) - window.reserve
             #expect(estimate <= room)
             if fitted.count < messages.count {
                 // Neither turns in halves nor gaps.
-                #expect(fitted.count % 2 == 0 && fitted.entries[1].place == place - Int64(fitted.count - 2))
-                sent.append(Sent(start: fitted.entries[1].place, estimate: estimate))
+                #expect(fitted.count % 2 == 0 && fitted.entries[1].seq == seq - Int64(fitted.count - 2))
+                sent.append(Sent(start: fitted.entries[1].seq, estimate: estimate))
             } else {
                 #expect(sent.isEmpty)
             }
             messages.append(
-                ModelMessage(role: "assistant", content: String(repeating: "a", count: answer)), place: place + 1,
-                turn: place + 1)
+                ModelMessage(role: "assistant", content: String(repeating: "a", count: answer)), seq: seq + 1,
+                turn: seq + 1)
         }
         return sent
     }

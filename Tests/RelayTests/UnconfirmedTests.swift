@@ -5,8 +5,7 @@ import Testing
 /// Prompts whose opening the store committed, but did not confirm.
 @Suite(.timeLimit(.minutes(30))) struct UnconfirmedTests {
     private func resolve(_ relay: TestRelay) {
-        Task(executorPreference: relay.shard) { [service = relay.service] in await service.resolveUnconfirmed() }
-        relay.clock.settle()
+        relay.run { service in await service.resolveUnconfirmed() }
     }
 
     @Test func promptWithoutAKeyIsWithdrawn() {

@@ -42,8 +42,8 @@ import Testing
 
     @Test func closedListenerAcceptsNoConnectionAndKeepsItsOwn() async throws {
         // The port is kept bound, so that no other process listens on it afterwards.
-        let place = try BoundPort.refusing()
-        let server = try TestServer(on: shard, at: place, onBytes: TestServer.echo)
+        let reserved = try BoundPort.refusing()
+        let server = try TestServer(on: shard, at: reserved, onBytes: TestServer.echo)
         let client = try TCPConnection.connect(port: server.port)
         client.send("x")
         try await blocking { #expect(client.receive() == .bytes([120])) }

@@ -7,22 +7,22 @@ final class TestServer: Sendable {
     let port: Int
     let listener: Listener
     private let endpoints: Monitor<[Endpoint]>
-    private let place: BoundPort?
+    private let reserved: BoundPort?
 
-    /// Listens on a port of 127.0.0.1, that of `place` or a free one. `onBytes` gets every piece of input, on the shard.
+    /// Listens on a port of 127.0.0.1, that of `port` or a free one. `onBytes` gets every piece of input, on the shard.
     init(
-        on shard: Shard, at place: BoundPort? = nil, slots: Int = 100, tls: (@Sendable () -> TLSContext)? = nil,
+        on shard: Shard, at port: BoundPort? = nil, slots: Int = 100, tls: (@Sendable () -> TLSContext)? = nil,
         onBytes: (@Sendable (TCPStream, Span<UInt8>) -> Void)? = nil
     ) throws {
-        self.place = place
-        let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: UInt16(place?.port ?? 0)))
+        reserved = port
+        let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: UInt16(port?.port ?? 0)))
         let endpoints = Monitor<[Endpoint]>([])
         self.endpoints = endpoints
         listener = try Listener(binding: address, on: shard, slots: slots) { descriptor, peer in
             let endpoint = Endpoint.adopt(descriptor, peer, on: shard, tls: tls?(), onBytes: onBytes)
             endpoints.withLock { $0.append(endpoint) }
         }
-        port = Int(listener.address.port)
+        self.port = Int(listener.address.port)
         try listener.start()
     }
 

@@ -17,7 +17,9 @@ public func waitFor<Result: Sendable>(_ work: @escaping @Sendable () async throw
             result.withLock { $0 = .failure(error) }
         }
     }
-    guard let done = result.wait(upTo: 2 * testTimeout, until: { $0 }) else { throw TestFailure("the work never ended") }
+    guard let done = result.wait(upTo: 2 * testTimeout, until: { $0 }) else {
+        throw TestFailure("the work never ended")
+    }
     return try done.get()
 }
 

@@ -18,6 +18,7 @@ public func eventually<Value>(
 }
 
 /// Polls `condition` until it is true.
-public func eventually(_ what: String, within seconds: Double = testTimeout, isTrue condition: () throws -> Bool) throws {
+public func eventually(_ what: String, within seconds: Double = testTimeout, isTrue condition: () throws -> Bool) throws
+{
     _ = try eventually(what, within: seconds) { try condition() ? true : nil }
 }

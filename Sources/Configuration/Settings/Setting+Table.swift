@@ -54,7 +54,7 @@ extension Setting {
         case .shutdownLimit:
             .plain(
                 .process, .duration(.zero ... .hours(1)) { $0.server.shutdownLimit = $1 }, "25s",
-                "How long running replies may go on after SIGTERM.")
+                "The time that running replies have to end after SIGTERM.")
         case .logAppID:
             .plain(
                 .process, .choice { $0.log.appID = $1 }, "hash",
@@ -112,8 +112,8 @@ extension Setting {
             .option(
                 .upstreams,
                 .text { configuration, value throws(SettingProblem) in try configuration.upstreams.setAdminToken(value)
-                }, "nobody may",
-                "What changes the list of model servers while the server runs, as a bearer token.", secret: true)
+                }, "no changes",
+                "The bearer token for changes of the list of model servers at run time.", secret: true)
         case .keyDirectory:
             .option(
                 .upstreams, .directory { $0.upstreams.keyDirectory = $1 }, "none",
@@ -168,7 +168,7 @@ extension Setting {
         case .disconnectGrace:
             .limit(
                 .replies, .duration(.zero ... .hours(24)) { $0.relay.disconnectGrace = $1 }, "30s",
-                "How long a reply goes on when nobody reads it; 0 cancels it at once.")
+                "The time that a reply continues without a reader; 0 cancels it at once.")
         case .keepAlive:
             .plain(
                 .replies, .duration(.milliseconds(100) ... .hours(1)) { $0.streams.keepAlive = $1 }, "15s",
@@ -241,7 +241,7 @@ extension Setting {
         case .writeTimeout:
             .limit(
                 .clients, .duration(.milliseconds(100) ... .hours(1)) { $0.http.writeStall = $1 }, "30s",
-                "How long a client may take nothing of what is sent to it before it is dropped.")
+                "The time after which a client that accepts no output is disconnected.")
         case .unsentLimit:
             .limit(
                 .clients, .bytes(4_096...1 << 30) { $0.streams.unsentLimit = $1 }, "1MiB",

@@ -15,7 +15,7 @@ public struct LineSplitter: Sendable {
     /// Whether a consumer wants the next line.
     public enum Flow: Sendable, Hashable {
         /// The next line, please.
-        case goOn
+        case more
         /// No more for now.
         case stop
     }

@@ -16,24 +16,24 @@ public struct EncodedMessages: Sendable {
         entries.reserveCapacity(count)
     }
 
-    /// Appends a message; `place` and `turn` as in `EncodedMessage`.
-    public mutating func append(_ message: ModelMessage, place: Int64 = 0, turn: Int64 = 0) {
+    /// Appends a message; `seq` and `turn` as in `EncodedMessage`.
+    public mutating func append(_ message: ModelMessage, seq: Int64 = 0, turn: Int64 = 0) {
         let extras = message.extras ?? ""
         append(
-            role: message.role.utf8.span, content: message.content.utf8.span, extras: extras.utf8.span, place: place,
+            role: message.role.utf8.span, content: message.content.utf8.span, extras: extras.utf8.span, seq: seq,
             turn: turn)
     }
 
     /// Appends a message from its parts in UTF-8; `extras` are further members as JSON text, or empty.
     public mutating func append(
-        role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, place: Int64 = 0, turn: Int64 = 0
+        role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, seq: Int64 = 0, turn: Int64 = 0
     ) {
         if !entries.isEmpty {
             json.append(UInt8(ascii: ","))
         }
         entries.append(
             EncodedMessage(
-                place: place, turn: turn, start: json.count, role: MessageRole(role), hasExtras: !extras.isEmpty))
+                seq: seq, turn: turn, start: json.count, role: MessageRole(role), hasExtras: !extras.isEmpty))
         json.append(messageWithRole: role, content: content, extras: extras)
     }
 

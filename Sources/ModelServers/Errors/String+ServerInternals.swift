@@ -1,5 +1,5 @@
 extension String {
-    /// The text without internals of a model server's machine: tracebacks, places in source files and absolute paths. The last line
+    /// The text without internals of a model server's machine: tracebacks, positions in source files and absolute paths. The last line
     /// of a traceback stays, because it names the failure. Paths of known APIs stay.
     var withoutServerInternals: String {
         var kept: [Substring] = []
@@ -20,7 +20,7 @@ extension String {
         return text == self ? self : text.trimmed(while: \.isWhitespace)
     }
 
-    /// The text without Python's source places: `File "…", line N, in name` becomes "…".
+    /// The text without Python's source positions: `File "…", line N, in name` becomes "…".
     private var withoutSourcePlaces: String {
         var text = ""
         var rest = self[...]

@@ -28,7 +28,7 @@ final class OllamaDecoder: AnswerDecoder {
         hasBegun = true
         var index = 0
         let outcome = try lines.feed(bytes, from: &index) { line throws(ModelError) in
-            try read(line: line, deliver) ? .goOn : .stop
+            try read(line: line, deliver) ? .more : .stop
         }
         guard outcome != .tooLong else { throw .malformed("a line of it is longer than \(longestLine) bytes") }
         return true

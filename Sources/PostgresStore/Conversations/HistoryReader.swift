@@ -141,7 +141,7 @@ struct HistoryReader {
             for (row, (index, seq)) in zip(rows, missing[start..<end]) {
                 whole.append(next..<index, of: known)
                 whole.append(
-                    role: row.role.bytes, content: row.message.bytes, extras: row.extras.bytes, place: seq,
+                    role: row.role.bytes, content: row.message.bytes, extras: row.extras.bytes, seq: seq,
                     turn: known.entries[index].turn)
                 next = index + 1
             }

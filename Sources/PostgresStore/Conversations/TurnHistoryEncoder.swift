@@ -62,7 +62,7 @@ struct TurnHistoryEncoder {
             missing.append((messages.count, row.seq))
         }
         messages.append(
-            role: row.role.bytes, content: row.message.bytes, extras: row.extras.bytes, place: row.seq,
+            role: row.role.bytes, content: row.message.bytes, extras: row.extras.bytes, seq: row.seq,
             turn: row.kind == .seeded ? 0 : row.seq)
         return true
     }
@@ -103,7 +103,7 @@ struct TurnHistoryEncoder {
     /// Removes the prompts of a turn whose reply is not complete.
     private mutating func leaveOut(from start: EncodedMessages.Mark, to reply: Int64) {
         for prompt in messages.entries(since: start) {
-            omitted.append(number: prompt.place, why: .notComplete)
+            omitted.append(number: prompt.seq, why: .notComplete)
         }
         omitted.append(number: reply, why: .notComplete)
         messages.truncate(to: start)

@@ -33,10 +33,10 @@ public final class PostgresSlotStore: SlotStore {
         guard let found = results[position].first, found.hasTicket else {
             throw results[position].first?.hasReply == true ? RelayError.ownershipLost : RelayError.conversationGone
         }
-        let place =
+        let queuePosition =
             found.length > 0
             ? QueuePosition(upstream: ticket.upstream, position: found.position, length: found.length) : nil
-        return SlotEntry(position: place, granted: ownKeys(results[grant], at: ticket.upstream))
+        return SlotEntry(position: queuePosition, granted: ownKeys(results[grant], at: ticket.upstream))
     }
 
     public func leave(_ ticket: SlotTicket) async throws(RelayError) -> [SlotKey] {

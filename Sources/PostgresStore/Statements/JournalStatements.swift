@@ -145,10 +145,10 @@ enum JournalStatements {
     private static let signalsStatement = Statement(
         "signals", .uuid, returnsBinary: true,
         sql: """
-            WITH told AS (
+            WITH delivered AS (
                 DELETE FROM chatterd_signals WHERE holder = $1 AND kind <> 'stop' RETURNING reply, kind
             )
-            SELECT reply, kind FROM told
+            SELECT reply, kind FROM delivered
             UNION ALL
             SELECT reply, kind FROM chatterd_signals WHERE holder = $1 AND kind = 'stop'
             """

@@ -135,14 +135,14 @@ extension PromptReport {
 
     /// Lists which messages were sent and which were not.
     mutating func list(_ entries: [EncodedMessage], without omission: Range<Int>, omitted others: [Omitted]) {
-        for index in entries.indices where !omission.contains(index) && entries[index].place > 0 {
-            sent.append(number: entries[index].place)
+        for index in entries.indices where !omission.contains(index) && entries[index].seq > 0 {
+            sent.append(number: entries[index].seq)
         }
         omitted = others
         if !omission.isEmpty {
             var trimmed: [Omitted] = []
-            for entry in entries[omission] where entry.place > 0 {
-                trimmed.append(number: entry.place, why: .context)
+            for entry in entries[omission] where entry.seq > 0 {
+                trimmed.append(number: entry.seq, why: .context)
             }
             omitted = (omitted + trimmed).sorted { $0.numbers.lowerBound < $1.numbers.lowerBound }
         }

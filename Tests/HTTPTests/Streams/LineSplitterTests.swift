@@ -18,7 +18,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
         var index = 0
         let outcome = splitter.feed(bytes.span, from: &index) { line in
             lines.append(text(line))
-            return .goOn
+            return .more
         }
         if outcome == .tooLong {
             return lines + ["!"]
@@ -89,7 +89,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
         #expect(index == 2)
         let second = splitter.feed(bytes.span, from: &index) { line in
             seen.append(text(line))
-            return .goOn
+            return .more
         }
         #expect(second == .drained)
         #expect(seen == ["a", "b"])

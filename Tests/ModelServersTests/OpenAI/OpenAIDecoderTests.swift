@@ -22,8 +22,8 @@ import Testing
     @Test func streamSplitAnywhereGivesTheSameAnswer() {
         let bytes = Array((": ping\n\n" + Self.plain).utf8)
         let whole = [UInt8].decode([bytes])
-        for place in 0...bytes.count {
-            #expect([UInt8].decode([Array(bytes[..<place]), Array(bytes[place...])]) == whole)
+        for index in 0...bytes.count {
+            #expect([UInt8].decode([Array(bytes[..<index]), Array(bytes[index...])]) == whole)
         }
         #expect([UInt8].decode(bytes.map { [$0] }) == whole)
     }
@@ -148,11 +148,11 @@ import Testing
         let call = Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]"#)
         var bytes = Array((Stream.token("a") + call + Self.plain).utf8)
         for _ in 0...Int.random(in: 0..<3, using: &random) {
-            let place = Int.random(in: 0..<bytes.count, using: &random)
+            let index = Int.random(in: 0..<bytes.count, using: &random)
             switch Int.random(in: 0..<3, using: &random) {
-            case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
-            case 1: bytes[place] = Array("\"\\{}[]:,\n\r 0n".utf8).randomElement(using: &random) ?? 0
-            default: bytes.remove(at: place)
+            case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
+            case 1: bytes[index] = Array("\"\\{}[]:,\n\r 0n".utf8).randomElement(using: &random) ?? 0
+            default: bytes.remove(at: index)
             }
         }
         let whole = [UInt8].decode([bytes])

@@ -66,14 +66,7 @@ struct ChunkScanner: Sendable {
     mutating func next(_ bytes: Span<UInt8>, from index: inout Int) throws(HTTPError) -> BodyPiece {
         while index < bytes.count {
             if state == .data {
-                let piece = index..<(index + min(rest, bytes.count - index))
-                index = piece.upperBound
-                rest -= piece.count
-                dataBytes += piece.count
-                if rest == 0 {
-                    state = .dataReturn
-                }
-                return .data(piece)
+                return .data(data(in: bytes, from: &index))
             }
             let byte = bytes[index]
             index += 1
@@ -86,11 +79,9 @@ struct ChunkScanner: Sendable {
             case .data:
                 break
             case .dataReturn:
-                guard byte == Grammar.carriageReturn else { throw HTTPError(.malformedChunkEnd) }
-                state = .dataLineFeed
+                try expect(byte, is: Grammar.carriageReturn, .malformedChunkEnd, then: .dataLineFeed)
             case .dataLineFeed:
-                guard byte == Grammar.lineFeed else { throw HTTPError(.malformedChunkEnd) }
-                state = .sizeStart
+                try expect(byte, is: Grammar.lineFeed, .malformedChunkEnd, then: .sizeStart)
             case .beforeSemicolon, .nameStart, .name, .afterName, .valueStart, .value, .quoted, .quotedPair,
                 .afterQuoted:
                 if byte != Grammar.carriageReturn {
@@ -100,14 +91,32 @@ struct ChunkScanner: Sendable {
             case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed:
                 try readTrailer(byte)
             case .lastLineFeed:
-                guard byte == Grammar.lineFeed else { throw HTTPError(.malformedTrailer) }
-                state = .complete
+                try expect(byte, is: Grammar.lineFeed, .malformedTrailer, then: .complete)
                 return .end
             case .complete:
                 return .end
             }
         }
         return state == .complete ? .end : .more
+    }
+
+    /// The data of the current chunk that has arrived, as a range of `bytes`.
+    private mutating func data(in bytes: Span<UInt8>, from index: inout Int) -> Range<Int> {
+        let piece = index..<(index + min(rest, bytes.count - index))
+        index = piece.upperBound
+        rest -= piece.count
+        dataBytes += piece.count
+        if rest == 0 {
+            state = .dataReturn
+        }
+        return piece
+    }
+
+    private mutating func expect(
+        _ byte: UInt8, is expected: UInt8, _ code: HTTPError.Code, then next: State
+    ) throws(HTTPError) {
+        guard byte == expected else { throw HTTPError(code) }
+        state = next
     }
 
     private mutating func countLineByte() throws(HTTPError) {

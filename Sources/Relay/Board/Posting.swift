@@ -9,36 +9,23 @@ public struct Posting {
     /// The maximum size of a message in bytes of UTF-8.
     public static let messageLimit = 16 * 1_024
 
-    public private(set) var name = ""
-    public private(set) var message = ""
+    /// The author's name.
+    public let name: String
+    /// The text.
+    public let message: String
 
+    /// Decodes a body. A member of another type counts as missing.
+    ///
+    /// - Throws: `invalidRequest` with the rule that the body breaks.
     public init(decoding body: Span<UInt8>) throws(RelayError) {
-        var name: String?
-        var message: String?
+        let name: String?
+        let message: String?
         do throws(JSONError) {
-            try JSONReader.validate(body)
-            var reader = JSONReader(body)
-            try reader.beginObject()
-            while let key = try reader.nextKey() {
-                let isName = reader.matches(key, "name") || reader.matches(key, "username")
-                let isMessage = reader.matches(key, "message")
-                if isName || isMessage, try reader.kind() == .string {
-                    let text = String(decodingJSON: body.extracting(try reader.string().range))
-                    if isName {
-                        name = text
-                    } else {
-                        message = text
-                    }
-                } else {
-                    try reader.skipValue()
-                }
-            }
+            (name, message) = try Self.members(of: body)
         } catch {
             throw RelayError(.invalidRequest, "The body is not a JSON object with name and message: \(error)")
         }
-        guard let name, !name.isEmpty, name.utf8.count <= Self.nameBytesLimit,
-            name.count <= Self.nameLimit
-        else {
+        guard let name, !name.isEmpty, name.utf8.count <= Self.nameBytesLimit, name.count <= Self.nameLimit else {
             throw RelayError(
                 .invalidRequest,
                 "name (or username) must be a string of 1 to \(Self.nameLimit) characters and at most "
@@ -54,5 +41,26 @@ public struct Posting {
         }
         self.name = name
         self.message = message
+    }
+
+    private static func members(of body: Span<UInt8>) throws(JSONError) -> (name: String?, message: String?) {
+        var members: (name: String?, message: String?)
+        try JSONReader.validate(body)
+        var reader = JSONReader(body)
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let isName = reader.matches(key, "name") || reader.matches(key, "username")
+            guard isName || reader.matches(key, "message"), try reader.kind() == .string else {
+                try reader.skipValue()
+                continue
+            }
+            let text = String(decodingJSON: body.extracting(try reader.string().range))
+            if isName {
+                members.name = text
+            } else {
+                members.message = text
+            }
+        }
+        return members
     }
 }

@@ -231,18 +231,7 @@ public final class ReplySubscription: IndexedSetElement {
     private func catchUp() async {
         let lag = lagging()
         while state == .catchingUp, let source {
-            if let page = lag.page {
-                guard deliver(page) else {
-                    if state == .catchingUp { state = .waiting }
-                    return
-                }
-                guard state == .catchingUp else { return }
-                lag.page = nil
-                guard !isFull else {
-                    state = .waiting
-                    return
-                }
-            }
+            guard deliverPage(of: lag) else { return }
             // No await from here to the attachment, so that no line arrives in between.
             let known = source.position
             if !known.isEnd, position.covers(known) {
@@ -264,14 +253,34 @@ public final class ReplySubscription: IndexedSetElement {
                 }
                 lag.page = page
             } catch {
-                guard state == .catchingUp else { return }
-                guard let pause = lag.retry.delay(after: error, within: storeRetryTimeout, now: scheduler.now()) else {
-                    fail(error)
-                    return
-                }
-                resume(after: pause)
+                retry(after: error, in: lag)
                 return
             }
+        }
+    }
+
+    /// Sends the page that is not delivered completely. Returns whether the reader can receive the next one.
+    private func deliverPage(of lag: Lag) -> Bool {
+        guard let page = lag.page else { return true }
+        let isDelivered = deliver(page)
+        guard state == .catchingUp else { return false }
+        if isDelivered {
+            lag.page = nil
+        }
+        if isFull || !isDelivered {
+            state = .waiting
+            return false
+        }
+        return true
+    }
+
+    /// Reads again after a pause, or ends with the error.
+    private func retry(after error: RelayError, in lag: Lag) {
+        guard state == .catchingUp else { return }
+        if let pause = lag.retry.delay(after: error, within: storeRetryTimeout, now: scheduler.now()) {
+            resume(after: pause)
+        } else {
+            fail(error)
         }
     }
 

@@ -30,64 +30,7 @@ extension ChatService {
         return follower(of: record, from: position).subscribe(listener, from: position)
     }
 
-    /// The follower of a reply that this shard does not own; a new follower starts at `position`.
-    func follower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
-        followers[record.id] ?? makeFollower(of: record, from: position)
-    }
-
-    private func makeFollower(of record: ReplyRecord, from position: ReplyPosition) -> ReplyFollower {
-        let id = record.id
-        let home = directory[id]
-        var hooks = ReplyFollower.Hooks(
-            pull: { [unowned self] position async throws(RelayError) in
-                let isLocal = directory[id] != nil
-                let page: ReplyPage
-                do throws(RelayError) {
-                    page = try await self.page(of: record, from: position)
-                } catch {
-                    throw isStopping && !isLocal ? Self.ending : error
-                }
-                // A reader of another process's reply can continue there.
-                if isStopping, !isLocal, page.ending == nil { throw Self.ending }
-                if page.ending == nil, let interimError = page.interimError {
-                    guard !page.isEmpty else { throw interimError }
-                    // The reader gets the available text first. The next pull throws the error.
-                    followers[id]?.signal()
-                }
-                if page.ending == nil, directory[id] == nil, let follower = followers[id], follower.tick == nil {
-                    // Its shard has released the reply without an end and sends no more signals. The follower polls instead.
-                    follower.tick = limits.journalTick
-                }
-                return page
-            })
-        if home == nil, record.state == nil {
-            hooks.keepAlive = { [unowned self] in
-                // After a failure, the next signal follows in four seconds.
-                scheduler.spawn { [store] in try? await store.signal(.read, to: record) }
-            }
-        }
-        let signal = CrossShardSignal(on: scheduler) { [unowned self] in followers[id]?.signal() }
-        hooks.onPresence = { isRead in
-            home?.run { service in
-                if isRead {
-                    service.reply(id)?.addFollower(signal)
-                } else {
-                    service.reply(id)?.removeFollower(signal)
-                }
-            }
-        }
-        hooks.onIdle = { [unowned self] in
-            followers[id] = nil
-            signal.cancel()
-        }
-        let follower = ReplyFollower(
-            from: position, tick: home == nil ? limits.journalTick : nil,
-            lines: lines(of: record), hooks: hooks, scheduler: scheduler, limits: limits)
-        followers[id] = follower
-        return follower
-    }
-
-    private func lines(of record: ReplyRecord) -> ReplyLines {
+    func lines(of record: ReplyRecord) -> ReplyLines {
         ReplyLines(model: record.model, createdAt: record.createdAt * 1000)
     }
 

@@ -1,0 +1,179 @@
+import ChatterdBasics
+import ChatterdLanguageModels
+
+/// Accepting prompts, and adopting turns of other processes.
+extension ChatService {
+    /// Commits a prompt.
+    ///
+    /// - Returns: the reply, which the caller runs; or the known reply of the idempotency key.
+    /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong parent;
+    ///   `idempotencyKeyReused`; `modelNotFound` and `unavailable` if no model server can be asked. The store is unchanged then.
+    public func accept(
+        _ request: ChatRequest, key: IdempotencyKey? = nil
+    ) async throws(RelayError) -> AcceptedPrompt {
+        try refuseWhenStopping()
+        let opening = TurnOpening(
+            appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
+            options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
+            onInterrupt: request.onInterrupt)
+        let reservation: PromptReservation
+        do throws(RelayError) {
+            reservation = try await reserve(appID: request.appID, model: request.model, key: key?.text)
+        } catch {
+            // A retry with a known key opens no turn, so it needs no reservation.
+            guard let key, let known = try await store.knownReply(appID: request.appID, key: key) else { throw error }
+            return .known(try await find(known))
+        }
+        do throws(RelayError) {
+            switch try await store.openTurn(opening) {
+            case .opened(let turn, let history):
+                board.open(turn, for: opening.id, key: key?.text)
+                let reopened = ReopenedTurn(
+                    turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
+                return .started(
+                    begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
+            case .known(let id):
+                let prompt = try await known(id)
+                cancel(reservation)
+                return prompt
+            }
+        } catch {
+            abandon(reservation, of: opening.id, onDisconnect: request.onDisconnect, after: error)
+            throw error
+        }
+    }
+
+    /// The prompt that the store knows by its key: accepted earlier, or opened without confirmation.
+    private func known(_ id: ReplyID) async throws(RelayError) -> AcceptedPrompt {
+        if let reply = try await resolveUnconfirmed(id) { return .started(reply) }
+        return .known(try await find(id))
+    }
+
+    /// Starts another answer to the prompt of a reply. The old answer is kept.
+    ///
+    /// - Parameter model: the requested model; `nil` for the same one.
+    /// - Throws: the errors of `accept`. The store is unchanged then.
+    public func regenerate(
+        _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy
+    ) async throws(RelayError) -> Reply {
+        try refuseWhenStopping()
+        let reservation = try await reserve(appID: reply.turn.appID, model: model ?? reply.model)
+        let id = makeID()
+        do throws(RelayError) {
+            let turn = try await store.openAlternative(to: reply, as: id, model: model, onInterrupt: onInterrupt)
+            let members = Self.members(of: turn)
+            board.open(turn.turn, for: turn.id)
+            return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
+        } catch {
+            abandon(reservation, of: id, onDisconnect: onDisconnect, after: error)
+            throw error
+        }
+    }
+
+    /// The maximum number of replies that one call adopts.
+    private static let adoptions = 16
+
+    /// Adopts up to 16 replies that other processes have handed over, or that dead processes have left and that must be regenerated.
+    public func adoptAbandoned() async throws(RelayError) {
+        let limit = min(Self.adoptions, limits.maximumReplies - board.count)
+        guard !isStopping, limit > 0 else { return }
+        var claimed: [ReplyID: Turn] = [:]
+        // Close claimed turns that were never started; otherwise they look alive.
+        defer {
+            for (id, turn) in claimed {
+                board.close(turn, for: id)
+            }
+        }
+        let adopted = try await store.adoptAbandoned(limit: limit, except: board.replies) { turn, id in
+            board.adopt(turn, for: id)
+            claimed[id] = turn
+        }
+        for turn in adopted {
+            claimed[turn.id] = nil
+            let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
+            scheduler.spawn(with: reply) { await $0.begin() }
+        }
+    }
+
+    private func policy(_ requested: DisconnectPolicy?) -> DisconnectPolicy {
+        requested ?? .cancel(after: limits.disconnectGrace)
+    }
+
+    private static func parent(_ text: String?) throws(RelayError) -> TurnParent? {
+        guard let text else { return nil }
+        guard let parent = TurnParent(parsing: text) else {
+            throw RelayError(.invalidRequest, "parent must be the id of a reply, or \"start\".")
+        }
+        return parent
+    }
+
+    private static func text(of members: [RawMember]) -> [UInt8] {
+        var text = ByteBuffer()
+        text.append(members)
+        return text.array
+    }
+
+    /// The stored members of the request; empty if the stored text is not JSON.
+    static func members(of turn: ReopenedTurn) -> [RawMember] {
+        (try? [RawMember](decodingMembers: turn.options)) ?? []
+    }
+
+    // MARK: - Reservations
+
+    /// Reserves a turn of the conversation and the admission to a model server.
+    ///
+    /// - Throws: `overloaded`, `modelNotFound`, `unavailable`. Nothing is reserved then.
+    private func reserve(appID: String, model: String, key: String? = nil) async throws(RelayError) -> PromptReservation
+    {
+        let admission = try await reserveAdmission(for: model)
+        do throws(RelayError) {
+            try board.reserveTurn(appID: appID, key: key)
+        } catch {
+            release(admission)
+            throw error
+        }
+        return PromptReservation(appID: appID, key: key, admission: admission)
+    }
+
+    private func cancel(_ reservation: PromptReservation) {
+        board.cancelReservation(appID: reservation.appID, key: reservation.key)
+        release(reservation.admission)
+    }
+
+    /// Cancels the reservation of a turn that was not opened. If the outcome is unknown, the turn is looked up later.
+    private func abandon(
+        _ reservation: PromptReservation, of id: ReplyID, onDisconnect: DisconnectPolicy?, after error: RelayError
+    ) {
+        if error.isOutcomeUnknown {
+            note(
+                unconfirmed: id, appID: reservation.appID, hasKey: reservation.key != nil, onDisconnect: onDisconnect)
+        }
+        cancel(reservation)
+    }
+
+    private func release(_ admission: UpstreamDescription?) {
+        if let admission { slots?.releaseAdmission(at: admission) }
+    }
+
+    /// Throws if no model server is configured for the model, or if the queues of all its servers are full.
+    ///
+    /// - Returns: the server whose queue counts the prompt, if that has one.
+    private func reserveAdmission(for model: String) async throws(RelayError) -> UpstreamDescription? {
+        let targets = upstreams.targets(for: model)
+        guard !targets.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
+        guard let slots else { return nil }
+        var refusal: RelayError?
+        for target in targets {
+            let description = target.upstream.description
+            guard description.slots != nil else { return nil }
+            do throws(RelayError) {
+                try await slots.reserveAdmission(at: description, on: scheduler)
+                return description
+            } catch {
+                refusal = refusal ?? error
+            }
+        }
+        if let refusal { throw refusal }
+        return nil
+    }
+}

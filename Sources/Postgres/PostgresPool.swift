@@ -227,7 +227,7 @@ public final class PostgresPool: @unchecked Sendable {
         let configuration = configuration
         // A queue of its own, because a blocked thread must not come from the shared pool of threads.
         DispatchQueue(label: "chatterd.postgres.connect").async {
-            let outcome = Result { () throws(PostgresError) in try Self.connect(configuration) }
+            let outcome = Result { () throws(PostgresError) in Confined(try Self.connect(configuration), to: self.shard) }
             self.shard.run { self.connected(outcome) }
         }
     }
@@ -246,11 +246,11 @@ public final class PostgresPool: @unchecked Sendable {
         return EstablishedConnection(connection: connection, ownsSession: ownsSession)
     }
 
-    private func connected(_ outcome: Result<EstablishedConnection, PostgresError>) {
+    private func connected(_ outcome: Result<Confined<EstablishedConnection>, PostgresError>) {
         connecting -= 1
         guard !isShuttingDown || !waiting.isEmpty else { return }
         do {
-            let connection = try PostgresConnection(outcome.get(), pool: self)
+            let connection = try PostgresConnection(outcome.get().value, pool: self)
             connections.append(connection)
             backoff.reset()
             outageBegan = nil

@@ -227,7 +227,9 @@ public final class PostgresPool: @unchecked Sendable {
         let configuration = configuration
         // A queue of its own, because a blocked thread must not come from the shared pool of threads.
         DispatchQueue(label: "chatterd.postgres.connect").async {
-            let outcome = Result { () throws(PostgresError) in Confined(try Self.connect(configuration), to: self.shard) }
+            let outcome = Result { () throws(PostgresError) in
+                Confined(try Self.connect(configuration), to: self.shard)
+            }
             self.shard.run { self.connected(outcome) }
         }
     }

@@ -196,17 +196,19 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
 
 extension ModelHarness {
     /// Calls a handler on the shard after a time by the shard's clock.
-    static func timer(after duration: Duration, _ handler: @escaping @Sendable () -> Void) -> DeadlineTimer {
+    static func timer(
+        after duration: Duration, _ handler: @escaping @Sendable () -> Void
+    ) -> Confined<DeadlineTimer> {
         onShard { shard in
             let timer = DeadlineTimer(on: shard, handler: handler)
             timer.set(after: duration)
-            return timer
+            return Confined(timer, to: shard)
         }
     }
 
     /// Lets a timer end on its shard.
-    static func drop(_ timer: consuming DeadlineTimer) {
-        let box = Monitor<DeadlineTimer?>(timer)
+    static func drop(_ timer: consuming Confined<DeadlineTimer>) {
+        let box = Monitor<Confined<DeadlineTimer>?>(timer)
         shard.run { box.withLock { $0 = nil } }
     }
 }

@@ -7,8 +7,8 @@ import Dispatch
 /// Batches share connections: a batch goes to the connection with the fewest unanswered batches, and the pool opens more
 /// connections while all are busy. A pool lives until `shutDown`.
 ///
-/// Unchecked, because `run`, `start`, `shutDown` and `giveUp` may be called from any thread: they move to the shard first. All
-/// other members are confined to the shard.
+/// The class is `@unchecked Sendable` because `run`, `start`, `shutDown` and `giveUp` may be called on any thread; they move to the
+/// shard, to which all other members are confined.
 public final class PostgresPool: @unchecked Sendable {
     /// The shard whose tasks use the pool.
     public let shard: Shard

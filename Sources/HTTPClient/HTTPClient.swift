@@ -7,9 +7,8 @@ import ChatterdSockets
 /// A connection whose response is complete serves the next request to the same origin. The client does not limit the number of
 /// exchanges; its owner counts them. An unused client costs little, so that each of many servers can have its own, with its own limits
 /// and authorities.
-///
-/// The class is `@unchecked Sendable` because any thread may create and release a client; `start` checks the shard.
-public final class HTTPClient: @unchecked Sendable {
+/// Any thread may create and release a client.
+public final class HTTPClient {
     private let shard: Shard
     private let limits: HTTPClientLimits
     private var tls: TLSContext?

@@ -1,16 +1,18 @@
 import ChatterdSockets
 
 /// A listener, and the common properties of the connections that it accepts.
-///
-/// The class is `@unchecked Sendable` because `bind` sets the listener before any other thread has the object, and no code changes it
-/// afterwards.
-final class ListeningPort: @unchecked Sendable {
-    private var listener: Listener?
+final class ListeningPort: Sendable {
+    private let listener: Listener
     private let identity: TLSIdentity?
 
-    init(identity: TLSIdentity?) {
+    /// - Parameter identity: the certificate of connections with TLS; `nil` for plain connections.
+    init(_ listener: Listener, identity: TLSIdentity?) {
+        self.listener = listener
         self.identity = identity
     }
+
+    /// The bound address, with the port that the system chose.
+    var address: SocketAddress { listener.address }
 
     /// Whether connections use TLS.
     var isSecure: Bool { identity != nil }
@@ -18,26 +20,16 @@ final class ListeningPort: @unchecked Sendable {
     /// The TLS context of the next connection, with the current certificate.
     var tls: TLSContext? { identity?.current }
 
-    /// Binds to an address. After `start`, `accepted` is called for each connection.
-    func bind(
-        _ address: SocketAddress, on shard: Shard, slots: Int,
-        accepted: @escaping @Sendable (Int32, SocketAddress) -> Void
-    ) throws(SocketError) -> SocketAddress {
-        let listener = try Listener(binding: address, on: shard, slots: slots, accepted: accepted)
-        self.listener = listener
-        return listener.address
-    }
-
-    /// Begins to accept connections.
-    func start() throws(SocketError) {
-        try listener?.start()
+    /// Begins to accept connections. `accepted` is called on the listener's shard for each of them.
+    func start(accepted: @escaping @Sendable (Int32, SocketAddress) -> Void) throws(SocketError) {
+        try listener.start(accepted: accepted)
     }
 
     func releaseSlot() {
-        listener?.releaseSlot()
+        listener.releaseSlot()
     }
 
     func close() async {
-        await listener?.close()
+        await listener.close()
     }
 }

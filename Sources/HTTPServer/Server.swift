@@ -53,9 +53,9 @@ public final class Server: Sendable {
     @discardableResult
     public func listen(on address: SocketAddress, tls identity: TLSIdentity? = nil) throws(SocketError) -> SocketAddress
     {
-        let port = ListeningPort(identity: identity)
-        let bound = try port.bind(address, on: shards[0], slots: limits.connections) {
-            [groups, shards, load, weak port] descriptor, peer in
+        let listener = try Listener(binding: address, on: shards[0], slots: limits.connections)
+        let port = ListeningPort(listener, identity: identity)
+        try port.start { [groups, shards, load, weak port] descriptor, peer in
             guard let port else {
                 // The server is deallocated, and its listener, which the port holds, soon will be.
                 close(descriptor)
@@ -69,12 +69,11 @@ public final class Server: Sendable {
                 shard.run { group.value.adopt(descriptor, peer: peer, from: port) }
             }
         }
-        try port.start()
         listening.withLock { listening in
             listening.ports.append(port)
-            listening.addresses.append(bound)
+            listening.addresses.append(port.address)
         }
-        return bound
+        return port.address
     }
 
     /// The addresses of the listeners, in the order of `listen`.

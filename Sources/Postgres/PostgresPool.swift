@@ -7,8 +7,8 @@ import Dispatch
 /// Batches share connections: a batch goes to the connection with the fewest unanswered batches, and the pool opens more
 /// connections while all are busy. A pool lives until `shutDown`.
 ///
-/// Unchecked, because `run`, `start`, `shutDown` and `giveUp` may be called from any thread: they move to the shard first. All
-/// other members are confined to the shard.
+/// The class is `@unchecked Sendable` because `run`, `start`, `shutDown` and `giveUp` may be called on any thread; they move to the
+/// shard, to which all other members are confined.
 public final class PostgresPool: @unchecked Sendable {
     /// The shard whose tasks use the pool.
     public let shard: Shard
@@ -227,7 +227,9 @@ public final class PostgresPool: @unchecked Sendable {
         let configuration = configuration
         // A queue of its own, because a blocked thread must not come from the shared pool of threads.
         DispatchQueue(label: "chatterd.postgres.connect").async {
-            let outcome = Result { () throws(PostgresError) in try Self.connect(configuration) }
+            let outcome = Result { () throws(PostgresError) in
+                Confined(try Self.connect(configuration), to: self.shard)
+            }
             self.shard.run { self.connected(outcome) }
         }
     }
@@ -246,11 +248,11 @@ public final class PostgresPool: @unchecked Sendable {
         return EstablishedConnection(connection: connection, ownsSession: ownsSession)
     }
 
-    private func connected(_ outcome: Result<EstablishedConnection, PostgresError>) {
+    private func connected(_ outcome: Result<Confined<EstablishedConnection>, PostgresError>) {
         connecting -= 1
         guard !isShuttingDown || !waiting.isEmpty else { return }
         do {
-            let connection = try PostgresConnection(outcome.get(), pool: self)
+            let connection = try PostgresConnection(outcome.get().value, pool: self)
             connections.append(connection)
             backoff.reset()
             outageBegan = nil

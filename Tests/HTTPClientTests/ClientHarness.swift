@@ -15,10 +15,10 @@ final class ClientHarness: Sendable {
         }
     }()
 
-    let client: HTTPClient
+    let client: Confined<HTTPClient>
 
     init(_ limits: HTTPClientLimits = .longTimeouts, tls: TLSContext? = nil) {
-        client = HTTPClient(shard: Self.shard, limits: limits, tls: tls)
+        client = Confined(HTTPClient(shard: Self.shard, limits: limits, tls: tls), to: Self.shard)
     }
 
     /// Runs a block on the shard and waits for it.
@@ -40,7 +40,7 @@ final class ClientHarness: Sendable {
     ) throws -> Recorder {
         let origin = try Origin(parsing: url)
         Self.onShard { [client] in
-            recorder.exchange = client.start(request, to: origin, delegate: recorder)
+            recorder.exchange = client.value.start(request, to: origin, delegate: recorder)
             meanwhile()
         }
         return recorder

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTPClient
 import ChatterdSockets
 import ChatterdTestSupport
@@ -110,7 +111,7 @@ import Testing
             // The system refuses this address at once.
             let origin = try Origin(parsing: "http://255.255.255.255:1")
             let heard = ClientHarness.onShard {
-                recorder.exchange = ClientHarness().client.start(.ask, to: origin, delegate: recorder)
+                recorder.exchange = ClientHarness().client.value.start(.ask, to: origin, delegate: recorder)
                 return recorder.state.withLock { $0.isOver }
             }
             #expect(!heard)

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdSockets
@@ -40,7 +41,7 @@ import Testing
             let origin = try Origin(parsing: port.url)
             let cancelled = Recorder()
             ClientHarness.onShard {
-                cancelled.exchange = client.client.start(.ask, to: origin, delegate: cancelled)
+                cancelled.exchange = client.client.value.start(.ask, to: origin, delegate: cancelled)
                 // In the next turn, and so before the limit however slow the machine is: blocks come before timers.
                 ClientHarness.shard.run { cancelled.exchange?.cancel() }
             }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdTestSupport
@@ -168,12 +169,12 @@ import Testing
                 [.wait(for: gates[request.number])] + .plain(200, "x")
             }
             let shard = ClientHarness.shard
-            var client: HTTPClient? = HTTPClient(shard: shard, limits: .longTimeouts)
+            var client: Confined? = Confined(HTTPClient(shard: shard, limits: .longTimeouts), to: shard)
             let origin = try Origin(parsing: upstream.url)
             let recorders = [Recorder(), Recorder()]
             for (number, recorder) in recorders.enumerated() {
                 let asked = try #require(client)
-                ClientHarness.onShard { recorder.exchange = asked.start(.ask, to: origin, delegate: recorder) }
+                ClientHarness.onShard { recorder.exchange = asked.value.start(.ask, to: origin, delegate: recorder) }
                 try upstream.waitForRequests(number + 1)
             }
             gates[0].open()
@@ -190,11 +191,11 @@ import Testing
     /// Starts the next exchange from within the end of the last.
     private final class Chain: ExchangeDelegate, @unchecked Sendable {
         let done = Gate()
-        private let client: HTTPClient
+        private let client: Confined<HTTPClient>
         private let origin: Origin
         private var left: Int
 
-        init(_ client: HTTPClient, _ origin: Origin, count: Int) {
+        init(_ client: Confined<HTTPClient>, _ origin: Origin, count: Int) {
             self.client = client
             self.origin = origin
             left = count
@@ -206,7 +207,7 @@ import Testing
                 return
             }
             left -= 1
-            _ = client.start(.ask, to: origin, delegate: self)
+            _ = client.value.start(.ask, to: origin, delegate: self)
         }
 
         func exchange(_ exchange: Exchange, received head: ResponseHead) {}

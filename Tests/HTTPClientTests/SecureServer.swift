@@ -19,14 +19,14 @@ final class SecureServer: Sendable {
         let shard = ClientHarness.shard
         let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: 0))
         let bytes = Array(answer.utf8)
-        listener = try Listener(binding: address, on: shard, slots: 100) { [connections] descriptor, peer in
+        listener = try Listener(binding: address, on: shard, slots: 100)
+        port = Int(listener.address.port)
+        try listener.start { [connections] descriptor, peer in
             let connection = Connection(bytes, closes: closes, answers: answers)
             // A descriptor that cannot be watched is closed, and the test fails by that.
             let stream = try? TCPStream.adopt(descriptor, peer: peer, on: shard, delegate: connection, tls: context)
             connections.withLock { $0 += stream.map { [$0] } ?? [] }
         }
-        port = Int(listener.address.port)
-        try listener.start()
     }
 
     var connectionCount: Int { connections.withLock { $0.count } }

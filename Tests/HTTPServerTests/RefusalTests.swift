@@ -241,9 +241,11 @@ import Testing
                 request.body.release()
                 let stream = responder.stream(.ok)
                 stream.write { $0.append("begun") }
+                let shard = request.shard
+                let confined = Confined(stream, to: shard)
                 startThread {
                     gate.wait()
-                    responder.shard.run { stream.finish() }
+                    shard.run { confined.value.finish() }
                 }
             }
         }

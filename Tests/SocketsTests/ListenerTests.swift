@@ -34,7 +34,7 @@ import Testing
         try await blocking { [shard] in
             let server = try TestServer(on: shard)
             let error = #expect(throws: SocketError.self) {
-                try Listener(binding: server.listener.address, on: shard, slots: 1) { _, _ in }
+                try Listener(binding: server.listener.address, on: shard, slots: 1)
             }
             #expect(error?.code == .addressInUse)
         }

@@ -18,12 +18,12 @@ final class TestServer: Sendable {
         let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: UInt16(port?.port ?? 0)))
         let endpoints = Monitor<[Endpoint]>([])
         self.endpoints = endpoints
-        listener = try Listener(binding: address, on: shard, slots: slots) { descriptor, peer in
+        listener = try Listener(binding: address, on: shard, slots: slots)
+        self.port = Int(listener.address.port)
+        try listener.start { descriptor, peer in
             let endpoint = Endpoint.adopt(descriptor, peer, on: shard, tls: tls?(), onBytes: onBytes)
             endpoints.withLock { $0.append(endpoint) }
         }
-        self.port = Int(listener.address.port)
-        try listener.start()
     }
 
     /// The connections so far.

@@ -32,7 +32,7 @@ import Testing
         }
 
         deinit {
-            let timers = timers
+            let timers = Confined(timers, to: shard)
             shard.run { _ = timers }
         }
 

@@ -2,8 +2,8 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
-/// A request with its whole body.
-public struct Request: Sendable {
+/// A request with its whole body. Confined to its shard.
+public struct Request {
     /// The head.
     public let head: RequestHead
     /// The body without framing, within the limit.

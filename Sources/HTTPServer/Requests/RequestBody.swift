@@ -3,9 +3,7 @@ import ChatterdBasics
 /// The body of a request and the memory reserved for it. Confined to its shard.
 ///
 /// The last reference releases both, at the latest when the handler returns. A handler may release them earlier.
-///
-/// The class is `@unchecked Sendable` because `Request` is `Sendable`; only the handler on the shard uses it.
-public final class RequestBody: @unchecked Sendable {
+public final class RequestBody {
     /// The bytes without framing; empty after `releaseBytes`.
     public private(set) var bytes: [UInt8] = []
     private var memory: MemoryReservation?

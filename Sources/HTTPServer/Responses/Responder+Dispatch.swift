@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdSockets
 
@@ -6,9 +7,11 @@ extension Responder {
     func dispatch(_ request: Request, to match: Router.Match, of router: Router) {
         switch match {
         case .handler(let handler, _, _, _):
+            let exchange = Confined((request: request, responder: self), to: shard)
             Task(executorPreference: shard) {
-                await handler(request, self)
-                self.handlerReturned()
+                let (request, responder) = exchange.value
+                await handler(request, responder)
+                responder.handlerReturned()
             }
         case .options(let allow, _):
             let isPreflight = sharedWith != nil && request.fields.contains(.accessControlRequestMethod)

@@ -6,9 +6,7 @@ import ChatterdSockets
 ///
 /// A client that ends its direction still gets the whole response, because it may be reading (RFC 9112 section 9.6). A client that was
 /// killed looks the same until the first write after that: then its system answers with a reset, and `onClientGone` is called.
-///
-/// The class is `@unchecked Sendable` because handlers are `@Sendable` closures that capture it; its methods check the shard.
-public final class Responder: @unchecked Sendable {
+public final class Responder {
     private enum Phase {
         /// No response has begun.
         case waiting

@@ -4,10 +4,9 @@ import ChatterdSockets
 /// A response whose body is written in parts. Confined to its shard.
 ///
 /// The output of one turn of the shard leaves as one chunk in one `send`. A stream that is deallocated without `finish` is aborted, so
-/// that the client notices the missing end. This is why the class exists beside `Responder`, which a connection retains.
-///
-/// It is `@unchecked Sendable` because any thread may release it; the abort then moves to the shard.
-public final class ResponseStream: @unchecked Sendable {
+/// that the client notices the missing end. This is why the class exists beside `Responder`, which a connection retains. Any thread may
+/// release a stream; the abort then moves to the shard.
+public final class ResponseStream {
     /// `nil` for the stream of a second response, which is closed from the start.
     private let responder: Responder?
 
@@ -20,7 +19,8 @@ public final class ResponseStream: @unchecked Sendable {
         if responder.shard.isCurrent {
             responder.abortStream()
         } else {
-            responder.shard.run { responder.abortStream() }
+            let confined = Confined(responder, to: responder.shard)
+            responder.shard.run { confined.value.abortStream() }
         }
     }
 

@@ -4,9 +4,8 @@ import ChatterdSockets
 
 /// The built-in model `echo`, which shows that the history arrives. Confined to its shard.
 ///
-/// Its answer has the number of messages and the prompt; to "what did I say" it is the prompt before. Unchecked, because an
-/// `Upstream` holds its model on any thread; the model itself is used on its shard only.
-public final class EchoModel: LanguageModel, @unchecked Sendable {
+/// Its answer has the number of messages and the prompt; to "what did I say" it is the prompt before.
+public final class EchoModel: LanguageModel {
     private let shard: Shard
     private let interval: Duration
     private let now: @Sendable () -> Int64

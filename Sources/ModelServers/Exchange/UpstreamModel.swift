@@ -4,8 +4,8 @@ import ChatterdHTTPClient
 import ChatterdLanguageModels
 import ChatterdSockets
 
-/// A model server of any dialect. Confined to its shard. Unchecked, because an `Upstream` holds its model on any thread.
-public final class UpstreamModel: LanguageModel, @unchecked Sendable {
+/// A model server of any dialect. Confined to its shard.
+public final class UpstreamModel: LanguageModel {
     /// The origin of its base URL.
     public let origin: Origin
     /// The header fields of every request to it.

@@ -1,10 +1,8 @@
 import CChatterdPostgres
 import Glibc
 
-/// A connection whose calls block, for use on a separate thread.
-///
-/// Unchecked, because it holds a pointer. One thread opens and uses it, and then passes it to the pool's shard.
-final class BlockingConnection: @unchecked Sendable {
+/// A connection whose calls block, for use on a separate thread. A pool's connection then passes to the pool's shard.
+final class BlockingConnection {
     private var handle: OpaquePointer?
 
     /// Connects within the target's `connect_timeout` for each address, plus the time to look up names.

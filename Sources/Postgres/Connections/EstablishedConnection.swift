@@ -1,5 +1,5 @@
 /// An open connection that no pool has yet.
-struct EstablishedConnection: Sendable {
+struct EstablishedConnection {
     /// The connection, still blocking.
     let connection: BlockingConnection
     /// Whether the connection owns its session: `BlockingConnection.ownsSession`.

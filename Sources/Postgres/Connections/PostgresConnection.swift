@@ -7,9 +7,7 @@ import Glibc
 ///
 /// The connection sends each batch at once and ends it with a Sync, so an error skips the rest of its batch and no other. The
 /// server answers in order, so it always answers the first batch.
-///
-/// Unchecked, because `Shard.run` takes a `Sendable` closure: a connection asks its own shard to continue a long read.
-final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
+final class PostgresConnection: ReadinessHandler {
     private let pool: PostgresPool
     private let shard: Shard
     /// libpq's connection; `nil` once it is closed.
@@ -216,10 +214,13 @@ final class PostgresConnection: ReadinessHandler, @unchecked Sendable {
     private func readLater() {
         guard !isWaitingToRead else { return }
         isWaitingToRead = true
-        shard.run { [self] in
-            isWaitingToRead = false
-            read()
-        }
+        let connection = Confined(self, to: shard)
+        shard.run { connection.value.continueReading() }
+    }
+
+    private func continueReading() {
+        isWaitingToRead = false
+        read()
     }
 
     private var hasUnreadInput: Bool {

@@ -2,7 +2,7 @@ import CChatterdPostgres
 
 /// The server's answer to one query. It owns libpq's memory, and reads fields in place. Rows and columns count from 0.
 ///
-/// Unchecked, because it holds a pointer. libpq's result never changes, so any thread may read it.
+/// The class is `@unchecked Sendable` because libpq allows threads to read a result that does not change.
 @usableFromInline final class QueryResult: @unchecked Sendable {
     private let handle: OpaquePointer
     /// The number of rows returned.

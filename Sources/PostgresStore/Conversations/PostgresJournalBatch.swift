@@ -3,9 +3,7 @@ import ChatterdPostgres
 import ChatterdRelay
 
 /// The new text of replies, as parameters of the statement that journals it.
-///
-/// Unchecked, because `JournalBatch` is `Sendable`: the journal passes a batch between shards, and one of them uses it at a time.
-final class PostgresJournalBatch: JournalBatch, @unchecked Sendable {
+final class PostgresJournalBatch: JournalBatch {
     /// The size limit of a row, in bytes. Tool calls may be longer.
     private static let pieceLimit = 64 * 1024
     /// The size of a query, in bytes, after which the next query begins.

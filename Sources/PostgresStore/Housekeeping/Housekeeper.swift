@@ -6,9 +6,7 @@ import ChatterdSockets
 /// Renews the lease of this process, closes the open replies of dead processes, and removes old data. Confined to its shard.
 ///
 /// It runs a round every two seconds. A round costs one cheap query if there is no work, and large jobs run in bounded pieces.
-///
-/// Unchecked, because `end` and `takeOver` may be called from any thread.
-public final class Housekeeper: @unchecked Sendable {
+public final class Housekeeper {
     /// The number of replies that one statement closes.
     private static let settleLimit = 100
     /// The number of journals that one round examines.
@@ -71,29 +69,26 @@ public final class Housekeeper: @unchecked Sendable {
         self.retention = retention.map { Retention($0, store: store) }
     }
 
-    /// Starts the rounds; on the shard.
+    /// Starts the rounds.
     public func start() {
         timer = DeadlineTimer(on: shard) { [unowned self] in tick() }
         startRenewal()
         timer?.set(after: ProcessLease.renewalInterval)
     }
 
-    /// Ends the lease, so that no client waits for turns of this process. Safe on any thread.
+    /// Ends the lease, so that no client waits for turns of this process.
     public func end() async {
-        // On the shard, because a timer must end there.
-        await Task(executorPreference: shard) { [self] in
-            isEnding = true
-            timer = nil
-            for task in [round, renewal, upstreamRefresh] {
-                await task?.value
-            }
-            let ownsNoTurns = turns.count == 0 && lease.uncertainRoundsLeft == 0
-            var transaction = Transaction()
-            transaction.add(ownsNoTurns ? LeaseStatements.end(lease.id) : LeaseStatements.expire(lease.id))
-            transaction.add(LeaseStatements.endSignals(to: lease.id))
-            // The process ends anyway. If this fails, the lease expires.
-            _ = try? await pool.run(transaction)
-        }.value
+        isEnding = true
+        timer = nil
+        for task in [round, renewal, upstreamRefresh] {
+            await task?.value
+        }
+        let ownsNoTurns = turns.count == 0 && lease.uncertainRoundsLeft == 0
+        var transaction = Transaction()
+        transaction.add(ownsNoTurns ? LeaseStatements.end(lease.id) : LeaseStatements.expire(lease.id))
+        transaction.add(LeaseStatements.endSignals(to: lease.id))
+        // The process ends anyway. If this fails, the lease expires.
+        _ = try? await pool.run(transaction)
     }
 
     /// Releases the open replies of all other processes, and closes those that cannot be regenerated. Only the only process may do
@@ -110,38 +105,40 @@ public final class Housekeeper: @unchecked Sendable {
 
     private func tick() {
         startRenewal()
+        let keeper = Confined(self, to: shard)
         if round == nil {
-            round = Task(executorPreference: shard) { [self] in
+            round = Task(executorPreference: shard) {
                 // The pool has logged a failure, and the next round tries again.
-                _ = try? await runRound()
-                round = nil
+                _ = try? await keeper.value.runRound()
+                keeper.value.round = nil
             }
         }
         if upstreamRefresh == nil {
-            upstreamRefresh = Task(executorPreference: shard) { [self] in
+            upstreamRefresh = Task(executorPreference: shard) { [refreshUpstreams] in
                 await refreshUpstreams()
-                upstreamRefresh = nil
+                keeper.value.upstreamRefresh = nil
             }
         }
         timer?.set(after: ProcessLease.renewalInterval)
     }
 
-    /// Renews the lease, unless a renewal is running. On the shard.
+    /// Renews the lease, unless a renewal is running.
     private func startRenewal() {
         guard renewal == nil else { return }
-        renewal = Task(executorPreference: shard) { [self] in
+        let keeper = Confined(self, to: shard)
+        renewal = Task(executorPreference: shard) { [shard, pool, lease] in
             let now = shard.now
             // The pool has logged a failure, and the next tick tries again.
             if (try? await pool.run(LeaseStatements.renew(lease.id))) != nil {
                 lease.renewed(at: now)
             }
-            renewal = nil
+            keeper.value.renewal = nil
         }
     }
 
     // MARK: - Rounds
 
-    /// Runs a round; on the shard.
+    /// Runs a round.
     func runRound() async throws {
         guard !isEnding else { return }
         roundCount += 1

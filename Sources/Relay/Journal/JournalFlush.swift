@@ -1,5 +1,5 @@
 /// The new content of one shard's replies, on its way to the store. The shard reuses the object for each flush. Confined to its
-/// shard, except for the batch while the store writes it.
+/// shard, except for the batch: the shard does not use it while the store writes it.
 final class JournalFlush {
     /// The maximum number of replies for which the memory is kept.
     private static let keptCapacity = 16_384

@@ -11,8 +11,8 @@ final class JournalWriter {
     private struct Part: Sendable {
         let service: ChatServiceReference
         let flush: Confined<JournalFlush>
-        /// The content; `nil` if the service has none.
-        let batch: (any JournalBatch)?
+        /// The content, confined to the journal's shard until the flush ends; `nil` if the service has none.
+        let batch: Confined<any JournalBatch>?
     }
 
     private let services: [ChatServiceReference]
@@ -80,7 +80,7 @@ final class JournalWriter {
                 let flush = chat.gatherJournal(limit: limit)
                 let part = Part(
                     service: service, flush: Confined(flush, to: service.scheduler),
-                    batch: flush.isEmpty ? nil : flush.batch)
+                    batch: flush.isEmpty ? nil : Confined(flush.batch, to: home))
                 home.run { writer.value.add(part) }
             }
         }
@@ -107,7 +107,7 @@ final class JournalWriter {
     }
 
     private func write(_ parts: [Part]) async {
-        let batches = parts.compactMap(\.batch)
+        let batches = parts.compactMap { $0.batch?.value }
         var signals: [ReplySignal]?
         do throws(RelayError) {
             signals = try await store.journal(batches)

@@ -1,18 +1,21 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// A model server as the replies of a shard use it.
 public final class Upstream: Sendable {
     /// The operator's description of the server.
     public let description: UpstreamDescription
-    /// The client of the server. Confined to the shard.
-    public let model: any LanguageModel
     /// The health of the server; all shards of the process share it.
     public let health: UpstreamHealth
+    private let confinedModel: Confined<any LanguageModel>
 
-    /// Creates an upstream.
-    public init(_ description: UpstreamDescription, model: any LanguageModel, health: UpstreamHealth) {
+    /// Creates an upstream. The model is used on its shard only.
+    public init(_ description: UpstreamDescription, model: Confined<any LanguageModel>, health: UpstreamHealth) {
         self.description = description
-        self.model = model
         self.health = health
+        confinedModel = model
     }
+
+    /// The client of the server. The caller runs on the shard.
+    public var model: any LanguageModel { confinedModel.value }
 }

@@ -17,7 +17,7 @@ public final class Application: Sendable {
     private let pools: [ShardPools]
     private let services: ShardedServices
     private let registry: UpstreamRegistry
-    private let housekeeper: Housekeeper
+    private let housekeeper: Confined<Housekeeper>
     private let server: Server
 
     /// The shard that runs what the process needs once: queues, journal, housekeeping and the stop.
@@ -102,7 +102,8 @@ public final class Application: Sendable {
         self.process = process
         self.services = services
         self.registry = registry
-        housekeeper = Housekeeper(process, home: pools[0], services: services, registry: registry)
+        housekeeper = Confined(
+            Housekeeper(process, home: pools[0], services: services, registry: registry), to: pools[0].shard)
         server = Server(
             process, shards: pools.map(\.shard),
             router: Router(services, process: process, registry: registry, state: state))
@@ -114,12 +115,14 @@ public final class Application: Sendable {
             pools.start()
         }
         await registry.start()
-        await withTaskExecutorPreference(home) { @concurrent [housekeeper] in housekeeper.start() }
+        await withTaskExecutorPreference(home) { @concurrent [housekeeper] in housekeeper.value.start() }
     }
 
     private func closeOpenTurns() async throws(StartError) {
         do throws(PostgresError) {
-            try await housekeeper.takeOver()
+            try await withTaskExecutorPreference(home) { @concurrent [housekeeper] () throws(PostgresError) in
+                try await housekeeper.value.takeOver()
+            }
         } catch {
             throw StartError("The turns that an earlier process left open cannot be closed: \(error)")
         }
@@ -191,7 +194,7 @@ public final class Application: Sendable {
         await server.shutDown(within: end)
         // Replies whose clients have left have no connection. At the deadline, other processes close the rest.
         try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
-        await housekeeper.end()
+        await housekeeper.value.end()
         process.slots.end()
         await closePools()
         replyTimer.cancel()

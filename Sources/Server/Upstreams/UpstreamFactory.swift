@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPClient
@@ -28,7 +29,7 @@ public struct UpstreamFactory: Sendable {
         let description = resolved.description
         guard let origin = resolved.origin else {
             let model = EchoModel(shard: shard, now: WallClock.nanoseconds)
-            return Upstream(description, model: model, health: resolved.health)
+            return Upstream(description, model: Confined(model, to: shard), health: resolved.health)
         }
         var limits = HTTPClientLimits()
         limits.idleConnections = idleConnections
@@ -38,6 +39,6 @@ public struct UpstreamFactory: Sendable {
         let model = UpstreamModel(
             description, origin: origin, key: resolved.key?.value, client: client, shard: shard,
             listing: listing, now: WallClock.nanoseconds)
-        return Upstream(description, model: model, health: resolved.health)
+        return Upstream(description, model: Confined(model, to: shard), health: resolved.health)
     }
 }

@@ -3,9 +3,7 @@ import ChatterdBasics
 /// A deadline on a shard. It can be set, postponed and cancelled any number of times. Confined to its shard.
 ///
 /// The resolution is 16 ms. The handler is never called early.
-///
-/// The class is `@unchecked Sendable` because blocks that run on the shard capture it.
-public final class DeadlineTimer: @unchecked Sendable {
+public final class DeadlineTimer {
     private let shard: Shard
     private let handler: () -> Void
     /// Nanoseconds of the monotonic clock; `max` while the timer is not set.

@@ -15,7 +15,8 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
     public let address: SocketAddress
 
     private let shard: Shard
-    private let accepted: @Sendable (Int32, SocketAddress) -> Void
+    /// Owns the accepted descriptors; `nil` before `start`.
+    private var accepted: (@Sendable (Int32, SocketAddress) -> Void)?
     private var descriptor: Int32
     private var registration: Registration?
     private var freeSlots: Int
@@ -25,14 +26,9 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
 
     /// Binds and listens. The listener accepts no connection before `start`.
     ///
-    /// - Parameters:
-    ///   - slots: the maximum number of connections at one time.
-    ///   - accepted: gets each descriptor, which the callee then owns, and the peer. Called on the shard.
+    /// - Parameter slots: the maximum number of connections at one time.
     /// - Throws: `addressInUse`, `system`.
-    public init(
-        binding target: SocketAddress, on shard: Shard, slots: Int,
-        accepted: @escaping @Sendable (Int32, SocketAddress) -> Void
-    ) throws(SocketError) {
+    public init(binding target: SocketAddress, on shard: Shard, slots: Int) throws(SocketError) {
         let descriptor = csystem_tcp_socket(target.family)
         guard descriptor >= 0 else { throw SocketError(errno: Int(descriptor), "socket") }
         _ = csystem_set_reuse(descriptor, 0)
@@ -44,7 +40,6 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
         }
         self.descriptor = descriptor
         self.shard = shard
-        self.accepted = accepted
         address = bound
         freeSlots = slots
     }
@@ -58,9 +53,11 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
 
     /// Begins to accept. Blocks a caller on another thread until the shard watches the socket.
     ///
+    /// - Parameter accepted: gets each descriptor, which the callee then owns, and the peer. Called on the shard.
     /// - Throws: `system` if the shard can watch no more descriptors.
-    public func start() throws(SocketError) {
+    public func start(accepted: @escaping @Sendable (Int32, SocketAddress) -> Void) throws(SocketError) {
         let result: Result<Void, SocketError> = shard.callAndWait { [self] in
+            self.accepted = accepted
             do throws(SocketError) {
                 registration = try shard.register(descriptor, handler: self)
                 pauseTimer = DeadlineTimer(on: shard) { [unowned self] in accept() }
@@ -114,7 +111,7 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
             case 0...:
                 freeSlots -= 1
                 backoff.reset()
-                accepted(client, SocketAddress(storage, length: length))
+                accepted?(client, SocketAddress(storage, length: length))
             case -EAGAIN:
                 isReadable = false
             case -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM:

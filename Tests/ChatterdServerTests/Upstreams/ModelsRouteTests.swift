@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdRelay
@@ -21,7 +22,7 @@ import Testing
         description.aliases = aliases
         description.priority = priority
         description.contextLength = context
-        return Upstream(description, model: SilentModel(), health: UpstreamHealth())
+        return Upstream(description, model: Confined(SilentModel(), to: Unused()), health: UpstreamHealth())
     }
 
     private func models(_ said: [(Upstream, [ModelDescription]?)]) -> [ModelsRoute.Model] {
@@ -82,6 +83,13 @@ import Testing
     @Test func configuredModelsAreListedIfTheServerListsNone() {
         #expect(models([(upstream("a", models: ["m"]), [])]).map(\.name) == ["m"])
         #expect(models([(upstream("a"), [])]) == [])
+    }
+}
+
+/// The confinement of a model that is never asked.
+private struct Unused: Confinement {
+    func preconditionCurrent() {
+        preconditionFailure("the model is used")
     }
 }
 

@@ -9,7 +9,7 @@ import Testing
 /// A simulated model server, and its adapter over real sockets.
 struct Peer {
     let upstream: ScriptedUpstream
-    private let model: UpstreamModel
+    private let model: Confined<UpstreamModel>
 
     /// Starts a server that does these steps for every request.
     init(
@@ -24,15 +24,17 @@ struct Peer {
         let client = HTTPClient(shard: shard, limits: longTimeouts)
         var description = UpstreamDescription(name: "peer", kind: kind, url: upstream.url)
         description.limits = limits
-        model = UpstreamModel(
-            description, origin: try description.origin(), key: nil, client: client, shard: shard, now: { 0 })
+        model = Confined(
+            UpstreamModel(
+                description, origin: try description.origin(), key: nil, client: client, shard: shard, now: { 0 }),
+            to: shard)
     }
 
     /// Runs an answer to its end.
     func ask(_ request: GenerationRequest = .greeting) throws -> Answer {
         let consumer = RecordingConsumer()
         ModelHarness.onShard { [model] _ in
-            consumer.generation = model.generate(request, to: consumer)
+            consumer.generation = model.value.generate(request, to: consumer)
         }
         return try consumer.outcome()
     }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 import ChatterdTestSupport
 import Testing
@@ -8,6 +9,11 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct EchoModelTests {
     private static func message(_ content: String, role: String = "user") -> ModelMessage {
         ModelMessage(role: role, content: content)
+    }
+
+    /// The model without pauses between its words.
+    private static func model() -> Confined<any LanguageModel> {
+        ModelHarness.onShard { Confined(EchoModel(shard: $0, interval: .zero, now: { 0 }), to: $0) }
     }
 
     @Test func echoReportsItsHistory() {
@@ -50,7 +56,7 @@ import Testing
 
     @Test func echoAnswersWordByWordInOllamasShape() async throws {
         try await blocking {
-            let model = ModelHarness.onShard { EchoModel(shard: $0, interval: .zero, now: { 0 }) }
+            let model = Self.model()
             let answer = try ModelHarness.start(model, messages: [Self.message("Hello there")]).outcome()
             #expect(answer.isComplete)
             #expect(answer.content == EchoModel.answer(to: [Self.message("Hello there")]))
@@ -62,7 +68,7 @@ import Testing
 
     @Test func echoCanBePausedAndCancelled() async throws {
         try await blocking {
-            let model = ModelHarness.onShard { EchoModel(shard: $0, interval: .zero, now: { 0 }) }
+            let model = Self.model()
             let held = ModelHarness.start(
                 model,
                 RecordingConsumer { generation, _ in

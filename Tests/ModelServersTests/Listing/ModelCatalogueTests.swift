@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdSockets
@@ -21,12 +22,12 @@ import Testing
         let shard = ModelHarness.onShard { $0 }
         var limits = HTTPClientLimits()
         limits.connect = .seconds(600)
-        let client = HTTPClient(shard: shard, limits: limits)
+        let client = Confined(HTTPClient(shard: shard, limits: limits), to: shard)
         let result = Monitor<Outcome?>(nil)
         let task = Task(executorPreference: shard) {
             var catalogue = ModelCatalogue(
                 kind: kind, origin: origin, fields: [.authorization: "Bearer k", .contentType: "application/json"],
-                client: client, shard: shard)
+                client: client.value, shard: shard)
             catalogue.timeLimit = limit
             let outcome: Outcome
             do throws(ModelError) {

@@ -170,11 +170,11 @@ import Testing
             description.limits = .longTimeouts
             var longTimeouts = HTTPClientLimits()
             longTimeouts.connect = .seconds(600)
-            let client = ModelHarness.onShard { [longTimeouts] in HTTPClient(shard: $0, limits: longTimeouts) }
-            let described = description
+            let (described, limits) = (description, longTimeouts)
             let origin = try description.origin()
             let consumer = RecordingConsumer()
             ModelHarness.onShard { shard in
+                let client = HTTPClient(shard: shard, limits: limits)
                 let model = UpstreamModel(
                     described, origin: origin, key: "s3cret", client: client, shard: shard, now: { 0 })
                 consumer.generation = model.generate(.greeting, to: consumer)

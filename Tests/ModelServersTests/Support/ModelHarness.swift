@@ -26,8 +26,8 @@ final class ModelHarness: Sendable {
         }
     }()
 
-    private let model: UpstreamModel
-    private let client: HTTPClient
+    private let model: Confined<any LanguageModel>
+    private let client: Confined<HTTPClient>
 
     init(
         _ url: String, _ kind: UpstreamDescription.Kind = .ollama, limits: GenerationLimits = .longTimeouts,
@@ -36,7 +36,7 @@ final class ModelHarness: Sendable {
         var longTimeouts = HTTPClientLimits()
         longTimeouts.connect = .seconds(600)
         longTimeouts.idleTime = .seconds(600)
-        client = HTTPClient(shard: Self.shard, limits: limitsOfClient ?? longTimeouts)
+        client = Confined(HTTPClient(shard: Self.shard, limits: limitsOfClient ?? longTimeouts), to: Self.shard)
         model = try Self.model(at: url, kind, limits, key: key, client)
     }
 
@@ -51,12 +51,17 @@ final class ModelHarness: Sendable {
     }
 
     private static func model(
-        at url: String, _ kind: UpstreamDescription.Kind, _ limits: GenerationLimits, key: String?, _ client: HTTPClient
-    ) throws -> UpstreamModel {
+        at url: String, _ kind: UpstreamDescription.Kind, _ limits: GenerationLimits, key: String?,
+        _ client: Confined<HTTPClient>
+    ) throws -> Confined<any LanguageModel> {
         var description = UpstreamDescription(name: "test", kind: kind, url: url)
         description.limits = limits
-        return UpstreamModel(
-            description, origin: try description.origin(), key: key, client: client, shard: shard, now: { 0 })
+        let origin = try description.origin()
+        return onShard { [description] shard in
+            let model = UpstreamModel(
+                description, origin: origin, key: key, client: client.value, shard: shard, now: { 0 })
+            return Confined(model, to: shard)
+        }
     }
 
     /// Runs a block on the shard and waits for it.
@@ -85,7 +90,7 @@ final class ModelHarness: Sendable {
 
     /// Starts an answer of any model.
     static func start(
-        _ model: any LanguageModel, _ consumer: RecordingConsumer = RecordingConsumer(),
+        _ model: Confined<any LanguageModel>, _ consumer: RecordingConsumer = RecordingConsumer(),
         messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], members: [RawMember] = [.thinking]
     ) -> RecordingConsumer {
         onShard { _ in
@@ -93,7 +98,7 @@ final class ModelHarness: Sendable {
             for message in messages {
                 encoded.append(message)
             }
-            consumer.generation = model.generate(
+            consumer.generation = model.value.generate(
                 GenerationRequest(model: "tiny", messages: encoded, passThrough: members), to: consumer)
         }
         return consumer
@@ -191,17 +196,19 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
 
 extension ModelHarness {
     /// Calls a handler on the shard after a time by the shard's clock.
-    static func timer(after duration: Duration, _ handler: @escaping @Sendable () -> Void) -> DeadlineTimer {
+    static func timer(
+        after duration: Duration, _ handler: @escaping @Sendable () -> Void
+    ) -> Confined<DeadlineTimer> {
         onShard { shard in
             let timer = DeadlineTimer(on: shard, handler: handler)
             timer.set(after: duration)
-            return timer
+            return Confined(timer, to: shard)
         }
     }
 
     /// Lets a timer end on its shard.
-    static func drop(_ timer: consuming DeadlineTimer) {
-        let box = Monitor<DeadlineTimer?>(timer)
+    static func drop(_ timer: consuming Confined<DeadlineTimer>) {
+        let box = Monitor<Confined<DeadlineTimer>?>(timer)
         shard.run { box.withLock { $0 = nil } }
     }
 }

@@ -306,7 +306,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 }
 
 /// A batch of the journal in memory.
-final class MemoryJournalBatch: JournalBatch, @unchecked Sendable {
+final class MemoryJournalBatch: JournalBatch {
     private(set) var entries: [(id: ReplyID, page: ReplyPage)] = []
 
     func append(

@@ -22,6 +22,18 @@ final class ScriptedModel: LanguageModel, @unchecked Sendable {
     }
 }
 
+extension Upstream {
+    /// An upstream whose model the test uses too.
+    convenience init(_ description: UpstreamDescription, model: ScriptedModel, health: UpstreamHealth) {
+        self.init(description, model: Confined(model, to: TestThread()), health: health)
+    }
+}
+
+/// The thread of a test, which runs the manual shards as well.
+private struct TestThread: Confinement {
+    func preconditionCurrent() {}
+}
+
 /// One answer of a scripted model.
 final class ScriptedGeneration: Generation {
     let request: GenerationRequest

@@ -1,4 +1,4 @@
-/// State that most objects never have. It costs one word until the first update.
+/// State that an object seldom has. It costs one word while it is absent.
 public struct RarelyUsed<Value> {
     private final class Box {
         var value: Value
@@ -12,6 +12,11 @@ public struct RarelyUsed<Value> {
 
     /// Creates the storage without a value.
     public init() {}
+
+    /// Creates the storage with a value.
+    public init(_ value: Value) {
+        box = Box(value)
+    }
 
     /// The value; `nil` before the first update.
     public var value: Value? { box?.value }

@@ -26,7 +26,9 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     private let server: UpstreamModel
     private let isRecovery: Bool
     private let decoder: any AnswerDecoder
+    /// The consumer until it has the end.
     private var consumer: (any GenerationConsumer)?
+    private var isOver: Bool { consumer == nil }
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var shard: Shard?
@@ -76,7 +78,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
 
     func pause() {
         // After the end no consumer would call `resume`, and the rest of the body must be read.
-        guard !isPaused, consumer != nil else { return }
+        guard !isPaused, !isOver else { return }
         isPaused = true
         exchange?.pause()
         timer?.set(at: totalDeadline)
@@ -219,7 +221,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     // MARK: - The answer
 
     private func read(_ bytes: Span<UInt8>) {
-        guard consumer != nil else { return }
+        guard !isOver else { return }
         let hasProgressed: Bool
         do throws(ModelError) {
             hasProgressed = try decoder.read(bytes) { deliver($0, $1) }
@@ -228,7 +230,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
             return
         }
         // Check again: the last line may have come, or the consumer may have cancelled.
-        guard consumer != nil, hasProgressed, !isEnding else { return }
+        guard !isOver, hasProgressed, !isEnding else { return }
         hasBegun = true
         if decoder.isWhole {
             isEnding = true
@@ -242,7 +244,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
 
     /// Ends the answer with what the decoder has of it.
     private func conclude() {
-        guard consumer != nil else { return }
+        guard !isOver else { return }
         do throws(ModelError) {
             try decoder.finish { deliver($0, $1) }
         } catch {
@@ -265,6 +267,6 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         if fields.isDone {
             end(nil)
         }
-        return self.consumer != nil
+        return !isOver
     }
 }

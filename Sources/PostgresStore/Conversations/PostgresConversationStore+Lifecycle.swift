@@ -9,10 +9,10 @@ extension PostgresConversationStore {
         ).affectedRows == 1
     }
 
-    public func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn? {
+    public func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> OpenedTurn? {
         let found = try await run(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
         guard let opened = found.first else { return nil }
-        return ReopenedTurn(
+        return OpenedTurn(
             turn: Turn(appID: appID, number: opened.number), id: id, model: opened.model, options: opened.options,
             attempt: opened.attempt,
             // The reply reads its history when it starts.

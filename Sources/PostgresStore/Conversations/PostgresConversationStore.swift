@@ -100,7 +100,7 @@ public final class PostgresConversationStore: ConversationStore {
 
     public func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
-    ) async throws(RelayError) -> ReopenedTurn {
+    ) async throws(RelayError) -> OpenedTurn {
         let appID = reply.turn.appID
         var transaction = Transaction()
         let open = transaction.add(
@@ -113,14 +113,14 @@ public final class PostgresConversationStore: ConversationStore {
             throw Self.replyNotFound
         }
         let turn = Turn(appID: appID, number: opened.number)
-        return ReopenedTurn(
+        return OpenedTurn(
             turn: turn, id: id, model: opened.model, options: opened.options, attempt: opened.attempt,
             history: await openedHistory(from: results[page], of: turn))
     }
 
     public func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
-    ) async throws(RelayError) -> [ReopenedTurn] {
+    ) async throws(RelayError) -> [OpenedTurn] {
         var transaction = Transaction()
         let adopt = transaction.add(ReplyStatements.adopt(by: lease.id, limit: limit, except: known))
         let adopted = Array(try await runOwning(transaction)[adopt])

@@ -144,7 +144,7 @@ enum ReplyStatements {
 
     /// Adopts released and handed-over turns that can be regenerated, at most `limit`, and skips the `known` replies. The replies
     /// read their histories when they start, as memory allows.
-    static func adopt(by process: ReplyID, limit: Int, except known: [ReplyID]) -> Query<ReopenedTurn> {
+    static func adopt(by process: ReplyID, limit: Int, except known: [ReplyID]) -> Query<OpenedTurn> {
         Query(adoptStatement, .uuid(process), .int8(limit), .uuidArray(known))
     }
 
@@ -165,7 +165,7 @@ enum ReplyStatements {
             SELECT appid, seq, id, model, options, attempt FROM stored
             """
     ) { row in
-        ReopenedTurn(
+        OpenedTurn(
             turn: Turn(appID: row.nextText(), number: Int64(row.nextInt())), id: row.nextReplyID(),
             model: row.nextText(),
             options: row.nextBytes(), attempt: row.nextInt(), history: TurnHistory(unreadBehind: []))

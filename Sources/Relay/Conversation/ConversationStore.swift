@@ -20,7 +20,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
 
     /// The turn of a reply whose opening by this process is unconfirmed, with its history; `nil` if the turn is not open.
-    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn?
+    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> OpenedTurn?
 
     /// Removes the turn of a reply whose opening by this process is unconfirmed. If the removal would change which turn later turns
     /// follow, the method closes the turn as interrupted instead.
@@ -33,7 +33,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `replyNotFound`.
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
-    ) async throws(RelayError) -> ReopenedTurn
+    ) async throws(RelayError) -> OpenedTurn
 
     /// Adopts replies that other processes have handed over, and replies of dead processes that are to be regenerated. A reply
     /// outlives two dead owners at most.
@@ -44,7 +44,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Parameter onClaim: called for each turn as soon as this process owns it, before its history is read.
     func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
-    ) async throws(RelayError) -> [ReopenedTurn]
+    ) async throws(RelayError) -> [OpenedTurn]
 
     /// Hands a reply of this process over to the other processes. Any of them can adopt it at once, with `adoptAbandoned`.
     ///

@@ -10,7 +10,7 @@ final class EarlierTurns {
     private var cancellation: RelayError?
     private let pause: Pause
 
-    init(before turn: ReopenedTurn, context: ReplyContext) {
+    init(before turn: OpenedTurn, context: ReplyContext) {
         self.turn = turn.turn
         history = turn.history
         id = turn.id

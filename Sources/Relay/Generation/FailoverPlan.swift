@@ -42,11 +42,8 @@ struct FailoverPlan {
         /// Whether the server has been removed.
         var isRemoved = false
         /// The size of its context in tokens; `nil` if it is unknown or not needed.
-        var context: Int?
+        var contextTokens: Int?
     }
-
-    /// The delays before a server is asked again.
-    private static var backoff: Backoff { Backoff(first: .milliseconds(250), longest: .seconds(4)) }
 
     private var failoversLeft: Int
     private var rescuesLeft: Int
@@ -54,27 +51,10 @@ struct FailoverPlan {
     private let restartWait: Duration
     private var hasFailed = false
     private var hasBegun = false
-    private var pauses = backoff
     /// The first server; a separate member because most replies ask no other one, and need no table.
     private var first: Int?
-    /// The number of further requests to each server.
-    private var asked: [Int: Int] = [:]
-    /// The `Retry-After` of each server's last error.
-    private var retryAfter: [Int: Duration] = [:]
-    /// The servers that are not asked again.
-    private var excluded: Set<Int> = []
-    /// The servers that have stalled or timed out.
-    private var stalled: Set<Int> = []
-    /// The servers that were asked to continue the text and could not.
-    private var cannotContinue: Set<Int> = []
-    /// The errors about the request, each with the first server that gave it.
-    private var complaints: [String: Int] = [:]
-    /// The error of the last break.
-    private var lastBreak: ModelError?
-    /// The servers that may be restarting, the deadline for them, and the delays between the requests to them.
-    private var restarting: Set<Int> = []
-    private var waitEnd: Instant?
-    private var waits = backoff
+    /// The failures so far. Most replies have none.
+    private var failures = RarelyUsed<FailoverRecord>()
     /// Whether the last step waits for a server that is restarting.
     private(set) var isWaiting = false
 
@@ -83,6 +63,11 @@ struct FailoverPlan {
         rescuesLeft = limits.rescueAttempts
         longestRetryAfter = limits.longestRetryAfter
         restartWait = limits.restartWait
+    }
+
+    private var record: FailoverRecord {
+        get { failures.value ?? FailoverRecord() }
+        set { failures.update(from: newValue) { $0 = newValue } }
     }
 
     /// Chooses the first server.
@@ -110,12 +95,12 @@ struct FailoverPlan {
         let isFree = noteRestart(error, of: number, at: now)
         guard isFree || attemptsLeft > 0 else { return .fail }
         if !error.code.isTransient || (error.retryAfter ?? .zero) > longestRetryAfter {
-            excluded.insert(number)
+            record.excluded.insert(number)
         }
         if error.code.isTimeout {
-            stalled.insert(number)
+            record.stalled.insert(number)
         }
-        retryAfter[number] = error.retryAfter
+        record.retryAfter[number] = error.retryAfter
         let step = next(after: progress, at: now, candidates)
         if step != .fail, !isFree {
             attemptsLeft -= 1
@@ -127,8 +112,8 @@ struct FailoverPlan {
     mutating func couldNotContinue(
         _ number: Int, after progress: Progress, at now: Instant, _ candidates: [Candidate]
     ) -> Step {
-        cannotContinue.insert(number)
-        asked[number, default: 1] -= 1
+        record.cannotContinue.insert(number)
+        record.asked[number, default: 1] -= 1
         return next(after: progress, at: now, candidates)
     }
 
@@ -136,11 +121,12 @@ struct FailoverPlan {
     ///
     /// The refusal is not a failure of the server, so this costs no attempt. No server is asked twice for this reason.
     private mutating func refused(by number: Int, _ candidates: [Candidate]) -> Step {
-        excluded.insert(number)
-        guard let context = candidates[number].context else { return .fail }
-        excluded.formUnion(candidates.indices.filter { candidates[$0].context.map { $0 <= context } ?? false })
-        guard let longer = best(of: candidates, where: { $1.context != nil }) else { return .fail }
-        asked[longer, default: 0] += 1
+        record.excluded.insert(number)
+        guard let context = candidates[number].contextTokens else { return .fail }
+        record.excluded.formUnion(
+            candidates.indices.filter { candidates[$0].contextTokens.map { $0 <= context } ?? false })
+        guard let longer = best(of: candidates, where: { $1.contextTokens != nil }) else { return .fail }
+        record.asked[longer, default: 0] += 1
         return .ask(longer, after: .zero, continues: false)
     }
 
@@ -153,8 +139,8 @@ struct FailoverPlan {
     ///
     /// A repetition by the same server proves nothing: a broken server gives the same error each time.
     private mutating func isConfirmed(_ complaint: String, of number: Int) -> Bool {
-        guard let first = complaints[complaint] else {
-            complaints[complaint] = number
+        guard let first = record.complaints[complaint] else {
+            record.complaints[complaint] = number
             return false
         }
         return first != number
@@ -170,21 +156,21 @@ struct FailoverPlan {
     /// Whether the answer broke off with the same context error as before. Servers with the same context size repeat it.
     private mutating func isSameBreak(_ error: ModelError, after progress: Progress) -> Bool {
         guard progress != .none, error.hint == .context, error.code == .failed else { return false }
-        defer { lastBreak = error }
-        return lastBreak?.message == error.message
+        defer { record.lastBreak = error }
+        return record.lastBreak?.message == error.message
     }
 
     /// Records whether a server may be restarting. Returns whether the failure costs no attempt, because the server cannot have
     /// read the request.
     private mutating func noteRestart(_ error: ModelError, of number: Int, at now: Instant) -> Bool {
         guard case .restart(let wasRead) = error.hint, error.retryAfter == nil, restartWait > .zero else {
-            restarting = []
-            waitEnd = nil
-            waits.reset()
+            record.restarting = []
+            record.waitEnd = nil
+            record.waits.reset()
             return false
         }
-        restarting.insert(number)
-        waitEnd = waitEnd ?? now + restartWait
+        record.restarting.insert(number)
+        record.waitEnd = record.waitEnd ?? now + restartWait
         return !wasRead
     }
 
@@ -192,41 +178,44 @@ struct FailoverPlan {
         var next: Int?
         if progress == .text {
             next = best(of: candidates) { number, candidate in
-                candidate.canContinue && !candidate.isCoolingDown && !stalled.contains(number)
-                    && !restarting.contains(number) && !cannotContinue.contains(number)
+                candidate.canContinue && !candidate.isCoolingDown && !record.stalled.contains(number)
+                    && !record.restarting.contains(number) && !record.cannotContinue.contains(number)
             }
         }
-        let isOver = waitEnd.map { now >= $0 } ?? false
-        guard let next = next ?? best(of: candidates, where: { number, _ in !isOver || !restarting.contains(number) })
+        let isOver = record.waitEnd.map { now >= $0 } ?? false
+        guard
+            let next = next
+                ?? best(of: candidates, where: { number, _ in !isOver || !record.restarting.contains(number) })
         else { return .fail }
-        isWaiting = restarting.contains(next)
+        isWaiting = record.restarting.contains(next)
         let pause = pause(before: next, at: now)
-        asked[next, default: 0] += 1
-        let continues = progress == .text && candidates[next].canContinue && !cannotContinue.contains(next)
+        record.asked[next, default: 0] += 1
+        let continues = progress == .text && candidates[next].canContinue && !record.cannotContinue.contains(next)
         return .ask(next, after: pause, continues: continues)
     }
 
     /// The delay before a request. A server that was asked before gets time to recover.
     private mutating func pause(before number: Int, at now: Instant) -> Duration {
-        if let waitEnd, restarting.contains(number) {
-            return min(waits.next(), max(waitEnd - now, .zero))
+        if let waitEnd = record.waitEnd, record.restarting.contains(number) {
+            return min(record.waits.next(), max(waitEnd - now, .zero))
         }
         guard timesAsked(number) > 0 else { return .zero }
-        return max(pauses.next(), retryAfter[number] ?? .zero)
+        return max(record.pauses.next(), record.retryAfter[number] ?? .zero)
     }
 
-    private func timesAsked(_ number: Int) -> Int { asked[number, default: 0] + (number == first ? 1 : 0) }
+    private func timesAsked(_ number: Int) -> Int { record.asked[number, default: 0] + (number == first ? 1 : 0) }
 
     private func best(of candidates: [Candidate], where isFit: (Int, Candidate) -> Bool = { _, _ in true }) -> Int? {
         candidates.indices.filter {
-            !excluded.contains($0) && !candidates[$0].isRemoved && isFit($0, candidates[$0])
+            !record.excluded.contains($0) && !candidates[$0].isRemoved && isFit($0, candidates[$0])
         }.min { rank($0, candidates[$0]) < rank($1, candidates[$1]) }
     }
 
     /// The rank of a server. The lowest comes first.
     private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int, Int) {
         (
-            stalled.contains(number) ? 1 : 0, candidate.isCoolingDown ? 1 : 0, timesAsked(number), -candidate.priority,
+            record.stalled.contains(number) ? 1 : 0, candidate.isCoolingDown ? 1 : 0, timesAsked(number),
+            -candidate.priority,
             candidate.isFull ? 1 : 0, number
         )
     }

@@ -11,8 +11,8 @@ struct GenerationRun {
     enum Event {
         /// The candidates, by their numbers.
         case candidates([FailoverPlan.Candidate])
-        /// The pause is over.
-        case paused
+        /// The back-off is over.
+        case backedOff
         /// The text that the next server continues.
         case text([UInt8])
         /// The prompt fits the server's context.
@@ -25,8 +25,12 @@ struct GenerationRun {
         case slotAcquired
         /// The description of the server has changed while the reply waited for a slot.
         case changed
+        /// The request is sent.
+        case sent
         /// The server works: a line was held, the answer ended, or the reply was cancelled.
         case progressed
+        /// The held lines are appended.
+        case replayed
         /// The store has restarted the reply.
         case restarted
         /// The end of the request is recorded.
@@ -43,21 +47,21 @@ struct GenerationRun {
     enum Action {
         /// List the servers of the model. `candidates` follows.
         case listCandidates(withContexts: Bool)
-        /// Wait; `isForRestart` says whether for a server that may be restarting. `paused` follows.
-        case pause(Duration, isForRestart: Bool)
+        /// Back off; `isForRestart` says whether a server may be restarting. `backedOff` follows.
+        case backOff(Duration, isForRestart: Bool)
         /// Read the text of the reply, which the next server continues. `text` follows.
         case readText
         /// Fit the conversation to a server. `fitted`, `tooLong` or `removed` follows.
         case fit(Int)
         /// Wait for a slot of the server. `slotAcquired` or `changed` follows.
         case acquireSlot
-        /// Send the prompt. `progressed` follows.
+        /// Send the prompt. `sent` follows.
         case send
         /// Wait until the server makes progress. `progressed` follows.
         case wait
         /// Restart the reply in the store, and reset the readers. `restarted` follows.
         case restart
-        /// Append the lines that were held during the restart. `progressed` follows.
+        /// Append the lines that were held during the restart. `replayed` follows.
         case replay([[UInt8]])
         /// Record the end of the request. `judged` follows.
         case judge(Verdict)
@@ -105,7 +109,7 @@ struct GenerationRun {
         case ready
         // The cases with errors are in boxes, because the errors are large and rare.
         indirect case choosing(Reason)
-        case pausing
+        case backingOff
         case readingText
         case fitting
         case acquiringSlot
@@ -153,7 +157,8 @@ struct GenerationRun {
     /// The text that the server continues; `nil` if it starts an answer.
     private(set) var text: [UInt8]?
     private var continues = false
-    private var report: PromptReport?
+    /// The report on the last prompt; `nil` if no prompt fitted.
+    var report: PromptReport?
     private var trimmingsLeft = 0
     private var course = Course.append
     private var held: [[UInt8]] = []
@@ -208,7 +213,7 @@ struct GenerationRun {
     ///   - content: the end of the reply's content.
     mutating func handle(_ event: Event, at now: Instant, content: ReplyPosition) -> Action {
         switch (state, event) {
-        case (.generating, .progressed): return progress(content)
+        case (.generating, .sent), (.generating, .progressed), (.generating, .replayed): return afterProgress(content)
         case (.judging(let end), .judged): return continueAfter(end, content)
         case (.restarting, .restarted):
             course = .append
@@ -230,8 +235,8 @@ struct GenerationRun {
     private mutating func prepare(_ event: Event, at now: Instant, _ content: ReplyPosition) -> Action {
         switch (state, event) {
         case (.choosing(let reason), .candidates(let candidates)):
-            return follow(step(for: reason, after: progress(of: content), at: now, candidates))
-        case (.pausing, .paused): return continues ? readText() : fit()
+            return follow(step(for: reason, after: failoverProgress(of: content), at: now, candidates))
+        case (.backingOff, .backedOff): return continues ? readText() : fit()
         case (.readingText, .text(let text)):
             self.text = text
             return fit()
@@ -285,8 +290,8 @@ struct GenerationRun {
             couldNotContinue = false
             trimmingsLeft = Self.trimmings
             failures.updateIfUsed { $0.refused = nil }
-            state = .pausing
-            return .pause(delay, isForRestart: plan.isWaiting)
+            state = .backingOff
+            return .backOff(delay, isForRestart: plan.isWaiting)
         case .reject, .fail:
             state = .ended
             guard let cause = failures.value?.cause else {
@@ -352,7 +357,7 @@ struct GenerationRun {
         }
     }
 
-    private mutating func progress(_ content: ReplyPosition) -> Action {
+    private mutating func afterProgress(_ content: ReplyPosition) -> Action {
         if cancellation != nil {
             state = .judging(.cancelled)
             return .judge(.unknown)
@@ -439,7 +444,7 @@ struct GenerationRun {
         return .fail(RelayError(cause), blamesServers: false)
     }
 
-    private func progress(of content: ReplyPosition) -> FailoverPlan.Progress {
+    private func failoverProgress(of content: ReplyPosition) -> FailoverPlan.Progress {
         guard content.total > 0 else { return .none }
         return content.toolCalls == 0 && content.text >= ContinuationSeam.minimumOverlap ? .text : .other
     }

@@ -21,12 +21,13 @@ final class ReplyGenerator: GenerationConsumer {
     private var run: GenerationRun
     /// The conversation, for every server that is asked.
     private var history: TurnHistory?
-    /// How the reply came about.
-    private(set) var provenance = ReplyProvenance()
+    /// Which servers produced which parts of the text.
+    private var parts: [ReplyProvenance.Part] = []
 
     /// The server of the current request as it was when the prompt was fitted.
     private var target: ModelTarget?
-    private var request: GenerationRequest?
+    /// The prepared request, until it is sent.
+    private var request = RarelyUsed<GenerationRequest>()
     private var generation: (any Generation)?
     /// The ticket for the slot that the reply holds or waits for.
     private var ticket: SlotTicket?
@@ -47,21 +48,24 @@ final class ReplyGenerator: GenerationConsumer {
         run = GenerationRun(context.limits)
     }
 
+    /// How the reply came about.
+    var provenance: ReplyProvenance { ReplyProvenance(parts: parts, report: run.report) }
+
     // MARK: - The loop
 
     /// Starts the reply.
     func begin(_ history: TurnHistory) async throws(RelayError) -> Outcome {
         self.history = history
-        return try await perform(run.begin())
+        return try await performUntilServerWorks(from: run.begin())
     }
 
     /// Handles the progress of a server.
     func resume() async throws(RelayError) -> Outcome {
-        try await perform(next(.progressed))
+        try await performUntilServerWorks(from: next(.progressed))
     }
 
     /// Performs actions until a model server works or the reply has its end.
-    private func perform(_ first: GenerationRun.Action) async throws(RelayError) -> Outcome {
+    private func performUntilServerWorks(from first: GenerationRun.Action) async throws(RelayError) -> Outcome {
         var action = first
         while true {
             switch action {
@@ -82,7 +86,7 @@ final class ReplyGenerator: GenerationConsumer {
             default:
                 let event: GenerationRun.Event
                 do throws(RelayError) {
-                    event = try await perform(step: action)
+                    event = try await perform(action)
                 } catch {
                     event = .failed(error)
                 }
@@ -95,10 +99,11 @@ final class ReplyGenerator: GenerationConsumer {
         run.handle(event, at: now, content: reply.contentEnd)
     }
 
-    private func perform(step: GenerationRun.Action) async throws(RelayError) -> GenerationRun.Event {
-        switch step {
+    private func perform(_ action: GenerationRun.Action) async throws(RelayError) -> GenerationRun.Event {
+        switch action {
         case .listCandidates(let withContexts): return .candidates(candidates(withContexts: withContexts))
-        case .pause(let duration, let isForRestart): return try await wait(duration, isForRestart: isForRestart)
+        case .backOff(let duration, let isForRestart):
+            return try await backOff(duration, isForRestart: isForRestart)
         case .readText: return .text(try await reply.wholeText())
         case .fit(let server): return fit(to: server)
         case .acquireSlot: return try await acquireSlot()
@@ -156,7 +161,7 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     /// Clears the list of servers that produced the text, when the text is discarded.
-    func forgetParts() { provenance.parts = [] }
+    func forgetParts() { parts = [] }
 
     // MARK: - The slot
 
@@ -183,7 +188,7 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     /// Waits for a slot if the server has slots, unless the reply has one.
-    private func acquireSlot(at description: UpstreamDescription) async throws(RelayError) {
+    private func enterQueue(of description: UpstreamDescription) async throws(RelayError) {
         guard ticket == nil, let slots = context.slots, let count = description.slots else { return }
         let ticket = SlotTicket(upstream: description.name, slots: count, reply: reply.id, appID: reply.turn.appID)
         self.ticket = ticket
@@ -211,11 +216,11 @@ final class ReplyGenerator: GenerationConsumer {
                 priority: description.priority, isCoolingDown: health.isCoolingDown(at: now),
                 isFull: description.slots.map { health.running >= $0 } ?? false,
                 canContinue: description.continuation != .none,
-                context: withContexts ? context.estimates.window(for: target, passThrough: members).tokens : nil)
+                contextTokens: withContexts ? context.estimates.window(for: target, passThrough: members).tokens : nil)
         }
     }
 
-    private func wait(
+    private func backOff(
         _ duration: Duration, isForRestart: Bool
     ) async throws(RelayError) -> GenerationRun.Event {
         // A stopping process does not wait for a restarting server.
@@ -223,7 +228,7 @@ final class ReplyGenerator: GenerationConsumer {
         if duration > .zero {
             await pause.wait(atMost: duration)
         }
-        return .paused
+        return .backedOff
     }
 
     /// Fits the conversation to a server, and prepares the request.
@@ -246,9 +251,8 @@ final class ReplyGenerator: GenerationConsumer {
                 request.beginning = ContinuationSeam.trimmed(text)
                 request.continuation = description.continuation
             }
-            provenance.report = report
             self.target = target
-            self.request = request
+            self.request = RarelyUsed(request)
             return .fitted(report)
         } catch {
             releaseSlot()
@@ -258,13 +262,14 @@ final class ReplyGenerator: GenerationConsumer {
 
     private func acquireSlot() async throws(RelayError) -> GenerationRun.Event {
         guard let target else { return .removed }
-        try await acquireSlot(at: target.upstream.description)
+        try await enterQueue(of: target.upstream.description)
         // The slot is kept if the description has changed meanwhile.
         return targets.current()[run.server]?.upstream === target.upstream ? .slotAcquired : .changed
     }
 
     private func send() -> GenerationRun.Event {
-        guard let target, let request = request.take() else { return .removed }
+        guard let target, let request = request.value else { return .removed }
+        self.request = RarelyUsed()
         isAnswered = false
         target.upstream.health.recordRequest(at: now)
         history?.reserveForRequest()
@@ -273,7 +278,7 @@ final class ReplyGenerator: GenerationConsumer {
         if isPaused {
             generation.pause()
         }
-        return .progressed
+        return .sent
     }
 
     // MARK: - During the request
@@ -304,7 +309,7 @@ final class ReplyGenerator: GenerationConsumer {
                 var said = ByteBuffer()
                 AnswerLineWriter(model: reply.model).append(
                     content: text.span, at: context.scheduler.timeOfDay(), to: &said)
-                append(said.array)
+                append(parsing: said.array)
             }
             if hasMore { appendWithoutText(line, fields) }
         case .none: break
@@ -323,7 +328,7 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     /// Appends a line that was checked before, so that parsing it cannot fail.
-    private func append(_ line: [UInt8]) {
+    private func append(parsing line: [UInt8]) {
         guard let fields = try? AnswerLine(line.span) else { return }
         append(line.span, fields)
     }
@@ -331,18 +336,18 @@ final class ReplyGenerator: GenerationConsumer {
     private func appendWithoutText(_ line: Span<UInt8>, _ fields: AnswerLine) {
         var rest = ByteBuffer()
         rest.append(emptyingContentOf: fields, in: line)
-        append(rest.array)
+        append(parsing: rest.array)
     }
 
     private func replay(_ lines: [[UInt8]]) -> GenerationRun.Event {
         forgetParts()
         for line in lines {
-            append(line)
+            append(parsing: line)
         }
         if !isPaused {
             generation?.resume()
         }
-        return .progressed
+        return .replayed
     }
 
     // MARK: - After the request
@@ -372,7 +377,7 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     private func learn(from error: ModelError) -> GenerationRun.Event {
-        guard let target, var report = provenance.report else { return .removed }
+        guard let target, var report = run.report else { return .removed }
         context.estimates.learn(from: error, of: target, refused: &report)
         return .learned(report)
     }
@@ -389,14 +394,14 @@ final class ReplyGenerator: GenerationConsumer {
     private func noteParts(of target: ModelTarget) {
         let end = reply.contentEnd.text
         guard end > run.start else { return }
-        provenance.parts.append(
+        parts.append(
             ReplyProvenance.Part(
                 upstream: target.upstream.description.name, model: target.model, text: run.start..<end))
     }
 
     /// Compares the estimates with the token counts in the last line.
     private func noteTokens(_ lastLine: [UInt8], refused: PromptReport?) {
-        guard let target, var report = provenance.report else { return }
+        guard let target, var report = run.report else { return }
         let counts = try? AnswerLine(lastLine.span)
         context.estimates.note(
             counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
@@ -404,13 +409,13 @@ final class ReplyGenerator: GenerationConsumer {
         if let refused {
             context.estimates.suspect(refused, of: target)
         }
-        provenance.report = report
+        run.report = report
     }
 
     /// The answer in the form of the next prompt; `nil` if the server counted more than its text.
     private func answer(tokens: Int) -> TokenEstimates.Answer? {
         let end = reply.contentEnd
-        guard provenance.parts.count == 1, run.start == 0, end.total == end.text else { return nil }
+        guard parts.count == 1, run.start == 0, end.total == end.text else { return nil }
         return TokenEstimates.Answer(text: end.text, tokens: tokens)
     }
 

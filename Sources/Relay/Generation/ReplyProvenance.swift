@@ -26,8 +26,11 @@ public struct ReplyProvenance: Sendable, Equatable {
     /// The report on the last prompt; `nil` if no model server was asked.
     public var report: PromptReport?
 
-    /// Creates an empty provenance.
-    public init() {}
+    /// Creates a provenance.
+    public init(parts: [Part] = [], report: PromptReport? = nil) {
+        self.parts = parts
+        self.report = report
+    }
 }
 
 extension ByteBuffer {

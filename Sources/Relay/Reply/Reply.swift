@@ -51,6 +51,10 @@ public final class Reply: ReplySource, IndexedSetElement {
     private(set) lazy var pause = Pause(on: context.scheduler)
     /// The index in the set of dirty replies.
     public var setIndex: Int?
+
+    /// Whether the reply has content that is not journalled.
+    private var isDirty: Bool { setIndex != nil }
+
     private var journalFlush: CheckedContinuation<Void, Never>?
     /// The error that the readers have got because the store did not confirm the end in time.
     var readerError: RelayError?
@@ -59,7 +63,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// Whether the store may have restarted the reply without a confirmation.
     private(set) var isRestartUnconfirmed = false
 
-    init(_ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext) {
+    init(_ turn: OpenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext) {
         id = turn.id
         self.turn = turn.turn
         model = turn.model
@@ -149,7 +153,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
         content.append(line, fields)
         guard !fields.isDone else { return }
-        if setIndex == nil {
+        if !isDirty {
             context.onDirty(self)
         }
         let position = content.visible

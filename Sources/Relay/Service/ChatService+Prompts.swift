@@ -28,12 +28,12 @@ extension ChatService {
             switch try await store.openTurn(opening) {
             case .opened(let turn, let history):
                 board.open(turn, for: opening.id, key: key?.text)
-                let reopened = ReopenedTurn(
+                let reopened = OpenedTurn(
                     turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
                 return .started(
                     begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
             case .known(let id):
-                let prompt = try await known(id)
+                let prompt = try await existingPrompt(id)
                 cancel(reservation)
                 return prompt
             }
@@ -44,7 +44,7 @@ extension ChatService {
     }
 
     /// The prompt that the store knows by its key: accepted earlier, or opened without confirmation.
-    private func known(_ id: ReplyID) async throws(RelayError) -> AcceptedPrompt {
+    private func existingPrompt(_ id: ReplyID) async throws(RelayError) -> AcceptedPrompt {
         if let reply = try await resolveUnconfirmed(id) { return .started(reply) }
         return .known(try await find(id))
     }
@@ -114,7 +114,7 @@ extension ChatService {
     }
 
     /// The stored members of the request; empty if the stored text is not JSON.
-    static func members(of turn: ReopenedTurn) -> [RawMember] {
+    static func members(of turn: OpenedTurn) -> [RawMember] {
         (try? [RawMember](decodingMembers: turn.options)) ?? []
     }
 

@@ -67,7 +67,7 @@ public final class ChatService {
     }
 
     func begin(
-        _ turn: ReopenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
+        _ turn: OpenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
     ) -> Reply {
         let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context)
         replies[reply.id] = reply

@@ -75,10 +75,10 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return database.keys[key.text]?.reply
     }
 
-    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> ReopenedTurn? {
+    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> OpenedTurn? {
         _ = try await begin(.find)
         guard let reply = database.replies[id], reply.holder == process, reply.ending == nil else { return nil }
-        return ReopenedTurn(
+        return OpenedTurn(
             turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
             history: try read(reply.turn))
     }
@@ -94,12 +94,12 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
-    ) async throws(RelayError) -> ReopenedTurn { throw Self.refusal }
+    ) async throws(RelayError) -> OpenedTurn { throw Self.refusal }
 
     func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
-    ) async throws(RelayError) -> [ReopenedTurn] {
-        var adopted: [ReopenedTurn] = []
+    ) async throws(RelayError) -> [OpenedTurn] {
+        var adopted: [OpenedTurn] = []
         for (id, var reply) in database.replies
         where adopted.count < limit && reply.ending == nil && !known.contains(id)
             && (reply.holder == MemoryDatabase.handedOver
@@ -115,7 +115,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             onClaim(reply.turn, id)
             _ = try await begin(.adopt)
             adopted.append(
-                ReopenedTurn(
+                OpenedTurn(
                     turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
                     history: try read(reply.turn)))
         }

@@ -114,11 +114,11 @@ struct ScriptedRun {
             case .listCandidates(let withContexts):
                 if withContexts { actions.append("list contexts") }
                 next(.candidates(candidates))
-            case .pause(let duration, let isForRestart):
+            case .backOff(let duration, let isForRestart):
                 if duration > .zero { actions.append("pause \(duration / .milliseconds(1)) ms") }
                 if isForRestart { actions.append("for restart") }
                 now = now + duration
-                answer("pause", .paused)
+                answer("pause", .backedOff)
             case .readText:
                 actions.append("read")
                 answer("read", .text(Array(text.utf8)))
@@ -128,7 +128,7 @@ struct ScriptedRun {
             case .acquireSlot: answer("slot", .slotAcquired)
             case .send:
                 actions.append("send")
-                next(.progressed)
+                next(.sent)
             case .restart:
                 actions.append("restart")
                 if answers["restart"]?.isEmpty != false { text = "" }
@@ -138,7 +138,7 @@ struct ScriptedRun {
                     guard let fields = try? AnswerLine(line.span) else { continue }
                     append(line, fields)
                 }
-                next(.progressed)
+                next(.replayed)
             case .judge(let verdict):
                 actions.append(Self.text(for: verdict))
                 next(.judged)

@@ -1,7 +1,8 @@
 import ChatterdLanguageModels
 
-/// A turn whose reply is generated from the store's data: another answer to the same prompt, or the reply of a dead process.
-public struct ReopenedTurn: Sendable {
+/// An open turn with the history from which its reply is generated: of a new prompt, of another answer to the same prompt, or of a
+/// dead process.
+public struct OpenedTurn: Sendable {
     /// The turn.
     public var turn: Turn
     /// The id of its reply.

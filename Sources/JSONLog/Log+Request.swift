@@ -1,7 +1,7 @@
 extension Log {
     /// The record of an answered request.
     public struct Request: Sendable {
-        /// The id of the request: the client's, or ours.
+        /// The id of the request, from the client or from the server.
         public var id: String
         /// The pattern of its route, such as `/llmchat`; never the path as sent.
         public var route: Word

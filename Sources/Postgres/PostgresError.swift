@@ -38,7 +38,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         case migrationChanged
         /// The database holds migrations that this program does not know.
         case databaseTooNew
-        /// Anything else that the server refuses.
+        /// Any other refusal of the server.
         case other
     }
 

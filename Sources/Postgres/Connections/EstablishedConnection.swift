@@ -1,4 +1,4 @@
-/// An open connection that no pool has yet.
+/// An open connection that belongs to no pool yet.
 struct EstablishedConnection: Sendable {
     /// The connection, still blocking.
     let connection: BlockingConnection

@@ -1,6 +1,6 @@
 import ChatterdLanguageModels
 
-/// What a close of a reply asks the store to keep. After each permanent refusal the reply asks for less.
+/// The content that the close of a reply asks the store to keep. After each permanent refusal the reply asks for less.
 enum ClosingContent {
     /// The actual ending with the text.
     case whole(ReplyEnding)

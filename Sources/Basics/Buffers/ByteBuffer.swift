@@ -23,7 +23,6 @@ public struct ByteBuffer: Sendable {
     /// The number of bytes that fit without another allocation.
     public var capacity: Int { storage.capacity }
 
-    /// The bytes.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         borrowing get {

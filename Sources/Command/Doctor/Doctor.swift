@@ -10,7 +10,6 @@ public struct Doctor: Sendable {
     private let environment: [String: String]
     private let checkDatabase: @Sendable (Configuration) async -> [Check]
 
-    /// Creates a doctor for an environment.
     public init(
         environment: [String: String], checkDatabase: @escaping @Sendable (Configuration) async -> [Check]
     ) {

@@ -2,7 +2,6 @@
 public struct Fields: Sendable, Hashable {
     /// One field line.
     public struct Field: Sendable, Hashable {
-        /// The name.
         public let name: FieldName
         /// The value; bytes that were not UTF-8 are U+FFFD.
         public let value: String

@@ -4,7 +4,6 @@ import ChatterdSockets
 
 /// A request with its whole body.
 public struct Request: Sendable {
-    /// The head.
     public let head: RequestHead
     /// The body without framing, within the limit.
     public let body: RequestBody
@@ -19,8 +18,6 @@ public struct Request: Sendable {
     /// When the first byte was read.
     public let arrival: Instant
 
-    /// The method.
     public var method: Method { head.method }
-    /// The fields.
     public var fields: Fields { head.fields }
 }

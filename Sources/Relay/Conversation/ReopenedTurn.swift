@@ -2,7 +2,6 @@ import ChatterdLanguageModels
 
 /// A turn whose reply is generated from the store's data: another answer to the same prompt, or the reply of a dead process.
 public struct ReopenedTurn: Sendable {
-    /// The turn.
     public var turn: Turn
     /// The id of its reply.
     public var id: ReplyID
@@ -15,7 +14,6 @@ public struct ReopenedTurn: Sendable {
     /// The history of the turn.
     public var history: TurnHistory
 
-    /// Creates a turn.
     public init(
         turn: Turn, id: ReplyID, model: String, options: [UInt8], attempt: Int, history: TurnHistory
     ) {

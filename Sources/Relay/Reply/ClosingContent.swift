@@ -9,7 +9,6 @@ enum ClosingContent {
     /// The ending without the text.
     case ending(ReplyEnding)
 
-    /// The ending.
     var ending: ReplyEnding {
         switch self {
         case .whole(let ending), .marked(let ending), .ending(let ending): ending

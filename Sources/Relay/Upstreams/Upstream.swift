@@ -9,7 +9,6 @@ public final class Upstream: Sendable {
     /// The health of the server; all shards of the process share it.
     public let health: UpstreamHealth
 
-    /// Creates an upstream.
     public init(_ description: UpstreamDescription, model: any LanguageModel, health: UpstreamHealth) {
         self.description = description
         self.model = model

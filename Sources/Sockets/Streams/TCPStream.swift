@@ -12,7 +12,6 @@ public final class TCPStream: ReadinessHandler {
 
     /// The shard that the stream lives on.
     public let shard: Shard
-    /// The peer.
     public let peer: SocketAddress
     /// The delegate, retained until the stream closes.
     public var delegate: (any TCPStreamDelegate)?

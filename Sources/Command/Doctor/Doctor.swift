@@ -105,7 +105,7 @@ public struct Doctor: Sendable {
             }
             return .wrong(
                 setting.name, "\(listen) cannot be listened on: \(failure.message)",
-                advice: "stop what listens there, or choose another address")
+                advice: "stop the process that listens there, or choose another address")
         }
     }
 }

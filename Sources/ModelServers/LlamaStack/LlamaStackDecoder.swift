@@ -57,7 +57,7 @@ final class LlamaStackDecoder: AnswerDecoder {
         _ event: LlamaStackEvent, _ data: Span<UInt8>, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         guard !event.isError else { throw ModelError(llamaStackEvent: data) }
-        guard !event.isForeign else { throw .malformed("it has other parts than text, and a conversation holds only text") }
+        guard !event.isForeign else { throw .malformed("it has parts other than text") }
         if let call = event.call {
             try collect(call, of: data)
         }

@@ -210,7 +210,7 @@ import Testing
                     }
                 }
                 group.addTask {
-                    // Whichever is first: the text is there once.
+                    // The text is stored once, in either order.
                     await relayCode {
                         try await dead.closeTurn(
                             opened.turn, with: opened.closing("", behind: ReplyPosition(text: 3)))

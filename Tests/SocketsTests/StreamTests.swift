@@ -9,7 +9,7 @@ import Testing
         shard = try TestShard.any()
     }
 
-    @Test func bytesGoBothWaysAndBothEndsAreSaid() async throws {
+    @Test func bytesGoBothWaysAndBothEndsAreReported() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard, onBytes: TestServer.echo)
             let client = try Endpoint.connect(port: server.port, on: shard)

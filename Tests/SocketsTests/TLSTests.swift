@@ -20,7 +20,7 @@ import Testing
         return try TestServer(on: shard, tls: { context }, onBytes: onBytes)
     }
 
-    @Test func bytesGoBothWaysAndBothEndsAreSaid() async throws {
+    @Test func bytesGoBothWaysAndBothEndsAreReported() async throws {
         try await blocking {
             let server = try server()
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func closingSaysTheEndToo() async throws {
+    @Test func closeSendsTheCloseAlert() async throws {
         try await blocking {
             let server = try server(onBytes: nil)
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 5, 100])
-    func everythingWorksWhateverThePieces(piece: Int) async throws {
+    func everySizeOfPiecesWorks(piece: Int) async throws {
         try await blocking {
             let server = try server()
             let proxy = try ByteProxy(to: server.port, piece: piece)

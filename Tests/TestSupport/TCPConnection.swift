@@ -93,7 +93,7 @@ public final class TCPConnection: Sendable {
     ///
     /// The peer accepts no more if its system accepts no byte during `rounds` turns of the peer.
     ///
-    /// - Parameter turn: returns when the peer has had its turn, for example when it has answered another peer.
+    /// - Parameter turn: returns when the peer was served, for example when it has answered another peer.
     /// - Returns: the number of bytes sent; the last unit may be incomplete.
     public func flood(
         with unit: [UInt8], upTo limit: Int, rounds: Int = 5, betweenRounds turn: () throws -> Void
@@ -124,7 +124,7 @@ public final class TCPConnection: Sendable {
         send(Array(text.utf8))
     }
 
-    /// Sends in pieces, each in a segment of its own as far as TCP allows.
+    /// Sends in pieces, each in a separate segment as far as TCP allows.
     @discardableResult
     public func send(_ bytes: [UInt8], inPiecesOf size: Int) -> Bool {
         var start = 0

@@ -182,7 +182,7 @@ import Testing
                 #expect(answer.status == 422, "\(id)")
                 #expect(answer.json["code"] as? String == "invalid_request", "\(id)")
             }
-            // The field counts, unless it is empty.
+            // The field counts unless it is empty.
             let both = try stage.send("GET", location + "?last_event_id=5-end", fields: [("Last-Event-ID", "2")])
             #expect(both.status == 200)
             let empty = try stage.send("GET", location + "?last_event_id=5-end", fields: [("Last-Event-ID", "")])
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    /// Positions that no event had: the client gets the reply from there or from its start.
+    /// Positions without an event: the client gets the reply from there or from its start.
     @Test(arguments: ["5", "6", "400", "3~1", "0.1", "2.0.9", "9-end", "3~5-end"])
     func positionBeyondTheReplyIsAccepted(id: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])

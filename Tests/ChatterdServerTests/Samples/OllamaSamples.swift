@@ -156,7 +156,7 @@ let oldOllamaSamples = SampleServer(
     ])
 
 extension Sample {
-    /// Lines on a stream, each in a chunk of its own.
+    /// Lines on a stream, each in a separate chunk.
     fileprivate init(
         ollama name: String, _ lines: String..., isCut: Bool = false, ids: [String] = [], events: [Event]? = nil,
         end: End = .done, text: String = "", thinking: String? = nil, extras: String? = nil

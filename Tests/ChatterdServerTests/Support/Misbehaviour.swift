@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// One way in which a model server can behave, and the required result.
+/// One behaviour of a model server, and the required result.
 struct Misbehaviour: CustomTestStringConvertible, Sendable {
     /// The server at the upstream's address.
     enum Peer: Sendable {

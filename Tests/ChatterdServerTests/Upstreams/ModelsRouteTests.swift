@@ -10,7 +10,7 @@ import Testing
 @testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
-/// Which names `/models` lists.
+/// The names in the list of `/models`.
 @Suite(.timeLimit(.minutes(30))) struct ModelsRouteTests {
     private func upstream(
         _ name: String, _ kind: UpstreamDescription.Kind = .openai, models: [String] = [],

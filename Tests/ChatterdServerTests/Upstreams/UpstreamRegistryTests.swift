@@ -29,7 +29,7 @@ extension Stage {
         return list.map { "\($0["name"] ?? "") \($0["origin"] ?? "")" }
     }
 
-    /// How the model server has been doing, as this process knows it.
+    /// The health of a model server in this process.
     fileprivate func health(of name: String) throws -> String {
         let list = try send("GET", "/models").json["upstreams"] as? [[String: Any]] ?? []
         return list.first { $0["name"] as? String == name }?["health"] as? String ?? "none"
@@ -46,7 +46,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     #"{"name":"\#(name)","kind":"ollama","url":"\#(upstream.url)","models":["\#(name)-model"]\#(more)}"#
 }
 
-/// The list of model servers, seen from outside.
+/// The list of model servers, by requests.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamRegistryTests {
     @Test(arguments: [
         ("GET", "/upstreams"), ("POST", "/upstreams"), ("GET", "/upstreams/ollama"), ("PUT", "/upstreams/ollama"),

@@ -79,7 +79,7 @@ extension ConformanceCase {
         .init("a call in the text", [.text("<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>")]),
     ]
 
-    /// Ends that are none, and errors in the middle.
+    /// Incomplete ends, and errors in the middle.
     static let ends: [ConformanceCase] = [
         .init("an empty body", [], .silent),
         .init("an end without a reason", [.text("2, ")], .silent),
@@ -100,7 +100,7 @@ extension ConformanceCase {
         .init("an error in words beyond ASCII", [.text("a")], .failed("Fehler: \"größer\" \\ \u{1F600}\n")),
     ]
 
-    /// These cases by all servers that say such things.
+    /// These cases by all servers that write such outputs.
     static func written(_ cases: [ConformanceCase]) -> [WrittenCase] {
         allWriters.flatMap { writer in cases.compactMap { WrittenCase($0, by: writer) } }
     }

@@ -3,7 +3,7 @@ import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
-/// Errors in place of an answer: ten shapes, whatever the server is.
+/// Errors in place of an answer: ten shapes for every server.
 @Suite(.timeLimit(.minutes(30))) struct RefusalTests {
     /// A rejection on the wire, and the expected error.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -78,7 +78,7 @@ struct Refusal: Sendable {
 }
 
 extension Refusal {
-    /// Each shape with each sort of status.
+    /// Each shape with each class of status.
     static let shapes = [(400, ModelError.Code.rejected), (500, .failed), (503, .busy)].flatMap { status, code in
         ErrorShape.all.map {
             Refusal(status, $0.body("the words"), type: $0.type, code, $0.hasWords ? "the words" : "")
@@ -157,11 +157,11 @@ extension Refusal {
     ]
 }
 
-/// A shape that errors come in.
+/// A shape of errors.
 struct ErrorShape: Sendable {
     let name: String
     let type: String
-    /// Whether its words are for people.
+    /// Whether its message is for people.
     let hasWords: Bool
     private let template: String
 

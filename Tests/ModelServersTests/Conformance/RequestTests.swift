@@ -5,7 +5,7 @@ import Testing
 
 /// The requests to each kind of server for the same conversation, compared as JSON.
 @Suite(.timeLimit(.minutes(30))) struct RequestTests {
-    /// A request of ours, and the body that a kind of server gets.
+    /// A request, and the body for one kind of server.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let kind: UpstreamDescription.Kind
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// A member of a request that a kind of server cannot be told.
+    /// A member of a request that one kind of server cannot express.
     struct Member: Sendable {
         let kind: UpstreamDescription.Kind
         let key: String
@@ -84,7 +84,7 @@ import Testing
     private static let jpeg = "/9j/4AAQ"
     private static let webp = "UklGRiQA"
 
-    /// All that a conversation can hold.
+    /// A conversation with all kinds of messages.
     private static let conversation = [
         ModelMessage(role: "system", content: "Be brief."),
         ModelMessage(
@@ -262,21 +262,21 @@ extension GenerationRequest {
             passThrough: members.map { RawMember(key: $0.0, value: Array($0.1.utf8)) })
     }
 
-    /// Hardly any conversation, with a member of the request.
+    /// A short conversation, with a member of the request.
     static func greeting(_ key: String, _ value: String, context: Int? = nil) -> GenerationRequest {
         var request = asking([ModelMessage(role: "user", content: "Hi")], [(key, value)])
         request.contextLength = context
         return request
     }
 
-    /// Hardly any conversation, for a model that takes so many tokens.
+    /// A short conversation, for a model with this context length in tokens.
     static func greeting(context: Int) -> GenerationRequest {
         var request = greeting
         request.contextLength = context
         return request
     }
 
-    /// Hardly any conversation, with an answer that has begun.
+    /// A short conversation, with the beginning of an answer.
     static func greeting(
         beginning: String, _ continuation: UpstreamDescription.Continuation = .prefill
     ) -> GenerationRequest {

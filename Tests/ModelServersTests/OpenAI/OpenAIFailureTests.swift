@@ -5,11 +5,11 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// How OpenAI streams fail, and which ends are good ones.
+/// Failures of OpenAI streams, and regular ends.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIFailureTests {
     private typealias Stream = OpenAIStream
 
-    /// A stream, and what it is to end with: nothing for a good end.
+    /// A stream and its expected error; `nil` for a regular end.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let stream: String

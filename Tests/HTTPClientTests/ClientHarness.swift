@@ -122,7 +122,7 @@ final class Recorder: ExchangeDelegate, @unchecked Sendable {
     /// Waits until the recording fulfils a condition.
     func wait(_ what: String, until condition: (Recording) -> Bool) throws {
         guard state.wait(until: { condition($0) ? true : nil }) != nil else {
-            throw TestFailure("never happened: \(what); got \(state.withLock { $0 })")
+            throw TestFailure("timeout: \(what); got \(state.withLock { $0 })")
         }
     }
 

@@ -27,7 +27,7 @@ import Testing
                 INSERT INTO chatterd_processes (id, expires_at, since) VALUES (gen_random_uuid(), \(lease))
                 """)
             let keeper = Housekeeper(store: other, turns: TurnBoard(limits: RelayLimits()), retention: nil) {
-                #expect(Bool(false), "nothing is abandoned")
+                #expect(Bool(false), "no process is dead")
             }
             try await keeper.runRound()
             #expect(try await other.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false) == false)

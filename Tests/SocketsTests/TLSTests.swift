@@ -93,11 +93,11 @@ import Testing
             served.use { $0.pauseReading() }
             let bytes = [UInt8](repeating: 7, count: 32 * 1024 * 1024)
             client.send(bytes)
-            try client.wait("the system takes no more") { $0.blocked == 1 }
+            try client.wait("the system accepts no more bytes") { $0.blocked == 1 }
             #expect(client.record.withLock { $0.drained } == 0)
             served.use { $0.resumeReading() }
             try client.wait("all is sent") { $0.drained == 1 }
-            let record = try served.wait("all has come") { $0.bytes.count == bytes.count }
+            let record = try served.wait("all bytes have arrived") { $0.bytes.count == bytes.count }
             #expect(record.bytes == bytes)
         }
     }

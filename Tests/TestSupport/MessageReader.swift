@@ -167,7 +167,7 @@ struct MessageReader {
             return true
         case .end: end = .cut
         case .reset: end = .reset
-        case .nothing: end = .silence
+        case .silence: end = .silence
         }
         return false
     }

@@ -9,7 +9,7 @@ public enum Received: Equatable, Sendable {
     /// The peer reset the connection.
     case reset
     /// No byte arrived within the timeout.
-    case nothing
+    case silence
 }
 
 /// A TCP connection, or one of a unix socket, read and written by blocking calls.
@@ -145,7 +145,7 @@ public final class TCPConnection: Sendable {
         guard fd >= 0 else { return .end }
         var watched: [(fd: Int32, events: Int16)] = [(fd, Int16(POLLIN))]
         if let stop { watched.append((stop.descriptor, Int16(POLLIN))) }
-        guard waitForAny(watched, upTo: seconds) == 0 else { return .nothing }
+        guard waitForAny(watched, upTo: seconds) == 0 else { return .silence }
         var got = -1
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             got = recv(fd, buffer.baseAddress, count, Int32(MSG_DONTWAIT))

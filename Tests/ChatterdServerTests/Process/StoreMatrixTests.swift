@@ -299,7 +299,7 @@ import Testing
 
     /// Sends a prompt until it is accepted, because the timeout of the store is very short; then reads the head.
     private func beginUntilTaken(_ stage: Stage, _ appID: String, _ prompt: String) throws -> RawClient {
-        try eventually("the prompt is taken") { () -> RawClient? in
+        try eventually("the prompt is accepted") { () -> RawClient? in
             let client = try RawClient(port: stage.port)
             client.post("/llmchat", json: chatBody(appID, prompt))
             return try client.readHead().status == 200 ? client : nil

@@ -22,7 +22,7 @@ import Testing
         /// The rounds between the loss of its connection and its return.
         var away: Range<Int>?
         /// The indices of the processes that it asks, at first and after its return.
-        let places: [Int]
+        let processes: [Int]
     }
 
     @Test func thousandReadersGetTheStoredText() async throws {
@@ -80,9 +80,9 @@ import Testing
 
     private static func plan(_ number: Int, _ random: inout SeededGenerator) -> Plan {
         // The first one reads all the time, and shows the progress of the reply.
-        guard number > 0 else { return Plan(joins: 0, places: [0]) }
+        guard number > 0 else { return Plan(joins: 0, processes: [0]) }
         let joins = Int.random(in: 0...rounds, using: &random)
-        var plan = Plan(joins: joins, places: (0..<2).map { _ in Int.random(in: 0...1, using: &random) })
+        var plan = Plan(joins: joins, processes: (0..<2).map { _ in Int.random(in: 0...1, using: &random) })
         guard joins < rounds - 1 else { return plan }
         let pause = Int.random(in: (joins + 1)..<rounds, using: &random)
         let until = Int.random(in: (pause + 1)...rounds, using: &random)
@@ -103,11 +103,11 @@ import Testing
         var crowd = Crowd(plans.indices.map { CrowdReader(isSlow($0) ? .slow : .quick) })
         for round in 0...rounds {
             for (index, plan) in plans.enumerated() {
-                if plan.joins == round { try crowd.readers[index].join(port: ports[plan.places[0]], reply: path) }
+                if plan.joins == round { try crowd.readers[index].join(port: ports[plan.processes[0]], reply: path) }
                 crowd.readers[index].isDeaf = plan.deaf?.contains(round) ?? false
                 if plan.away?.lowerBound == round { crowd.readers[index].hangUp() }
                 if plan.away?.upperBound == round {
-                    try crowd.readers[index].join(port: ports[plan.places[1]], reply: path)
+                    try crowd.readers[index].join(port: ports[plan.processes[1]], reply: path)
                 }
             }
             guard round < rounds else { break }

@@ -5,7 +5,7 @@ import Testing
 
 /// `GET /replies/:id`.
 @Suite(.timeLimit(.minutes(30))) struct ReplyEndpointTests {
-    private static let nobody = "/replies/00112233-4455-4677-8899-aabbccddeeff"
+    private static let unknown = "/replies/00112233-4455-4677-8899-aabbccddeeff"
 
     @Test(arguments: [true, false]) func everyAnswerHasTheLocationOfItsReply(stream: Bool) async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
@@ -163,7 +163,7 @@ import Testing
                 ("GET", location + "?appID=other"), ("GET", location + "?appID="),
                 ("DELETE", location + "?appID=other"),
                 ("POST", location + "/choose?appID=other"), ("POST", location + "/regenerate?appID=other"),
-                ("GET", Self.nobody), ("DELETE", Self.nobody), ("POST", Self.nobody + "/choose"),
+                ("GET", Self.unknown), ("DELETE", Self.unknown), ("POST", Self.unknown + "/choose"),
             ] {
                 let answer = try stage.send(method, path)
                 #expect(answer.status == 404, "\(method) \(path)")

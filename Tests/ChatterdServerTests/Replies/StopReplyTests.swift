@@ -58,7 +58,7 @@ import Testing
                 try stage.cluster.psql("SELECT id FROM chatts WHERE state = 'streaming'", database: stage.database)
                     .first?.first
             }
-            try eventually("the text has come") {
+            try eventually("the text has arrived") {
                 let message = try stage.describe("/replies/\(id)").json["message"] as? [String: Any]
                 return message?["content"] as? String == "Hello"
             }

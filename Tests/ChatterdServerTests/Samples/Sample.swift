@@ -66,7 +66,7 @@ struct Sample: Sendable {
     var stream: String {
         let own = chunks.joined().split(separator: "\n").makeIterator()
         var lines = own
-        var stream = events.map { "id: \($0.id)\ndata: \($0.data ?? lines.next().map(String.init) ?? "nothing")\n\n" }
+        var stream = events.map { "id: \($0.id)\ndata: \($0.data ?? lines.next().map(String.init) ?? "missing")\n\n" }
         if case .error(let code, let words, let isRetryable) = end {
             let error = "\"error\":\(goString(words)),\"code\":\"\(code)\",\"retryable\":\(isRetryable)"
             let message = "\"message\":{\"role\":\"assistant\",\"content\":\(goString(words))}"

@@ -183,7 +183,7 @@ struct Crowd {
         let deadline = monotonicSeconds() + 4 * testTimeout
         while !isEnough(readers) {
             guard monotonicSeconds() < deadline else {
-                throw TestFailure("never happened: \(what); \(readers.count { !$0.isOver }) readers are not through")
+                throw TestFailure("timeout: \(what); \(readers.count { !$0.isOver }) readers have not finished")
             }
             let listening = readers.indices.filter { readers[$0].isConnected && !readers[$0].isDeaf }
             var polled = listening.map { pollfd(fd: readers[$0].descriptor, events: Int16(POLLIN), revents: 0) }

@@ -88,7 +88,7 @@ import Testing
 /// A model that is never asked.
 private final class SilentModel: LanguageModel {
     func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
-        fatalError("nobody asks it")
+        fatalError("the test does not ask this model")
     }
 
     func listModels() async throws(ModelError) -> [ModelDescription] { [] }

@@ -152,7 +152,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             try eventually("the first process knows the change") { try stage.answer("gpu-model") == "two" }
 
             #expect(try other.manage("DELETE", "/upstreams/gpu").status == 200)
-            try eventually("the first process has forgotten it") {
+            try eventually("the first process has released it") {
                 try stage.manage("GET", "/upstreams/gpu").status == 404
             }
         }
@@ -200,7 +200,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             defer { try? second.stop() }
             #expect(try second.upstreams() == ["ollama environment", "new environment", "cpu api", "own api"])
             #expect(try second.answer("anything") == "two")
-            #expect(try second.answer("cpu-model") == "one", "what came through the API stays")
+            #expect(try second.answer("cpu-model") == "one", "servers added through the API stay")
         }
     }
 

@@ -182,7 +182,8 @@ struct ErrorShape: Sendable {
             "an object, code a number",
             #"{"error": {"message": "WORDS", "type": "InternalServerError", "param": null, "code": 500}}"#),
         ErrorShape("an object, no code", #"{"error":{"message":"WORDS"}}"#),
-        ErrorShape("nothing around it", #"{"object":"error","message":"WORDS","type":"t","param":null,"code":404}"#),
+        ErrorShape(
+            "without an object around it", #"{"object":"error","message":"WORDS","type":"t","param":null,"code":404}"#),
         ErrorShape("detail within error", #"{"error":{"detail":"WORDS"}}"#),
         ErrorShape(
             "errors within detail", #"{"error":{"detail":{"errors":[{"loc":["body"],"msg":"WORDS","type":"t"}]}}}"#),
@@ -193,7 +194,7 @@ struct ErrorShape: Sendable {
         ),
         ErrorShape("with its status", #"{"StatusCode":500,"Status":"Internal Server Error","error":"WORDS"}"#),
         ErrorShape(
-            "of type error, nothing around it",
+            "of type error, without an object around it",
             #"{"type":"error","code":null,"message":"WORDS","param":null,"sequence_number":1}"#),
         ErrorShape("text that is no JSON", "WORDS", type: "text/plain", hasWords: false),
         ErrorShape("a page", "<html><h1>WORDS</h1></html>", type: "text/html", hasWords: false),

@@ -122,7 +122,7 @@ import Testing
             """),
         Case(
             "options as they are", .ollama, .greeting("options", options), greeting("\"options\":\(options)")),
-        Case("nothing that was not set", .ollama, .greeting, greeting()),
+        Case("no member that was not set", .ollama, .greeting, greeting()),
         Case("a context", .ollama, .greeting(context: 8192), greeting(#""options":{"num_ctx":8192}"#)),
         Case(
             "a context of the client's own", .ollama, .greeting("options", #"{"num_ctx":2048}"#, context: 8192),
@@ -154,7 +154,7 @@ import Testing
             {"role":"user","content":"Thank you."}
             ],"stream":true,"stream_options":{"include_usage":true},"tools":\(tools),"tool_choice":"auto"}
             """),
-        Case("nothing that was not set", .openai, .greeting, greeting(counts)),
+        Case("no member that was not set", .openai, .greeting, greeting(counts)),
         Case(
             "options", .openai, .greeting("options", options),
             greeting(
@@ -212,7 +212,7 @@ import Testing
             ],"stream":true,"tool_choice":"auto",
             "tools":[{"tool_name":"look","description":"Looks.","parameters":{"z":{"param_type":"integer","required":true}}}]}
             """),
-        Case("nothing that was not set", .llamastack, .greeting, llamaStack()),
+        Case("no member that was not set", .llamastack, .greeting, llamaStack()),
         Case(
             "options", .llamastack,
             .greeting(

@@ -91,8 +91,8 @@ import Testing
         (#""tool_choice":"required""#, #","tool_choice":"required""#),
         (#""tools":[]"#, #","tools":[]"#),
     ])
-    func membersAreTranslated(said: String, told: String) throws {
-        #expect(try members(said) == told)
+    func membersAreTranslated(given: String, sent: String) throws {
+        #expect(try members(given) == sent)
     }
 
     @Test func toolsAreTranslatedWithoutLoss() throws {

@@ -175,7 +175,7 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     /// Waits until the answer so far fulfils a condition.
     func wait(_ what: String, until condition: (Answer) -> Bool) throws {
         guard state.wait(until: { condition($0) ? true : nil }) != nil else {
-            throw TestFailure("never happened: \(what); got \(state.withLock { $0 })")
+            throw TestFailure("timeout: \(what); got \(state.withLock { $0 })")
         }
     }
 

@@ -349,7 +349,7 @@ import Testing
             estimates.note(count, in: &report, of: target)
             #expect(report.isCutByServer == isCut, "\(count)")
         }
-        #expect(estimates.window(for: target, passThrough: []).bytesPerToken < 5, "what was cut is no measure")
+        #expect(estimates.window(for: target, passThrough: []).bytesPerToken < 5, "a cut prompt is no measurement")
     }
 
     @Test func cachedPromptCountsAsUncut() throws {

@@ -17,9 +17,7 @@ public enum Command: Sendable, Equatable {
 
     /// A topic of help.
     public enum Topic: Sendable, Equatable, CaseIterable {
-        /// The commands.
         case commands
-        /// The limits.
         case limits
         /// All variables.
         case variables

@@ -102,7 +102,6 @@ public struct CommandRunner: Sendable {
 }
 
 extension CommandRunner {
-    /// The environment of the process.
     public static var processEnvironment: [String: String] {
         var environment: [String: String] = [:]
         var next = csystem_environment()

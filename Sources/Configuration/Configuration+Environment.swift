@@ -2,7 +2,7 @@ import ChatterdHTTPServer
 import ChatterdLanguageModels
 
 extension Configuration {
-    /// What a command needs of the database settings.
+    /// The database settings that a command needs.
     public enum DatabaseNeed: Sendable {
         /// A database must be named.
         case required
@@ -16,7 +16,7 @@ extension Configuration {
     ///
     /// - Parameters:
     ///   - environment: the variables. Unknown ones are ignored unless they begin with `CHATTERD_`.
-    ///   - database: what the command needs.
+    ///   - database: the settings that the command needs.
     ///   - readFile: reads the files that variables name.
     /// - Throws: all problems at once.
     public init(

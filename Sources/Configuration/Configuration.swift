@@ -7,17 +7,17 @@ import ChatterdRelay
 public struct Configuration: Sendable {
     /// The listeners and the process.
     public var server = Server()
-    /// What a client may cost.
+    /// The limits of clients.
     public var http = Limits()
     /// How replies are sent to clients.
     public var streams = Streams()
     /// Replies and conversations while they run.
     public var relay = RelayLimits()
-    /// The model servers, and what an answer may cost.
+    /// The model servers, and the limits of answers.
     public var upstreams = Upstreams()
-    /// PostgreSQL, and what is kept there.
+    /// PostgreSQL, and the retention of its data.
     public var store = Store()
-    /// What the log shows.
+    /// The content of the log.
     public var log = Logging()
     /// The timeouts that no variable changes.
     public var fixedTimeouts = FixedTimeouts()

@@ -10,7 +10,6 @@ public enum ConfigurationFile {
         /// The reason in a few words, without any of the file's content.
         public let reason: String
 
-        /// Creates a failure.
         public init(reason: String) {
             self.reason = reason
         }

@@ -1,4 +1,4 @@
-/// A fault of a message. It has no text of the peer.
+/// A fault of a message. It contains no text of the peer.
 public struct HTTPError: Error, Sendable, Hashable {
     /// The closed set of faults.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -56,13 +56,13 @@ public struct HTTPError: Error, Sendable, Hashable {
         case unknownExpectation
         /// A chunk size that is no hexadecimal number, or too large.
         case malformedChunkSize
-        /// A chunk extension against the grammar.
+        /// A chunk extension that violates the grammar.
         case malformedChunkExtension
         /// A chunk that does not end where its size says.
         case malformedChunkEnd
         /// Too many bytes of framing for the data they carry.
         case chunkOverhead
-        /// A trailer field against the grammar.
+        /// A trailer field that violates the grammar.
         case malformedTrailer
         /// The trailer section is over its limit.
         case trailerTooLarge
@@ -84,10 +84,10 @@ public struct HTTPError: Error, Sendable, Hashable {
         self.code = code
     }
 
-    /// The status to answer with when a request is at fault; for a fault in a response it has no meaning.
+    /// The status of the answer to a faulty request. It has no meaning for a response.
     public var status: Status { facts.status }
 
-    /// The section of the RFC, or of the standard, that the message goes against.
+    /// The section of the RFC, or of the standard, that the message violates.
     public var section: StaticString { facts.section }
 
     /// The fault and its remedy, for people.

@@ -124,7 +124,7 @@ final class ClientConnection: TCPStreamDelegate {
                 }
             }
         } catch {
-            fail(.malformed, "\(pool.origin) sent what is not HTTP: \(error.message)")
+            fail(.malformed, "\(pool.origin) sent bytes that are not HTTP: \(error.message)")
         }
     }
 

@@ -3,16 +3,13 @@ import ChatterdHTTP
 
 /// A request with its whole body.
 public struct OutgoingRequest: Sendable {
-    /// The method.
     public var method: Method
     /// Path and query below the origin's base path; begins with a slash.
     public var path: String
     /// The fields. The client writes Host and the framing itself, and ignores them here.
     public var fields: Fields
-    /// The body.
     public var body: ByteBuffer
 
-    /// Creates a request.
     public init(_ method: Method, _ path: String, fields: Fields = [:], body: ByteBuffer = ByteBuffer()) {
         self.method = method
         self.path = path

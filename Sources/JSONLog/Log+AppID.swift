@@ -5,7 +5,7 @@ extension Log {
         case hash
         /// Unchanged.
         case plain
-        /// Not at all.
+        /// The line has no appID.
         case none
     }
 }

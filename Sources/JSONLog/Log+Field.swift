@@ -25,7 +25,7 @@ extension Log {
         case attempt(Int)
         /// A time in milliseconds.
         case milliseconds(Int)
-        /// What a part of the server did, in its own words; never a text of a client or a model.
+        /// An action of a part of the server, in its own words; never a text of a client or a model.
         case detail(String)
         /// The words of a database, a model server or the system about a failure; never a text that was sent to them.
         case error(String)

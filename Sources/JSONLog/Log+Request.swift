@@ -1,11 +1,10 @@
 extension Log {
     /// The record of an answered request.
     public struct Request: Sendable {
-        /// The id of the request: the client's, or ours.
+        /// The id of the request, from the client or from the server.
         public var id: String
         /// The pattern of its route, such as `/llmchat`; never the path as sent.
         public var route: Word
-        /// The method.
         public var method: String
         /// The status of the response; 0 if there was none.
         public var status: Int
@@ -22,7 +21,6 @@ extension Log {
         /// `ok`, or the code of the error.
         public var code: Word
 
-        /// Creates a record.
         public init(
             id: String, route: Word, method: String, status: Int, appID: String? = nil, bytesIn: Int = 0,
             bytesOut: Int = 0, firstByte: Duration? = nil, total: Duration, code: Word = "ok"

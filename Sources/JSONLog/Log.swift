@@ -43,9 +43,9 @@ public final class Log: Sendable {
     /// Creates a log.
     ///
     /// - Parameters:
-    ///   - descriptor: where the lines go; stays the caller's.
+    ///   - descriptor: the output; the caller keeps it and closes it.
     ///   - appID: how request lines show the appID.
-    ///   - secrets: texts that are blotted out of `error` fields, should a database's message quote them.
+    ///   - secrets: texts that are removed from `error` fields, in case a message of the database quotes them.
     ///   - clock: the wall clock.
     public init(
         descriptor: Int32 = 2, appID: AppID = .hash, secrets: [String] = [], clock: @escaping Clock = Log.systemClock

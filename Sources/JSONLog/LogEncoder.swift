@@ -5,7 +5,7 @@ struct LogEncoder: Sendable {
     private let appID: Log.AppID
     /// The texts that no line may show. Keys are added while the process runs.
     private let secrets: Lock<[String]>
-    /// Random for each process: appIDs are easily guessed, so a hash that others can compute would hide nothing.
+    /// Random for each process: appIDs are easily guessed, so a hash that others can compute would not hide them.
     private let salt = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
     /// Bytes of a text that are kept, so that a pipe takes a line in one piece.

@@ -38,7 +38,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         case migrationChanged
         /// The database holds migrations that this program does not know.
         case databaseTooNew
-        /// Anything else that the server refuses.
+        /// Any other refusal of the server.
         case other
     }
 
@@ -53,7 +53,6 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     /// Whether the server has certainly not committed the batch, and a retry may succeed.
     public let isSafeToRetry: Bool
 
-    /// Creates an error.
     init(
         _ code: Code, _ message: String, sqlState: String? = nil, constraint: String? = nil,
         isSafeToRetry: Bool = false

@@ -101,7 +101,6 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Whether the store may have made the change, or may still make it, without a confirmation.
     public var isOutcomeUnknown = false
 
-    /// Creates an error.
     public init(_ code: Code, _ message: String, detail: String = "") {
         self.code = code
         self.message = message

@@ -1,7 +1,7 @@
 import ChatterdBasics
 import Testing
 
-/// A confinement that is current or not, as its maker says.
+/// A confinement that is current or not, as the test sets it.
 private struct FixedConfinement: Confinement {
     let isCurrent: Bool
 

@@ -82,7 +82,7 @@ struct JSONReaderTests {
     }
 
     @Test(arguments: ["[1,]", "[,1]", "[1 2]", "[1}", "[1", "["])
-    func brokenArrayIsNoticedByTheCallersWalkToo(_ text: String) {
+    func brokenArrayIsFoundByTheCallersLoop(_ text: String) {
         let bytes = Array(text.utf8)
         #expect(throws: JSONError.self) {
             var reader = JSONReader(bytes.span)
@@ -94,7 +94,7 @@ struct JSONReaderTests {
     @Test(arguments: [
         #"{"a":1,}"#, #"{,"a":1}"#, #"{"a":1 "b":2}"#, #"{"a" 1}"#, #"{"a":}"#, #"{a:1}"#, #"{"a":1]"#, #"{"a":1"#,
     ])
-    func brokenObjectIsNoticedByTheCallersWalkToo(_ text: String) {
+    func brokenObjectIsFoundByTheCallersLoop(_ text: String) {
         let bytes = Array(text.utf8)
         #expect(throws: JSONError.self) {
             var reader = JSONReader(bytes.span)
@@ -108,7 +108,7 @@ struct JSONReaderTests {
         (#""mode""#, false), (#""models""#, false), (#""mod\u0065""#, false), (#""mod\u0065ls""#, false),
         (#""mod\nel""#, false), (#""""#, false),
     ])
-    func keysAreComparedByWhatTheySay(_ text: String, _ expected: Bool) throws {
+    func keysAreComparedByTheirText(_ text: String, _ expected: Bool) throws {
         let bytes = Array(text.utf8)
         var reader = JSONReader(bytes.span)
         let key = try reader.string()

@@ -57,7 +57,7 @@ struct JSONTextTests {
         }
     }
 
-    /// Foundation is the judge where both have a say; it refuses halves of surrogate pairs, which the grammar allows.
+    /// The reader agrees with Foundation, except that Foundation refuses halves of surrogate pairs, which the grammar allows.
     @Test(arguments: 1...20)
     func damagedTextsAreJudgedAsFoundationDoes(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed &+ 1000)

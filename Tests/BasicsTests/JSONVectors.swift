@@ -1,7 +1,7 @@
 import ChatterdBasics
 import Testing
 
-/// A text that is not JSON, and the fault to be found in it.
+/// A text that is not JSON, and its expected fault.
 struct JSONRefusal: Sendable, CustomTestStringConvertible {
     let bytes: [UInt8]
     let code: JSONError.Code
@@ -106,7 +106,7 @@ let jsonTextsToRefuse: [JSONRefusal] = [
     .init("{\"a\":1}#", .trailingBytes), .init("{}{}", .trailingBytes), .init("{\"a\":\"b\":\"c\"}", .unexpectedByte),
     .init("{\"a\":1/**/}", .unexpectedByte), .init("{/**/}", .unexpectedByte), .init("}", .unexpectedByte),
     .init("{\"a\":1, \"b\"}", .unexpectedByte), .init("{\"a\" b}", .unexpectedByte),
-    // White space that is none, marks, comments.
+    // Invalid white space, marks, comments.
     .init("\u{FEFF}[]", .unexpectedByte), .init("[\u{A0}]", .unexpectedByte), .init("[\u{C}]", .unexpectedByte),
     .init("[\u{B}]", .unexpectedByte), .init("\u{0}", .unexpectedByte), .init("[]\u{0}", .trailingBytes),
     .init("[1]\u{2028}", .trailingBytes), .init("[1 // x\n]", .unexpectedByte), .init("<null>", .unexpectedByte),

@@ -47,7 +47,7 @@ import Testing
         #expect(json == #"{"b":1,"e":"f"}"#)
     }
 
-    @Test func valueIsAppendedToWhatTheBufferHolds() {
+    @Test func valueIsAppendedToTheContentOfTheBuffer() {
         var buffer = ByteBuffer()
         buffer.append("data: ")
         buffer.appendJSON { $0.array { $0.string("é\n".utf8.span) } }
@@ -56,7 +56,7 @@ import Testing
         #expect(buffer.string == "data: [\"é\\n\"]\nnull")
     }
 
-    @Test func errorLeavesWhatWasWritten() {
+    @Test func errorKeepsTheWrittenBytes() {
         struct Failure: Error {}
         var buffer = ByteBuffer()
         buffer.append("x")

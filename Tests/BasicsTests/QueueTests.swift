@@ -9,7 +9,7 @@ import Testing
         var next = 0
         for element in 0..<1_000 {
             queue.append(element)
-            // The queue grows by two elements for each one that leaves, so that it is compacted on the way.
+            // The queue grows by two elements for each one that leaves, so that it is compacted meanwhile.
             if element % 3 == 2 {
                 #expect(queue.first == next)
                 let element = queue.popFirst()
@@ -34,7 +34,7 @@ import Testing
         #expect(queue.last == "d" && queue.count == 3)
     }
 
-    @Test func removeAllReturnsWhatIsLeft() {
+    @Test func removeAllReturnsTheRemainingElements() {
         var queue = Queue<Int>()
         for element in 0..<200 { queue.append(element) }
         for _ in 0..<150 { _ = queue.popFirst() }

@@ -25,7 +25,7 @@ struct UTF8RepairTests {
         "", "a", "12345678", "é", "1234567é", "12345678é9", "日本語", "😀", "\u{10FFFF}\u{7FF}\u{800}\u{FFFF}\u{10000}",
         "\u{0}",
     ])
-    func wellFormedTextIsLeftAlone(_ text: String) {
+    func wellFormedTextIsUnchanged(_ text: String) {
         let bytes = Array(text.utf8)
         #expect(bytes.isUTF8)
         #expect(bytes.repaired == bytes)

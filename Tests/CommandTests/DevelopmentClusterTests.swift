@@ -69,7 +69,7 @@ import Testing
         try await blocking {
             let folder = try TestFolder()
             try folder.start().stop()
-            // PostgreSQL believes a number only if it is a process of its own user.
+            // PostgreSQL accepts a number only if it is a process of the same user.
             let user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
             let other = try ForeignProgram(
                 (geteuid() == 0 ? user : []) + ["sh", "-c", "echo process $$; exec sleep 600"])

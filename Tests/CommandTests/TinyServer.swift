@@ -48,7 +48,7 @@ final class TinyServer: Sendable {
     }
 
     deinit {
-        // Ends `accept` in the thread, or keeps it from waiting there.
+        // Ends `accept` in the thread, or prevents it.
         shutdown(listener.number, Int32(SHUT_RDWR))
     }
 

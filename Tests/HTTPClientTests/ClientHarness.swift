@@ -33,7 +33,7 @@ final class ClientHarness: Sendable {
         return result
     }
 
-    /// Starts an exchange whose response a recorder takes; `meanwhile` happens before the request leaves, unnoticed.
+    /// Starts an exchange with a recorder. `meanwhile` runs before the request is sent.
     func start(
         _ request: OutgoingRequest = .ask, to url: String, _ recorder: Recorder = Recorder(),
         meanwhile: @escaping @Sendable () -> Void = {}
@@ -53,7 +53,7 @@ final class ClientHarness: Sendable {
 }
 
 extension HTTPClientLimits {
-    /// The defaults, for a machine that has much else to do.
+    /// The defaults with timeouts for a busy machine.
     static var longTimeouts: HTTPClientLimits {
         var limits = HTTPClientLimits()
         limits.connect = .seconds(600)
@@ -122,7 +122,7 @@ final class Recorder: ExchangeDelegate, @unchecked Sendable {
     /// Waits until the recording fulfils a condition.
     func wait(_ what: String, until condition: (Recording) -> Bool) throws {
         guard state.wait(until: { condition($0) ? true : nil }) != nil else {
-            throw TestFailure("never happened: \(what); got \(state.withLock { $0 })")
+            throw TestFailure("timeout: \(what); got \(state.withLock { $0 })")
         }
     }
 

@@ -1,11 +1,11 @@
 import ChatterdTestSupport
 
-/// Answers a connection after its first bytes and closes it, with the rest of the request unread. Takes one connection.
+/// Answers a connection after its first bytes and closes it, with the rest of the request unread. It accepts one connection.
 final class EarlyServer: Sendable {
     private let listener: BoundPort
     private let stopped = Gate()
 
-    /// With `next`, it takes so many bytes of the next request before it closes.
+    /// With `next`, it reads this number of bytes of the next request before it closes.
     init(answer: String, next: Int = 0) throws {
         listener = try BoundPort.silent()
         startThread { [listener, stopped] in

@@ -110,11 +110,11 @@ import Testing
             let recorder = Recorder()
             // The system refuses this address at once.
             let origin = try Origin(parsing: "http://255.255.255.255:1")
-            let heard = ClientHarness.onShard {
+            let wasCalled = ClientHarness.onShard {
                 recorder.exchange = ClientHarness().client.value.start(.ask, to: origin, delegate: recorder)
                 return recorder.state.withLock { $0.isOver }
             }
-            #expect(!heard)
+            #expect(!wasCalled)
             #expect(try recorder.outcome().errors.count == 1)
         }
     }

@@ -42,10 +42,10 @@ import Testing
             let cancelled = Recorder()
             ClientHarness.onShard {
                 cancelled.exchange = client.client.value.start(.ask, to: origin, delegate: cancelled)
-                // In the next turn, and so before the limit however slow the machine is: blocks come before timers.
+                // In the next turn, and so before the limit on any machine: blocks run before timers.
                 ClientHarness.shard.run { cancelled.exchange?.cancel() }
             }
-            // The other one's limit passes: the first would have spoken by then.
+            // The limit of the other one passes, and the first would have reported an event by then.
             #expect(try client.ask(of: port.url).errors.map(\.code) == [.connectTimedOut])
             #expect(cancelled.state.withLock { !$0.isOver })
         }
@@ -71,7 +71,7 @@ import Testing
             let upstream = try ScriptedUpstream(
                 [.head(200, [("Content-Length", String(length))])]
                     + [UpstreamStep](repeating: piece, count: 64) + [.open(sent)])
-            // Paused from within: the second time, all that was read has come.
+            // Paused within the call: the second time, all bytes of the read have arrived.
             let paused = Gate()
             let recorder = Recorder { exchange in
                 if !paused.isOpen {
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func pauseAndResumeAtEveryPieceLosesNothing() async throws {
+    @Test func pauseAndResumeAtEveryPieceLosesNoBytes() async throws {
         try await blocking {
             let lines = (0..<2000).map { "line \($0)\n" }
             let upstream = try ScriptedUpstream(.lines(lines, inChunksOf: 7))
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: ["end", "failure", "cancel"])
-    func nothingIsKeptAfter(_ how: String) async throws {
+    func exchangeIsReleasedAfter(_ how: String) async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(
                 how == "end"
@@ -165,7 +165,7 @@ import Testing
                 exchange = recorder.exchange
                 kept = recorder
             }
-            // The shard lets go of it at the end of its turn.
+            // The shard releases it at the end of its turn.
             ClientHarness.onShard {}
             #expect(kept == nil)
             #expect(exchange == nil)

@@ -3,7 +3,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-/// Addresses at which clouds hand out the keys of their machines.
+/// Addresses at which clouds provide the keys of their machines.
 @Suite(.timeLimit(.minutes(30))) struct ForbiddenAddressTests {
     @Test(arguments: [
         "169.254.169.254", "169.254.0.1", "[fe80::1]", "[febf::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
@@ -24,7 +24,7 @@ import Testing
             var limits = HTTPClientLimits()
             limits.connect = .milliseconds(100)
             limits.allowsLinkLocal = true
-            // No such link: whatever the system says of it, it was asked.
+            // The link does not exist. Any error of the system shows that the client tried to connect.
             let outcome = try ClientHarness(limits).ask(of: "http://[fe80::1]:1")
             #expect(outcome.errors.count == 1)
             #expect(outcome.errors.first?.code != .forbiddenAddress)

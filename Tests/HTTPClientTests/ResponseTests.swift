@@ -9,7 +9,7 @@ struct ResponseVector: Sendable, CustomTestStringConvertible {
     var bytes: String
     var status = 200
     var body = ""
-    /// Whether the server closes behind the bytes.
+    /// Whether the server closes after the bytes.
     var closes = false
 
     var testDescription: String { name }

@@ -24,7 +24,7 @@ import Testing
     @Test(arguments: [
         [UpstreamStep].plain(200, "hello", fields: [("Connection", "close")]),
         [.send("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx")],
-        // More than the response: it would be taken for the next one's head.
+        // The further bytes would become the head of the next response.
         [.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny")],
     ])
     func connectionWithStrayBytesIsNotReused(script: [UpstreamStep]) async throws {
@@ -180,7 +180,7 @@ import Testing
             gates[0].open()
             #expect(try recorders[0].outcome().ends == 1)
             client = nil
-            // The one that is idle is closed at once, the other one when its response is complete.
+            // The idle connection closes at once, the other one after its response.
             try upstream.waitForClose(of: upstream.requests[0])
             gates[1].open()
             #expect(try recorders[1].outcome().ends == 1)

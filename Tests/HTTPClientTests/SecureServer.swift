@@ -11,7 +11,7 @@ final class SecureServer: Sendable {
     private let listener: Listener
     private let connections = Monitor<[TCPStream]>([])
 
-    /// Every read is taken for one request; with `closes`, the connection ends behind the answer. After so many answers a
+    /// Every read counts as one request. With `closes`, the connection ends after the answer. After the given number of answers, a
     /// connection ends without one.
     init(_ answer: String, certificate: String = "server", closes: Bool = false, answers: Int = .max) throws {
         files = try Certificates()
@@ -23,7 +23,7 @@ final class SecureServer: Sendable {
         port = Int(listener.address.port)
         try listener.start { [connections] descriptor, peer in
             let connection = Connection(bytes, closes: closes, answers: answers)
-            // A descriptor that cannot be watched is closed, and the test fails by that.
+            // A descriptor that cannot be watched is closed, and the test fails.
             let stream = try? TCPStream.adopt(descriptor, peer: peer, on: shard, delegate: connection, tls: context)
             connections.withLock { $0 += stream.map { [$0] } ?? [] }
         }

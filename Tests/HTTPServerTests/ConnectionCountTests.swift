@@ -3,7 +3,7 @@ import ChatterdHTTPServer
 import ChatterdTestSupport
 import Testing
 
-/// Many connections, their slots, and the end of them all.
+/// Many connections, their slots, and their end.
 @Suite(.timeLimit(.minutes(30))) struct ConnectionCountTests {
     @Test func connectionBeyondTheSlotsWaitsForOne() async throws {
         var limits = Limits.longTimeouts
@@ -50,7 +50,7 @@ import Testing
         #expect(test.records.count == 2000)
     }
 
-    @Test func shutdownClosesWhatIsIdleAndCompletesWhatIsRunning() async throws {
+    @Test func shutdownClosesIdleConnectionsAndCompletesResponses() async throws {
         let begun = Gate()
         let mayEnd = Gate()
         // On one shard, both connections begin to shut down together. The port is kept bound, so that no other process listens on
@@ -59,7 +59,7 @@ import Testing
             $0.addUsualRoutes()
             $0.on(.get, "/slow") { _, responder in
                 begun.open()
-                // A thread of its own waits: the shard must not.
+                // A separate thread waits, because the shard must not.
                 _ = try? await blocking { mayEnd.wait() }
                 responder.respond(.ok, body: Array("done".utf8))
             }
@@ -92,7 +92,7 @@ import Testing
         #expect(test.connectionCount == 0)
     }
 
-    @Test func shutdownCutsOffWhatOutlastsItsGrace() async throws {
+    @Test func shutdownCutsConnectionsOffAfterItsGrace() async throws {
         let begun = Gate()
         let test = try TestServer {
             $0.on(.get, "/") { _, responder in
@@ -118,7 +118,7 @@ import Testing
     }
 }
 
-/// Hands a client from one blocking part of a test to the next.
+/// Passes a client from one blocking part of a test to the next.
 private struct Confined: @unchecked Sendable {
     let client: RawClient
 

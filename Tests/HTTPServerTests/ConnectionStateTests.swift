@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatterdHTTPServer
 
-/// Transcripts; time is moved by hand.
+/// Transcripts with a manual clock.
 @Suite(.timeLimit(.minutes(30))) struct ConnectionStateTests {
     private func makeState() -> ConnectionState {
         ConnectionState(timing: Timing(Limits()), now: .seconds(0))
@@ -61,7 +61,7 @@ import Testing
         #expect(action == .sendContinue)
     }
 
-    @Test func continueIsLeftOutWhenTheBodyHasBegun() {
+    @Test func continueIsOmittedIfTheBodyHasBegun() {
         var state = makeState()
         _ = state.received(100, at: .seconds(0))
         let action = state.headCompleted(
@@ -85,7 +85,7 @@ import Testing
         _ = state.received(100, at: .seconds(0))
         _ = state.headCompleted(
             wantsPersistence: true, hasBody: true, expectsContinue: false, isBodyHere: false, at: .seconds(0))
-        // 8 MiB at 16 KiB a second would buy 512 seconds.
+        // 8 MiB at 16 KiB a second would extend the deadline by 512 seconds.
         _ = state.received(8 * 1024 * 1024, at: .seconds(5))
         #expect(state.deadline == .seconds(65))
         #expect(state.deadlinePassed(sent: 0, at: .seconds(65)) == .refuse(.bodyTimedOut))
@@ -251,7 +251,7 @@ import Testing
         #expect(state.responseEnded(unsent: 0, at: .seconds(2)) == .shutDown)
     }
 
-    @Test func nothingComesAfterTheEnd() {
+    @Test func noActionFollowsTheEnd() {
         var state = makeState()
         #expect(state.close() == .close)
         #expect(state.received(1, at: .seconds(0)) == .discard)
@@ -264,6 +264,6 @@ import Testing
 }
 
 extension Instant {
-    /// The instant so many seconds after the start of the clock.
+    /// The instant the given number of seconds after the start of the clock.
     fileprivate static func seconds(_ count: UInt64) -> Instant { Instant(nanoseconds: count * 1_000_000_000) }
 }

@@ -3,7 +3,7 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
-/// Clients that send and send.
+/// Clients that send without end.
 struct FloodTests {
     /// The bytes of one connection that the server and both systems may buffer; the systems have the larger part.
     private static let bound = 64 * 1024 * 1024
@@ -11,7 +11,7 @@ struct FloodTests {
     @Test(
         .timeLimit(.minutes(30)),
         arguments: ["GET /nowhere", "OPTIONS /echo", "PUT /echo"])
-    func clientThatReadsNoResponsesIsHeldBack(request: String) async throws {
+    func clientThatReadsNoResponsesIsPaused(request: String) async throws {
         let test = try TestServer { $0.addUsualRoutes() }
         try await blocking {
             let client = try RawClient(port: test.port, receiveBuffer: 4096)

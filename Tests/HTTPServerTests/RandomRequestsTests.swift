@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: 1...4)
-    func clientsThatBreakOffAnywhereLeaveNothingBehind(seed: UInt64) async throws {
+    func clientsThatDisconnectAnywhereAreReleased(seed: UInt64) async throws {
         var limits = Limits.longTimeouts
         limits.lingering = .milliseconds(20)
         limits.headDeadline = .milliseconds(200)

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func optionsTellsTheMethods() async throws {
+    @Test func optionsListsTheMethods() async throws {
         let test = try makeServer()
         try await blocking {
             let client = try RawClient(port: test.port)
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test func fieldsThatFrameTheMessageAreTheServers() async throws {
+    @Test func framingFieldsAreSetByTheServer() async throws {
         let test = try TestServer {
             $0.on(.get, "/") { _, responder in
                 let fields: Fields = [

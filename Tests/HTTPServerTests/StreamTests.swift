@@ -7,7 +7,7 @@ import Testing
 
 /// A stream that a test writes to from outside.
 private final class Tap: @unchecked Sendable {
-    /// Touched on the shard only.
+    /// Used on the shard only.
     private var stream: ResponseStream?
     let isOpen = Gate()
     let isGone = Gate()
@@ -29,7 +29,7 @@ private final class Tap: @unchecked Sendable {
         }
     }
 
-    func letGo(_ test: TestServer) {
+    func releaseStream(_ test: TestServer) {
         test.shards[0].run { [self] in stream = nil }
     }
 }
@@ -61,7 +61,7 @@ private final class Tap: @unchecked Sendable {
                 }
             }
             #expect(try String(decoding: client.readUntil("c\r\n"), as: UTF8.self) == "000003\r\nabc\r\n")
-            // A turn without output is no chunk: it would be the last.
+            // A turn without output writes no chunk, because an empty chunk is the last one.
             tap.onShard(test) { stream in stream.write { _ in } }
             tap.onShard(test) { stream in
                 stream.write { $0.append("d") }
@@ -108,7 +108,7 @@ private final class Tap: @unchecked Sendable {
         let test = try makeServer(tap)
         try await blocking {
             let client = try open(test, tap)
-            tap.letGo(test)
+            tap.releaseStream(test)
             #expect(client.readBody().isEmpty)
             #expect(client.bodyEnd == .cut)
         }
@@ -164,7 +164,7 @@ private final class Tap: @unchecked Sendable {
         }
     }
 
-    @Test func silenceIsBrokenByTheWriter() async throws {
+    @Test func writerIsCalledDuringSilence() async throws {
         let tap = Tap()
         let test = try makeServer(tap)
         try await blocking {
@@ -216,7 +216,7 @@ private final class Tap: @unchecked Sendable {
         try await blocking {
             let client = try open(test, tap, receiveBuffer: 4096)
             tap.onShard(test) { stream in stream.write { $0.append(piece) } }
-            // Once the first byte is here, the turn that wrote it has sent all it could.
+            // The first byte shows that the turn has sent as much as it could.
             _ = try client.read(1)
             tap.onShard(test) { stream in stream.write { $0.append("one more") } }
             #expect(tap.isGone.wait())

@@ -5,7 +5,7 @@ import ChatterdTestSupport
 
 @testable import ChatterdHTTPServer
 
-/// A server on a port of its own, whose exchanges are recorded.
+/// A server on its own port, with a record of its exchanges.
 final class TestServer: Sendable {
     let server: Server
     let port: Int
@@ -13,7 +13,7 @@ final class TestServer: Sendable {
     private let log: Lock<[ExchangeRecord]>
     private let reserved: BoundPort?
 
-    /// Shards live as long as the process. Each server has its own, so that tests of time limits are not held up by others.
+    /// Shards live as long as the process. Each server has its own, so that other tests do not delay tests of timeouts.
     private static let allShards = Lock<[Shard]>([])
 
     /// Listens on a port of 127.0.0.1, that of `port` or a free one.
@@ -63,7 +63,7 @@ final class TestServer: Sendable {
     /// The exchanges that have ended.
     var records: [ExchangeRecord] { log.withLock { $0 } }
 
-    /// The records, once there are as many.
+    /// Waits for `count` records and returns them.
     func records(_ count: Int) throws -> [ExchangeRecord] {
         try eventually("\(count) exchanges end") {
             let records = self.records
@@ -71,7 +71,7 @@ final class TestServer: Sendable {
         }
     }
 
-    /// Sends bytes, ends the direction, and reads all that comes back.
+    /// Sends bytes, ends the direction, and reads the whole response.
     func answer(to text: String) throws -> (text: String, end: BodyEnd) {
         let client = try RawClient(port: port)
         defer { client.close() }
@@ -83,7 +83,7 @@ final class TestServer: Sendable {
 }
 
 extension Limits {
-    /// The defaults, with all the time that a busy machine may need; a test sets the limit that it is about.
+    /// The defaults with timeouts for a busy machine; a test sets the limit that it tests.
     static var longTimeouts: Limits {
         var limits = Limits()
         limits.headDeadline = .seconds(600)

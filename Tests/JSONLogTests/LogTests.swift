@@ -174,8 +174,7 @@ private enum Outcome: String, CaseIterable {
 
     @Test func blockedReaderLosesLinesAndGetsTheirCount() {
         let captured = Captured()
-        // No reader yet. The writer may have as many bytes as the log keeps, while the log keeps as many again: this is three times
-        // the limit.
+        // No reader yet. The writer may have as many bytes as the limit, and the log keeps as many again, so this is three times the limit.
         for _ in 0..<65_000 { captured.log.request(record()) }
         var text = ""
         while !text.contains("log lines dropped") {

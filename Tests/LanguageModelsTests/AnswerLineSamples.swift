@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import Testing
 
-/// What a line says, in values that can be compared.
+/// The content of a line, in comparable values.
 struct LineSummary: Equatable, Sendable {
     var error: String?
     var content: String?
@@ -41,11 +41,11 @@ extension [UInt8] {
 }
 
 extension ArraySlice<UInt8> {
-    /// The line that the bytes are, or nil.
+    /// The bytes as a line; `nil` if they are none.
     var asLine: AnswerLine? { try? AnswerLine(span) }
 }
 
-/// Ollama 0.32.15 first, then what 0.11.11 writes otherwise.
+/// Ollama 0.32.15 first, then the lines of 0.11.11 that differ.
 let answerLineSamples: [AnswerLineSample] = [
     .init(
         #"{"model":"tiny","created_at":"2026-11-20T10:39:26.491288961Z","message":{"role":"assistant","content":"Hello! "},"done":false}"#,

@@ -35,7 +35,7 @@ import Testing
         #expect(buffer.string == opening + #"""},"done":true,"done_reason":"length","eval_count":7}"#)
     }
 
-    @Test func linesAreReadBackWithNothingMissing() throws {
+    @Test func linesAreReadBackComplete() throws {
         var lines: [ByteBuffer] = []
         let text = Array("x".utf8)
         var buffer = ByteBuffer()

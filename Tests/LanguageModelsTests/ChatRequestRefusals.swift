@@ -1,7 +1,7 @@
 import ChatterdLanguageModels
 import Testing
 
-/// A body that is not accepted, and what is said about it.
+/// A refused body, and the expected error.
 struct ChatRequestRefusal: Sendable, CustomTestStringConvertible {
     let body: String
     let problem: ChatRequestError.Problem
@@ -37,7 +37,7 @@ struct ChatRequestRefusal: Sendable, CustomTestStringConvertible {
 }
 
 extension String {
-    /// A body in order, but for what is given.
+    /// A valid body, except for the given parts.
     static func request(
         appID: String = #""a""#, model: String = #""m""#, messages: String = #"[{"role":"user","content":"Hi"}]"#,
         adding members: String = ""

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Conversations that fork: other answers, other prompts, and going on from one of them.
+/// Conversations with branches: other answers, other prompts, and the choice of a branch.
 @Suite(.timeLimit(.minutes(30))) struct BranchStoreTests {
     @Test func alternativeReplyReplacesTheFirstInTheHistory() async throws {
         try await StoreProcesses.run { processes in
@@ -59,7 +59,7 @@ import Testing
             let fork = try await store.open("c", parent: .reply(one.id))
             #expect(fork.said == ["user a", "assistant 1", "user c"])
             try await store.closeTurn(fork.turn, with: fork.closing("3"))
-            // A branch of the branch, and on from its end.
+            // A branch of the branch, continued from its end.
             let twig = try await store.exchange("d", "4", parent: .reply(fork.id))
             let sibling = try await store.exchange("e", "5", parent: .reply(fork.id))
             #expect(sibling.said == ["user a", "assistant 1", "user c", "assistant 3", "user e"])

@@ -146,7 +146,7 @@ import Testing
                 with: Data(ending.lastEvent.isEmpty ? Array("{}".utf8) : ending.lastEvent))
             #expect((event as? [String: Any])?["code"] as? String == (isKnown ? "text_lost" : nil))
             #expect(try await processes.rowCounts() == ["chatts": 2])
-            // A repeated close changes nothing.
+            // A repeated close has no effect.
             #expect(
                 await relayCode {
                     try await store.closeTurn(opened.turn, with: opened.closing(" end", behind: position))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Turns, from their opening to their end, of PostgreSQL itself.
+/// Turns in PostgreSQL, from their opening to their end.
 @Suite(.timeLimit(.minutes(30))) struct ConversationStoreTests {
     @Test func replyIsStoredOnceAndItsFirstEndCounts() async throws {
         try await StoreProcesses.run { processes in
@@ -84,7 +84,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
-            // Its lease holds; and its own process knows whether it is at it.
+            // The lease of its owner is valid, and the owner knows whether it runs the turn.
             #expect(try await other.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false) == false)
             #expect(try await store.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false) == false)
             #expect(try await store.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Writes of an attempt that is over do not count.
+/// Writes of an ended attempt have no effect.
 @Suite(.timeLimit(.minutes(30))) struct FenceStoreTests {
     @Test func piecesOfAnEarlierAttemptAreNotJournalled() async throws {
         try await StoreProcesses.run { processes in

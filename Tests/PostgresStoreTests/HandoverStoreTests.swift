@@ -5,14 +5,14 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Replies that a process that is stopped can leave to other processes.
+/// Replies that a stopping process hands over to other processes.
 @Suite(.timeLimit(.minutes(30))) struct HandoverStoreTests {
     @Test func handedOverReplyIsAdoptedByAnotherProcess() async throws {
         try await StoreProcesses.run { processes in
             let (stopped, heir) = (processes.first, processes.second)
             let opened = try await stopped.open("p", options: "\"seed\":1")
             #expect(try await stopped.handOver(opened.turn, id: opened.id, attempt: 1, isEmpty: true))
-            // The handover needs no dead process. Neither a round nor a prompt that waits for the reply closes it.
+            // The handover needs no dead process. A round and a prompt that waits for the reply do not close it.
             let keeper = Housekeeper(
                 store: heir, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})
             try await keeper.runRound()

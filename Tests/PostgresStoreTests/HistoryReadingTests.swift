@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// The text and the prompts of failed turns are neither in memory nor count towards the limit.
+    /// The text and the prompts of failed turns use no memory, and do not count towards the limit.
     @Test func failedTurnsCostNoMemory() async throws {
         let memory = MemoryBudget(limit: 64 << 20)
         try await StoreProcesses.run(memory: memory) { processes in
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// Failed turns count: they take space in the database, too.
+    /// Failed turns count, because they use space in the database.
     @Test func conversationDoesNotExceedItsLimit() async throws {
         try await StoreProcesses.run(conversationLimit: 1_000_000) { processes in
             let store = processes.first
@@ -151,7 +151,7 @@ import Testing
             #expect(
                 await relayCode { _ = try await store.open("x", parent: .reply(.random())) } == .replyNotFound)
             #expect(try await processes.rowCounts()["chatts"] == rows["chatts"])
-            // The key stands for no reply, and may be used again.
+            // The key has no reply, and can be used again.
             #expect(try await store.knownReply(appID: "app", key: key) == nil)
             try await store.exchange(text(200_000, "p"), text(200_000, "a"))
             #expect(await relayCode { _ = try await store.open("x") } == .historyTooLarge)
@@ -160,7 +160,7 @@ import Testing
                     _ = try await store.openAlternative(
                         to: try await store.record(first), as: .random(), model: nil, onInterrupt: .close)
                 } == .historyTooLarge)
-            // The conversation takes prompts again after it was replaced.
+            // The conversation accepts prompts again after its replacement.
             try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
             #expect(try await store.open("x").said == ["system s", "user x"])
         }
@@ -179,7 +179,7 @@ import Testing
             held.shrink(to: 0)
             let history = try await store.history(of: opened.turn, for: opened.id)
             #expect(history.said.count == 3 && !history.isUnread)
-            // The reservation covers the history and the copies that are made to send it.
+            // The reservation covers the history and the copies for its request.
             #expect(memory.reservedBytes >= TurnHistory.copiesOnTheWay * history.messages.json.count)
         }
     }

@@ -162,7 +162,7 @@ import Testing
                 TurnOpening(
                     appID: "keyed", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
                     key: IdempotencyKey(text: "k", digest: [1])))
-            // A journal that came too late, a signal and a key of long ago, a process that left nothing.
+            // A late journal, an old signal, an old key, and a dead process without turns.
             try await processes.sql(
                 """
                 INSERT INTO chatterd_journal SELECT 'other', id, 1, 0, 0, 0, 0, 'x', '', '' FROM chatts
@@ -180,7 +180,7 @@ import Testing
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_journal": 1])
             #expect(try await processes.rowCounts(of: "other") == ["chatts": 2])
             #expect(try await processes.rowCounts(of: "keyed") == ["chatts": 2])
-            // That of the first, and the witness.
+            // The leases of the first process and of the witness.
             #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["2"]])
         }
     }
@@ -237,7 +237,7 @@ import Testing
             let opened = try await dead.open("p")
             let again = try await dead.open("p", appID: "again", onInterrupt: .regenerate)
             _ = try await dead.journal([opened.entry("half")])
-            // More replies than one look goes through were finished after it.
+            // More replies than one query examines were closed after it.
             try await processes.sql(
                 """
                 UPDATE chatts SET time = now() - interval '30 days';
@@ -253,7 +253,7 @@ import Testing
             try await keeper.runRound()
             #expect(try await processes.second.record(opened).state == .interrupted)
             #expect(try await processes.second.record(again).attempt == 2)
-            // The finished ones keep their maker, and the process is forgotten.
+            // The closed replies keep their owner, and the lease of the process is removed.
             #expect(
                 try await processes.sql("SELECT count(DISTINCT holder) FROM chatts WHERE appid = 'done'") == [["1"]])
             #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["2"]])

@@ -150,18 +150,18 @@ import Testing
     @Test func emptyBatchReadsOnlySignals() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
-            let nothing: [JournalEntry] = []
+            let noEntries: [JournalEntry] = []
             let opened = try await store.open("p")
-            #expect(try await store.journal(nothing).isEmpty)
+            #expect(try await store.journal(noEntries).isEmpty)
             let record = try await other.record(opened)
             try await other.signal(.read, to: record)
             try await other.signal(.read, to: record)
-            #expect(try await other.journal(nothing).isEmpty)
-            #expect(try await store.journal(nothing) == [ReplySignal(id: opened.id, kind: .read)])
-            #expect(try await store.journal(nothing).isEmpty)
+            #expect(try await other.journal(noEntries).isEmpty)
+            #expect(try await store.journal(noEntries) == [ReplySignal(id: opened.id, kind: .read)])
+            #expect(try await store.journal(noEntries).isEmpty)
             try await other.signal(.stop, to: record)
             #expect(try await store.journal([opened.entry("x")]) == [ReplySignal(id: opened.id, kind: .stop)])
-            #expect(try await store.journal(nothing) == [ReplySignal(id: opened.id, kind: .stop)])
+            #expect(try await store.journal(noEntries) == [ReplySignal(id: opened.id, kind: .stop)])
         }
     }
 
@@ -210,7 +210,7 @@ import Testing
                     }
                 }
                 group.addTask {
-                    // Whichever is first: the text is there once.
+                    // The text is stored once, in either order.
                     await relayCode {
                         try await dead.closeTurn(
                             opened.turn, with: opened.closing("", behind: ReplyPosition(text: 3)))

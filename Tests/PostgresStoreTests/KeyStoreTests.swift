@@ -5,7 +5,7 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Requests that clients have given names.
+/// Requests with idempotency keys.
 @Suite(.timeLimit(.minutes(30))) struct KeyStoreTests {
     @Test func repeatedRequestFindsItsReply() async throws {
         try await StoreProcesses.run { processes in
@@ -25,7 +25,7 @@ import Testing
             #expect(
                 await relayCode { _ = try await processes.first.openTurn(Self.opening(digest: [2])) }
                     == .idempotencyKeyReused)
-            // Another conversation's names are its own.
+            // Another conversation has its own keys.
             guard case .opened = try await processes.first.openTurn(Self.opening(appID: "other")) else {
                 throw TestFailure("not opened")
             }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// When a process is taken for dead.
+/// The conditions under which a process counts as dead.
 @Suite(.timeLimit(.minutes(30))) struct LeaseStoreTests {
-    /// Leases that prove nothing: renewed for less than a lifetime, with a gap just now, and by an earlier version.
+    /// Leases that do not prove steadiness: renewed for less than a lifetime, with a recent gap, and by an earlier version.
     static let unsteady = [
         "'infinity', now() + interval '1 hour'", "now() + interval '3 s' - interval '1 hour', '-infinity'",
         "'infinity', NULL",
@@ -27,7 +27,7 @@ import Testing
                 INSERT INTO chatterd_processes (id, expires_at, since) VALUES (gen_random_uuid(), \(lease))
                 """)
             let keeper = Housekeeper(store: other, turns: TurnBoard(limits: RelayLimits()), retention: nil) {
-                #expect(Bool(false), "nothing is abandoned")
+                #expect(Bool(false), "no process is dead")
             }
             try await keeper.runRound()
             #expect(try await other.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false) == false)
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The process seemed dead when the look began, and has come back since.
+    /// The process seemed dead when the search began, and has come back since.
     @Test func processThatIsAliveKeepsItsReplies() async throws {
         try await StoreProcesses.run { processes in
             let (living, other) = (processes.first, processes.second)
@@ -110,7 +110,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let dead = processes.first
             _ = try await dead.open("p")
-            // These are more replies than one look examines.
+            // These are more replies than one query examines.
             try await processes.sql(
                 """
                 INSERT INTO chatts (appid, seq, turn, name, message, state, id, holder, time)

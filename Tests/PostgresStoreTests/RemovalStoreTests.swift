@@ -5,7 +5,7 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Conversations that are removed, or replaced by others: nothing of them stays behind.
+/// Conversations that are removed or replaced leave no rows.
 @Suite(.timeLimit(.minutes(30))) struct RemovalStoreTests {
     @Test func deletedConversationLeavesNoRows() async throws {
         try await StoreProcesses.run { processes in
@@ -16,7 +16,7 @@ import Testing
             try await processes.second.deleteConversation(appID: "app")
             #expect(try await processes.rowCounts().isEmpty)
             #expect(try await processes.rowCounts(of: "other") == before)
-            // The owner of the reply finds out.
+            // The owner of the reply detects the deletion.
             let store = processes.first
             #expect(
                 try await store.journal([running.entry(from: ReplyPosition(text: 4), "x")])

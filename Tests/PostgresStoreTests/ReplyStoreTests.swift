@@ -7,15 +7,15 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// Reading replies, from anywhere to their end.
+/// Reading replies from any position to their end.
 @Suite(.timeLimit(.minutes(30))) struct ReplyStoreTests {
     @Test func growingReplyIsReadInSteps() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
             let record = try await other.record(opened)
-            let nothing = try await other.readReply(record, from: ReplyPosition())
-            #expect(nothing.isEmpty && nothing.ending == nil && nothing.start == ReplyPosition())
+            let page = try await other.readReply(record, from: ReplyPosition())
+            #expect(page.isEmpty && page.ending == nil && page.start == ReplyPosition())
             _ = try await store.journal([opened.entry("ab")])
             let first = try await other.readReply(record, from: ReplyPosition())
             #expect(first.words == "ab" && first.ending == nil)
@@ -141,7 +141,7 @@ import Testing
             // Readers of the first attempt learn that it has ended.
             let page = try await heir.readReply(try await heir.record(opened), from: ReplyPosition(text: 4))
             #expect(page.isEmpty && page.start == ReplyPosition(attempt: 2))
-            // The dead was only asleep.
+            // The process was only paused, not dead.
             #expect(
                 try await dead.journal([opened.entry(from: ReplyPosition(text: 4), "x")])
                     == [ReplySignal(id: opened.id, kind: .gone)])
@@ -232,7 +232,7 @@ import Testing
                 claims.withLock { $0.append(id) }
             }
             #expect(adopted.map(\.attempt) == [3] && claims.withLock { $0 } == [opened.id])
-            // It is committed, and the process that has it does not know yet.
+            // The adoption is committed, but its process does not know yet.
             #expect(try await !heir.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             try await heir.closeTurn(
                 opened.turn, with: opened.closing("q", behind: ReplyPosition(attempt: 3)))

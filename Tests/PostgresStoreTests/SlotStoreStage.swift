@@ -7,9 +7,9 @@ import ChatterdSockets
 /// The queues of several processes on a fresh database. Confined to its shard.
 struct SlotStoreStage: Sendable {
     let processes: StoreProcesses
-    /// The queues as each process has them; all on the pool of the test.
+    /// The stores of each process, all on the pool of the test.
     let slots: [PostgresSlotStore]
-    /// The same, each on a shard and connections of its own.
+    /// The same, each with its own shard and connections.
     let apart: [PostgresSlotStore]
 
     /// Runs `body` on a shard.
@@ -31,7 +31,7 @@ struct SlotStoreStage: Sendable {
             let outcome: Result<Void, any Error>
             do {
                 for store in processes.stores {
-                    // As a process that makes replies, each is known to be alive.
+                    // Each process generates replies, so it counts as alive.
                     _ = try await store.open("p", appID: "alive")
                 }
                 outcome = .success(try await body(stage))
@@ -45,7 +45,7 @@ struct SlotStoreStage: Sendable {
         }
     }
 
-    /// The ticket of a new reply that a process makes.
+    /// The ticket of a new reply of a process.
     func ticket(_ appID: String, slots: Int = 1, by process: Int = 0) async throws -> SlotTicket {
         let opened = try await processes.stores[process].open("p", appID: appID)
         return SlotTicket(upstream: "u", slots: slots, reply: opened.id, appID: appID)

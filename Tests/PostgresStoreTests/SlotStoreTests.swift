@@ -14,7 +14,7 @@ import Testing
             #expect(try await first.enter(running).granted == [running.key])
             var tickets: [SlotTicket] = []
             for appID in ["a", "a", "b"] {
-                // A process that makes nothing is not alive.
+                // A process without a lease is not alive.
                 tickets.append(try await stage.ticket(appID, by: 1))
             }
             for (index, ticket) in tickets.enumerated() {
@@ -25,7 +25,7 @@ import Testing
             let survey = try await second.survey(["u"])
             #expect(tickets.map { survey.positions[$0.key]?.position } == [2, 3, 1])
             #expect(survey.running == ["u": 1] && survey.granted.isEmpty)
-            // The process that gives it back does not hold the next one.
+            // The process that releases it does not get the next one.
             #expect(try await first.leave(running).isEmpty)
             #expect(try await second.granted() == [tickets[2].key])
             #expect(try await second.leave(tickets[2]) == [tickets[0].key])
@@ -83,7 +83,7 @@ import Testing
                 tickets.append(try await stage.ticket("app\(index % 7)", slots: slots, by: index % 3))
             }
             let holding = Lock((now: 0, most: 0))
-            // Each process on a shard and connections of its own.
+            // Each process has its own shard and connections.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, ticket) in tickets.enumerated() {
                     let store = stage.apart[index % 3]
@@ -251,7 +251,7 @@ import Testing
                 let next = try await store.leave(running)
                 guard next == [fresh.key] else {
                     #expect(next == [again.key])
-                    // The queue has moved on: of those that were served once nothing is kept.
+                    // The queue has advanced, so the ranks of conversations without tickets are removed.
                     try await store.sweep()
                     let ranks = try await stage.processes.sql("SELECT appid FROM chatterd_queue_ranks ORDER BY appid")
                     #expect(ranks == [["a"], [fresh.appID]])

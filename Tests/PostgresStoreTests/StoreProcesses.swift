@@ -13,7 +13,7 @@ import Testing
 struct StoreProcesses: Sendable {
     let conninfo: String
     let pool: PostgresPool
-    /// Each with a lease of its own.
+    /// The store of each process, with its own lease.
     let stores: [PostgresConversationStore]
 
     var first: PostgresConversationStore { stores[0] }
@@ -54,7 +54,7 @@ struct StoreProcesses: Sendable {
         }.value
     }
 
-    /// Runs SQL; gives the rows as text.
+    /// Runs SQL, and returns the rows as text.
     @discardableResult
     func sql(_ text: String) async throws -> [[String]] {
         try await blocking { [conninfo] in try PrivateCluster.shared().psql(text, database: conninfo) }
@@ -89,7 +89,7 @@ struct StoreProcesses: Sendable {
             ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, since = excluded.since
             """)
 
-    /// How many rows each table has of a conversation; tables without any are left out.
+    /// The number of rows of a conversation in each table, without empty tables.
     func rowCounts(of appID: String = "app") async throws -> [String: Int] {
         let tables = try await sql(
             "SELECT table_name FROM information_schema.columns WHERE column_name = 'appid' AND table_schema = 'public'")
@@ -146,7 +146,7 @@ struct JournalEntry {
 }
 
 extension PostgresConversationStore {
-    /// Journals entries in a batch of their own.
+    /// Journals entries in a separate batch.
     func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
         let batch = makeJournalBatch()
         for entry in entries {
@@ -217,7 +217,7 @@ extension ReplyPage {
     var words: String { String(decoding: text, as: UTF8.self) }
 }
 
-/// The code of the error that `body` ends with.
+/// The code of the error that `body` throws.
 func relayCode(_ body: () async throws -> Void) async -> RelayError.Code? {
     do {
         try await body()

@@ -146,7 +146,7 @@ import Testing
         try await blocking { try cluster.terminateBackends(of: database) }
     }
 
-    @Test func migratorLeavesNothingOnItsSession() async throws {
+    @Test func migratorLeavesItsSessionUnchanged() async throws {
         let target = try ConnectionTarget(try freshDatabase())
         let migrator = Migrator([Self.notes, Self.more], target: target)
         try await blocking {
@@ -165,7 +165,7 @@ import Testing
             #expect(before[2] == "0")
             #expect(try migrator.migrate(connection, timeout: .seconds(600)).count == 2)
             #expect(try state() == before)
-            // A run that fails leaves nothing either, and the session can be used.
+            // A failed run also leaves the session unchanged and usable.
             #expect(throws: PostgresError.self) {
                 try Migrator([Self.notes], target: target).migrate(connection, timeout: .seconds(600))
             }

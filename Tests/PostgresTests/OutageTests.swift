@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct OutageTests {
     private static let one = Statement("one", sql: "SELECT 1")
     private static let sleep = Statement("sleep", .double, sql: "SELECT pg_sleep($1)")
-    private static let sleepAsTold = Statement("sleep_as_told", sql: "SELECT pg_sleep(seconds) FROM pause")
+    private static let sleepFromTable = Statement("sleep_from_table", sql: "SELECT pg_sleep(seconds) FROM pause")
     private static let limit = Statement("limit", sql: "SELECT set_config('statement_timeout', '100', true)")
     private static let backend = Statement("backend", sql: "SELECT pg_backend_pid()")
     private static let createNotes = Statement("create_notes", sql: "CREATE TABLE notes (id int8)")
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Asks until the server answers, and returns the failures before.
+    /// Runs the query until the server answers, and returns the earlier failures.
     private func failuresUntilItAnswers(_ pool: PostgresPool, _ query: Query<Void>) async throws -> [PostgresError] {
         var failures: [PostgresError] = []
         while let error = await failure(of: pool, query) {
@@ -53,7 +53,7 @@ import Testing
         let database = cluster.conninfo(database: "postgres")
         try await withPool(database) {
             $0.connectionTimeout = .milliseconds(200)
-            // One, so that its loss is that of all.
+            // One connection, so that its loss affects all batches.
             $0.connections = 1
         } _: { pool in
             _ = try await failuresUntilItAnswers(pool, Query(Self.one))
@@ -81,10 +81,10 @@ import Testing
             _ = try await pool.run(Query(Self.createNotes))
             try cluster.psql("CREATE TABLE pause (seconds float8)", database: database)
             try cluster.psql("INSERT INTO pause VALUES (600)", database: database)
-            async let results = pool.run([Query(Self.insertNote, .int8(1)), Query(Self.sleepAsTold)])
+            async let results = pool.run([Query(Self.insertNote, .int8(1)), Query(Self.sleepFromTable)])
             try await waitForSleeper(cluster, database)
             try await blocking {
-                // The second time it is over at once.
+                // The second call ends at once.
                 try cluster.psql("UPDATE pause SET seconds = 0", database: database)
                 try cluster.terminateBackends(of: database)
             }
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func shuttingDownWaitsForWhatIsOnItsWayAndRefusesTheRest() async throws {
+    @Test func shutdownCompletesSentBatchesAndRefusesOthers() async throws {
         try await withPool(anyDatabase()) { pool in
             async let slow = pool.run(Query(Self.sleep, .double(0.2)))
             _ = try await pool.run(Query(Self.one))

@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func statementsThatTheServerForgotArePreparedAgain() async throws {
+    @Test func statementsThatTheServerDroppedArePreparedAgain() async throws {
         try await withPool(anyDatabase()) {
             $0.connections = 1
         } _: { pool in

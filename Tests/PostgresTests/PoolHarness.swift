@@ -4,14 +4,14 @@ import ChatterdTestSupport
 
 @testable import ChatterdPostgres
 
-/// Runs `body` on a shard of its own with a pool for the database, and shuts the pool down.
+/// Runs `body` on a separate shard with a pool for the database, and shuts the pool down.
 func withPool<Value: Sendable>(
     _ database: String, _ configure: (inout PostgresConfiguration) -> Void = { _ in },
     _ body: @escaping @Sendable (PostgresPool) async throws -> Value
 ) async throws -> Value {
     let shard = try Shard(index: 0)
     var configuration = PostgresConfiguration(target: try ConnectionTarget(database))
-    // Longer than any test, so that a busy machine fails none.
+    // Longer than any test, so that no test fails on a busy machine.
     configuration.connectionTimeout = .seconds(600)
     configuration.timeLimit = .seconds(600)
     configure(&configuration)

@@ -60,7 +60,7 @@ import Testing
             _ = try await pool.run(Query(Self.insertNote, .int8(0)))
             let outcomes = await withTaskGroup(of: Bool.self) { group in
                 for id in 1...40 {
-                    // Every fourth breaks the key behind an insert, which is undone with it.
+                    // Every fourth batch violates the key after an insert, which is rolled back.
                     let queries = [Query(Self.insertNote, .int8(Int64(id)))]
                     let breaking = id % 4 == 0 ? [Query(Self.insertNote, .int8(0))] : []
                     group.addTask { (try? await pool.run(queries + breaking)) != nil }

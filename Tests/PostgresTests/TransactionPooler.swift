@@ -1,10 +1,10 @@
 import ChatterdTestSupport
 import Glibc
 
-/// A pooler as PgBouncer is one in transaction mode: between two transactions of a client it forgets all that belongs to the
-/// session, and it makes up the process numbers that clients are given.
+/// A pooler like PgBouncer in transaction mode: between two transactions of a client it discards the state of the session, and it invents
+/// the process numbers that clients get.
 ///
-/// It takes no password and no TLS.
+/// It supports no password and no TLS.
 final class TransactionPooler: Sendable {
     private let listener: BoundPort
     private let stopped = Gate()
@@ -33,7 +33,7 @@ final class TransactionPooler: Sendable {
         "host=127.0.0.1 port=\(listener.port) user=postgres sslmode=disable dbname=\(database)"
     }
 
-    /// One client with its connection to the server, on a thread of its own.
+    /// One client with its connection to the server, on a separate thread.
     private final class Session {
         private let client: MessageStream
         private let server: MessageStream
@@ -56,7 +56,7 @@ final class TransactionPooler: Sendable {
             }
         }
 
-        /// Passes the client's messages up to the one that the server answers with ReadyForQuery; true when the client leaves.
+        /// Passes the client's messages up to the one that the server answers with ReadyForQuery; `true` when the client disconnects.
         private func passRequest() -> Bool? {
             while let message = client.next() {
                 server.send(message)

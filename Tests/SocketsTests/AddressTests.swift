@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: ["", "localhost", "1.2.3", "1.2.3.4.5", "256.1.1.1", "::g", "127.0.0.1 ", "[::1]"])
-    func namesAreNot(host: String) {
+    func namesAreNoAddresses(host: String) {
         #expect(SocketAddress(numericHost: host, port: 80) == nil)
     }
 

@@ -81,7 +81,7 @@ final class Endpoint: TCPStreamDelegate, @unchecked Sendable {
         guard let record = record.wait(until: { condition($0) ? $0 : nil }) else {
             let now = record.withLock { $0 }
             throw TestFailure(
-                "never happened: \(what); \(now.bytes.count) bytes, ended \(now.hasEnded), error \(String(describing: now.error))"
+                "timeout: \(what); \(now.bytes.count) bytes, ended \(now.hasEnded), error \(String(describing: now.error))"
             )
         }
         return record

@@ -32,7 +32,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
         #expect(!shard.isCurrent)
     }
 
-    @Test(.timeLimit(.minutes(30))) func taskThatNeverRestsDoesNotKeepOtherWorkOut() async throws {
+    @Test(.timeLimit(.minutes(30))) func busyTaskDoesNotBlockOtherWork() async throws {
         let shard = shard
         let isOver = Lock(false)
         let task = Task(executorPreference: shard) {
@@ -41,7 +41,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
                 await Task.yield()
             }
         }
-        // A block from another thread, and after it a timer, still get their turn.
+        // A block from another thread, and then a timer, still run.
         await withCheckedContinuation { continuation in
             shard.run {
                 let timer = DeadlineTimer(on: shard) { continuation.resume() }
@@ -54,7 +54,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
         shard.run { kept.withLock { $0 = nil } }
     }
 
-    @Test func tasksOfTwoShardsTalkToEachOther() async throws {
+    @Test func tasksOfTwoShardsExchangeValues() async throws {
         let shards = try TestShard.pair()
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
         let sum = Task(executorPreference: shards.0) {

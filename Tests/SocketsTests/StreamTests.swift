@@ -9,7 +9,7 @@ import Testing
         shard = try TestShard.any()
     }
 
-    @Test func bytesGoBothWaysAndBothEndsAreSaid() async throws {
+    @Test func bytesGoBothWaysAndBothEndsAreReported() async throws {
         try await blocking { [shard] in
             let server = try TestServer(on: shard, onBytes: TestServer.echo)
             let client = try Endpoint.connect(port: server.port, on: shard)
@@ -35,14 +35,14 @@ import Testing
             served.use { $0.pauseReading() }
             let bytes = [UInt8](repeating: 7, count: 32 * 1024 * 1024)
             client.send(bytes)
-            try client.wait("the system takes no more") { $0.blocked == 1 }
+            try client.wait("the system accepts no more bytes") { $0.blocked == 1 }
             #expect(client.record.withLock { $0.drained } == 0)
             let unsent = Monitor(0)
             client.use { stream in unsent.withLock { $0 = stream.unsentCount } }
             #expect(unsent.withLock { $0 } > 0)
             served.use { $0.resumeReading() }
             try client.wait("all is sent") { $0.drained == 1 }
-            let record = try served.wait("all has come") { $0.bytes.count == bytes.count }
+            let record = try served.wait("all bytes have arrived") { $0.bytes.count == bytes.count }
             #expect(record.bytes == bytes)
         }
     }
@@ -57,7 +57,7 @@ import Testing
                     stream.write(Array("ten bytes.".utf8).span)
                 }
             }
-            let record = try server.connection(0).wait("all has come") { $0.bytes.count == 10_000 }
+            let record = try server.connection(0).wait("all bytes have arrived") { $0.bytes.count == 10_000 }
             #expect(record.reads <= 2)
         }
     }

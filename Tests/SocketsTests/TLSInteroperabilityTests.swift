@@ -2,7 +2,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-/// Our TLS against that of others, where they are installed.
+/// TLS with curl and OpenSSL, if they are installed.
 @Suite(.timeLimit(.minutes(30))) struct TLSInteroperabilityTests {
     let shard: Shard
     let files: Certificates

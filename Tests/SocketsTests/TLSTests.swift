@@ -20,7 +20,7 @@ import Testing
         return try TestServer(on: shard, tls: { context }, onBytes: onBytes)
     }
 
-    @Test func bytesGoBothWaysAndBothEndsAreSaid() async throws {
+    @Test func bytesGoBothWaysAndBothEndsAreReported() async throws {
         try await blocking {
             let server = try server()
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func closingSaysTheEndToo() async throws {
+    @Test func closeSendsTheCloseAlert() async throws {
         try await blocking {
             let server = try server(onBytes: nil)
             let client = try Endpoint.connect(port: server.port, on: shard, tls: (trusting, "localhost"))
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 5, 100])
-    func everythingWorksWhateverThePieces(piece: Int) async throws {
+    func everySizeOfPiecesWorks(piece: Int) async throws {
         try await blocking {
             let server = try server()
             let proxy = try ByteProxy(to: server.port, piece: piece)
@@ -93,11 +93,11 @@ import Testing
             served.use { $0.pauseReading() }
             let bytes = [UInt8](repeating: 7, count: 32 * 1024 * 1024)
             client.send(bytes)
-            try client.wait("the system takes no more") { $0.blocked == 1 }
+            try client.wait("the system accepts no more bytes") { $0.blocked == 1 }
             #expect(client.record.withLock { $0.drained } == 0)
             served.use { $0.resumeReading() }
             try client.wait("all is sent") { $0.drained == 1 }
-            let record = try served.wait("all has come") { $0.bytes.count == bytes.count }
+            let record = try served.wait("all bytes have arrived") { $0.bytes.count == bytes.count }
             #expect(record.bytes == bytes)
         }
     }

@@ -10,7 +10,7 @@ import Testing
         shard = try TestShard.any()
     }
 
-    /// Timers on a shard, and when each has fired.
+    /// Timers on a shard, with the times at which they fired.
     private final class Timers: @unchecked Sendable {
         let fired = Monitor<[Int: Instant]>([:])
         /// Raised before `fired` is, so that it can be read after it.
@@ -74,7 +74,7 @@ import Testing
                 }
             }
             _ = timers.fired.wait { $0[99] }
-            // The last was set last: the others' time had come.
+            // The last timer was set last, so the times of the others had passed.
             timers.use { _, _ in }
             #expect(timers.fired.withLock { Array($0.keys) } == [99])
         }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ChatterdSockets
 
-/// The wheel by itself, with a clock that the test turns.
+/// The wheel alone, with a manual clock.
 @Suite(.timeLimit(.minutes(30))) struct TimerWheelTests {
     private static let tick = TimerWheel.tick
 
@@ -13,7 +13,7 @@ import Testing
         shard = try TestShard.any()
     }
 
-    /// The wheel with one timer for each deadline; `now` is where the clock stands at first.
+    /// The wheel with one timer for each deadline; `now` is the first time of the clock.
     private struct Setup {
         var wheel: TimerWheel
         let timers: [DeadlineTimer]
@@ -30,7 +30,7 @@ import Testing
         return Setup(wheel: wheel, timers: timers)
     }
 
-    /// Takes all that is due out of the wheel, so that no timer asks the shard to do it.
+    /// Removes all timers from the wheel, so that no timer asks the shard to do it.
     private func drain(_ setup: inout Setup) {
         for timer in setup.timers {
             setup.wheel.remove(timer)

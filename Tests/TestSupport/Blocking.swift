@@ -1,7 +1,7 @@
 import Glibc
 
-/// Runs blocking work of the present task on a thread of its own, so that it occupies none of the few threads that tasks share. The
-/// work keeps the context of the task: a failed expectation in it belongs to its test.
+/// Runs blocking work of the present task on a separate thread, so that it occupies none of the few threads that tasks share. The work
+/// keeps the context of the task: a failed expectation in it belongs to its test.
 public func blocking<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withTaskExecutorPreference(ThreadExecutor.shared) { @concurrent in try work() }
 }
@@ -42,7 +42,7 @@ public func startThread(_ body: @escaping @Sendable () -> Void) {
     precondition(failure == 0, "no thread for a test: \(failure)")
 }
 
-/// Runs each job on a thread of its own.
+/// Runs each job on a separate thread.
 private final class ThreadExecutor: TaskExecutor {
     static let shared = ThreadExecutor()
 

@@ -75,7 +75,7 @@ public final class BoundPort: Sendable {
         }
         // The queue is full once one connection is in it. An earlier connect would not hang.
         guard waitForAny([(port.descriptor, Int16(POLLIN))], upTo: testTimeout) != nil else {
-            throw TestFailure("nobody came to port \(port.port)")
+            throw TestFailure("no connection to port \(port.port)")
         }
         return port
     }

@@ -11,7 +11,7 @@ public func eventually<Value>(
     var pause: UInt32 = 1_000
     while true {
         if let value = try condition() { return value }
-        guard monotonicSeconds() < deadline else { throw TestFailure("never happened: \(what)") }
+        guard monotonicSeconds() < deadline else { throw TestFailure("timeout: \(what)") }
         usleep(pause)
         pause = min(pause * 2, 50_000)
     }

@@ -78,7 +78,7 @@ struct MessageReader {
     }
 
     /// Reads the present bytes, after waiting for at least one.
-    mutating func takeSome() -> [UInt8]? {
+    mutating func readAvailable() -> [UInt8]? {
         guard !buffer.isEmpty || fill() else { return nil }
         defer { buffer.removeAll() }
         return buffer
@@ -118,11 +118,11 @@ struct MessageReader {
             end = end ?? .complete
             return nil
         case .length(let left):
-            guard let piece = takeUpTo(left) else { return nil }
+            guard let piece = removeUpTo(left) else { return nil }
             framing = piece.count == left ? .none : .length(left - piece.count)
             return piece
         case .untilClose:
-            if let piece = takeSome() { return piece }
+            if let piece = readAvailable() { return piece }
             if end == .cut { end = .complete }
             return nil
         case .chunked:
@@ -147,7 +147,7 @@ struct MessageReader {
         return end == .complete ? (head, body) : nil
     }
 
-    private mutating func takeUpTo(_ most: Int) -> [UInt8]? {
+    private mutating func removeUpTo(_ most: Int) -> [UInt8]? {
         guard !buffer.isEmpty || fill() else { return nil }
         let count = min(most, buffer.count)
         defer { buffer.removeFirst(count) }
@@ -167,7 +167,7 @@ struct MessageReader {
             return true
         case .end: end = .cut
         case .reset: end = .reset
-        case .nothing: end = .silence
+        case .silence: end = .silence
         }
         return false
     }

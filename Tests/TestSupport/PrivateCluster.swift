@@ -89,7 +89,7 @@ public final class PrivateCluster: Sendable {
     private func freeze(_ process: pid_t) throws {
         kill(process, SIGSTOP)
         // `kill` returns before the process stops.
-        try eventually("process \(process) stands still", isTrue: { ["T", "Z", nil].contains(state(of: process)) })
+        try eventually("process \(process) is paused", isTrue: { ["T", "Z", nil].contains(state(of: process)) })
     }
 
     /// Resumes a paused server.

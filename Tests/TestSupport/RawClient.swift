@@ -57,11 +57,11 @@ public final class RawClient {
     /// Reads raw bytes until the connection ends, and returns how it ended; `cut` means an orderly close here.
     public func readToEnd() -> (bytes: [UInt8], end: BodyEnd) {
         var bytes: [UInt8] = []
-        while let some = reader.takeSome() { bytes += some }
+        while let some = reader.readAvailable() { bytes += some }
         return (bytes, reader.end ?? .complete)
     }
 
-    /// Reads the head of a response. Its events or its body follow. Interim responses (1xx) are heads of their own.
+    /// Reads the head of a response. Its events or its body follow. Interim responses (1xx) are separate heads.
     public func readHead(of method: String = "POST") throws -> MessageHead {
         body = []
         unfinishedEvent = []
@@ -141,7 +141,7 @@ public final class RawClient {
         connection.close()
     }
 
-    /// One POST on a connection of its own.
+    /// One POST on a separate connection.
     public static func post(
         port: Int, _ path: String, json: String, fields: [(String, String)] = []
     ) throws -> HTTPExchange {
@@ -151,7 +151,7 @@ public final class RawClient {
         return try client.readResponse()
     }
 
-    /// One request without a body on a connection of its own.
+    /// One request without a body on a separate connection.
     public static func get(
         port: Int, _ path: String, method: String = "GET", fields: [(String, String)] = []
     ) throws -> HTTPExchange {

@@ -25,7 +25,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return String(text)
     }
 
-    /// The pieces of `bytes`, cut at random places; none is empty.
+    /// The pieces of `bytes`, cut at random positions; none is empty.
     public mutating func pieces(of bytes: [UInt8], upTo largest: Int) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var start = 0

@@ -9,7 +9,7 @@ public enum Received: Equatable, Sendable {
     /// The peer reset the connection.
     case reset
     /// No byte arrived within the timeout.
-    case nothing
+    case silence
 }
 
 /// A TCP connection, or one of a unix socket, read and written by blocking calls.
@@ -93,7 +93,7 @@ public final class TCPConnection: Sendable {
     ///
     /// The peer accepts no more if its system accepts no byte during `rounds` turns of the peer.
     ///
-    /// - Parameter turn: returns when the peer has had its turn, for example when it has answered another peer.
+    /// - Parameter turn: returns when the peer was served, for example when it has answered another peer.
     /// - Returns: the number of bytes sent; the last unit may be incomplete.
     public func flood(
         with unit: [UInt8], upTo limit: Int, rounds: Int = 5, betweenRounds turn: () throws -> Void
@@ -124,7 +124,7 @@ public final class TCPConnection: Sendable {
         send(Array(text.utf8))
     }
 
-    /// Sends in pieces, each in a segment of its own as far as TCP allows.
+    /// Sends in pieces, each in a separate segment as far as TCP allows.
     @discardableResult
     public func send(_ bytes: [UInt8], inPiecesOf size: Int) -> Bool {
         var start = 0
@@ -145,7 +145,7 @@ public final class TCPConnection: Sendable {
         guard fd >= 0 else { return .end }
         var watched: [(fd: Int32, events: Int16)] = [(fd, Int16(POLLIN))]
         if let stop { watched.append((stop.descriptor, Int16(POLLIN))) }
-        guard waitForAny(watched, upTo: seconds) == 0 else { return .nothing }
+        guard waitForAny(watched, upTo: seconds) == 0 else { return .silence }
         var got = -1
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             got = recv(fd, buffer.baseAddress, count, Int32(MSG_DONTWAIT))

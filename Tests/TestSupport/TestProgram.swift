@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A program of the package in a process of its own. Tests can wait for its lines on stderr.
+/// A program of the package in a separate process. Tests can wait for its lines on stderr.
 public final class TestProgram: Sendable {
     private struct State {
         var lines: [String] = []

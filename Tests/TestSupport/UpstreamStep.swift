@@ -2,7 +2,7 @@
 public enum UpstreamStep: Sendable {
     /// Bytes unchanged.
     case send([UInt8])
-    /// Bytes in pieces of a size, each in a segment of its own as far as TCP allows.
+    /// Bytes in pieces of a size, each in a separate segment as far as TCP allows.
     case sendSplit([UInt8], piecesOf: Int)
     /// A status line and these fields only.
     case head(Int, [(String, String)])
@@ -52,7 +52,7 @@ extension [UpstreamStep] {
         ]
     }
 
-    /// These lines, each in a chunk of its own, and an orderly end.
+    /// These lines, each in a separate chunk, and an orderly end.
     public static func lines(_ lines: [String]) -> [UpstreamStep] {
         [.streamHead] + lines.map { .chunk($0) } + [.endChunks]
     }

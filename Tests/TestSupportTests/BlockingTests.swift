@@ -13,7 +13,7 @@ import Testing
             return (gate.wait(), pthread_self())
         }
         async let opening = blocking {
-            // Both live at once: the number of a thread that has ended is given to the next.
+            // Both threads exist at once, because the next thread may get the number of an ended one.
             isWaiting.wait()
             gate.open()
             return pthread_self()

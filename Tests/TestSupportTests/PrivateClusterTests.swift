@@ -2,7 +2,7 @@ import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct PrivateClusterTests {
-    @Test func databasesAreFreshAndApart() async throws {
+    @Test func databasesAreEmptyAndSeparate() async throws {
         try await blocking {
             let cluster = try PrivateCluster.shared()
             let (one, two) = (try cluster.makeDatabase(), try cluster.makeDatabase())

@@ -3,7 +3,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct RawClientTests {
     @Test(arguments: [1, 2, 3, 1000])
-    func eventsAreReadWhateverTheirPieces(size: Int) async throws {
+    func eventsAreReadInPiecesOfAnySize(size: Int) async throws {
         let stream = ": ping\n\nid: 1\ndata: {\"a\":1}\n\nevent: error\r\ndata: x\r\ndata: y\r\n\r\nrest"
         let upstream = try ScriptedUpstream { _ in
             .lines([stream], inChunksOf: size)

@@ -2,7 +2,7 @@ import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ScriptedUpstreamTests {
-    @Test func answersOneLineAChunkAndRemembersTheRequest() async throws {
+    @Test func upstreamSendsOneLinePerChunkAndRecordsTheRequest() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello", " world"])
         let exchange = try await blocking {
             try RawClient.post(
@@ -15,7 +15,7 @@ import Testing
         #expect(upstream.requests.first?.messages == [["user", "Hi"]])
     }
 
-    @Test func keepsTheConnectionForTheNextRequest() async throws {
+    @Test func upstreamKeepsTheConnectionForTheNextRequest() async throws {
         let upstream = try ScriptedUpstream(.answer(["one"]), .error(404, "model 'x' not found"))
         try await blocking {
             let client = try RawClient(port: upstream.port)
@@ -41,7 +41,7 @@ import Testing
         #expect(ends == [.cut, .reset, .complete, .cut, .malformed("chunk size nonsense")])
     }
 
-    @Test func waitsForTheTestAndNoticesThatThePeerLeft() async throws {
+    @Test func upstreamWaitsForTheTestAndNoticesADisconnect() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream([.streamHead, .chunk("a"), .wait(for: gate), .chunk("b"), .stall])
         try await blocking {

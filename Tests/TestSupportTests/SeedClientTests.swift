@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: ["\r\r", ""])
-    func theseLineEndsAreNot(end: String) {
+    func otherLineEndsAreNotUnderstood(end: String) {
         #expect(SeedClient(Array("data: \(hello)\(end)".utf8)).message.isEmpty)
     }
 

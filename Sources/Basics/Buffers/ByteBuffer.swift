@@ -23,7 +23,6 @@ public struct ByteBuffer: Sendable {
     /// The number of bytes that fit without another allocation.
     public var capacity: Int { storage.capacity }
 
-    /// The bytes.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         borrowing get {
@@ -31,8 +30,8 @@ public struct ByteBuffer: Sendable {
         }
     }
 
-    /// Grows the capacity for `count` more bytes, if necessary by at least `step` bytes or a quarter. It is for long-lived buffers,
-    /// of which doubling would leave more unused.
+    /// Grows the capacity for `count` more bytes. It grows by at least `step` bytes or a quarter, because doubling would leave more memory
+    /// of a long-lived buffer unused.
     public mutating func makeRoom(for count: Int, step: Int) {
         guard storage.capacity - storage.count < count else { return }
         storage.reserveCapacity(storage.count + max(count, step, storage.count / 4))

@@ -6,7 +6,6 @@ public struct JSONError: Error, Equatable, Sendable {
     /// The index of the byte with the fault; the length of the text if it ended too soon.
     public let offset: Int
 
-    /// Creates an error.
     public init(_ code: Code, at offset: Int) {
         self.code = code
         self.offset = offset

@@ -160,7 +160,7 @@ extension ByteBuffer {
     public mutating func appendJSON<Failure: Error>(
         _ body: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
-        // The writer owns the bytes meanwhile, so that nothing is copied.
+        // The writer owns the bytes meanwhile, so that they are not copied.
         var writer = JSONWriter(ByteBuffer())
         swap(&writer.buffer, &self)
         defer { swap(&writer.buffer, &self) }

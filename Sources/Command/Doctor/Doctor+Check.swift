@@ -5,7 +5,6 @@ extension Doctor {
         public let subject: String
         /// Whether the check has passed.
         public let isFine: Bool
-        /// The finding.
         public let finding: String
         /// The advice after a failure.
         public let advice: String

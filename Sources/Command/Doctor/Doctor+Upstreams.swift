@@ -46,7 +46,7 @@ extension Doctor {
         var isRight = true
         var correction: String?
 
-        /// Whether a server may answer at another path. `false` if no server answers there at all.
+        /// Whether a server may answer at another path. `false` if no server answers at the address.
         var mayBeElsewhere: Bool {
             guard case .failure(let error)? = models else { return true }
             return error.mayBeMisdescribed

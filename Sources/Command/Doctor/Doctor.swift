@@ -10,7 +10,6 @@ public struct Doctor: Sendable {
     private let environment: [String: String]
     private let checkDatabase: @Sendable (Configuration) async -> [Check]
 
-    /// Creates a doctor for an environment.
     public init(
         environment: [String: String], checkDatabase: @escaping @Sendable (Configuration) async -> [Check]
     ) {
@@ -106,7 +105,7 @@ public struct Doctor: Sendable {
             }
             return .wrong(
                 setting.name, "\(listen) cannot be listened on: \(failure.message)",
-                advice: "stop what listens there, or choose another address")
+                advice: "stop the process that listens there, or choose another address")
         }
     }
 }

@@ -1,7 +1,7 @@
 import ChatterdJSONLog
 
 extension Configuration {
-    /// What the log shows.
+    /// The content of the log.
     public struct Logging: Sendable, Equatable {
         /// How request lines show the appID.
         public var appID = Log.AppID.hash

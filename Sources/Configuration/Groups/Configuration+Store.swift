@@ -1,7 +1,6 @@
 extension Configuration {
-    /// PostgreSQL, and what is kept there.
+    /// PostgreSQL, and the retention of its data.
     public struct Store: Sendable, Equatable {
-        /// The database.
         public var database = Database.notGiven
         /// Connections of each shard.
         public var connections = 4

@@ -2,7 +2,7 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 
 extension Configuration {
-    /// The model servers, and what an answer may cost.
+    /// The model servers, and the limits of answers.
     public struct Upstreams: Sendable {
         /// The model servers of the environment, in their order of preference.
         public internal(set) var list: [UpstreamDescription] = []

@@ -196,7 +196,7 @@ extension Setting {
         case .journalTick:
             .plain(
                 .replies, .duration(.milliseconds(20) ... .seconds(5)) { $0.relay.journalTick = $1 }, "200ms",
-                "How often what running replies have grown by is stored.")
+                "The interval at which the new text of running replies is stored.")
         case .keyLifetime:
             .plain(
                 .replies, .duration(.seconds(1) ... .hours(24 * 365)) { $0.store.keyLifetime = $1 }, "24h",
@@ -204,7 +204,7 @@ extension Setting {
         case .retention:
             .option(
                 .replies, .duration(.seconds(1) ... .hours(24 * 3_650)) { $0.store.retention = $1 }, "all are kept",
-                "After what time without an addition a conversation is removed.")
+                "The time without an addition after which a conversation is removed.")
 
         case .maximumConnections:
             .limit(

@@ -3,7 +3,6 @@ public struct SettingProblem: Error, Sendable, Equatable {
     /// The problems, each in a few words that can follow the name of the variable and a colon.
     public let messages: [String]
 
-    /// Creates a problem.
     init(_ message: String) {
         messages = [message]
     }

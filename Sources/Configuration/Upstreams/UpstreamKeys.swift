@@ -18,7 +18,6 @@ public struct UpstreamKeys: Sendable {
         /// The reason for clients.
         public let reason: Reason
 
-        /// Creates a problem.
         public init(message: String, reason: Reason = .key) {
             self.message = message
             self.reason = reason

@@ -1,6 +1,6 @@
-/// Reads an event stream, HTML Standard section 9.2.6, however its bytes arrive.
+/// Reads an event stream, HTML Standard section 9.2.6, in pieces of any size.
 ///
-/// Data is handed on as bytes; that it is UTF-8 is for the reader of the data to check.
+/// The data is not decoded: its reader checks that it is UTF-8.
 public struct EventDecoder: Sendable {
     private let limits: EventLimits
     private let readsErrorField: Bool
@@ -13,31 +13,31 @@ public struct EventDecoder: Sendable {
     private var isFirstLine = true
     /// A CR ended the last line: a LF right after it belongs to that line end.
     private var skipsLineFeed = false
-    /// The last call returned an event, which the next call forgets.
+    /// The last call returned an event; the next call discards it.
     private var isDispatched = false
 
     /// Creates a decoder at the beginning of a stream.
     ///
-    /// The standard has fields of unknown names ignored. With `readsErrorField` a field `error`, as old servers of llama.cpp write
-    /// it, counts as the data of an event of that name.
+    /// The standard ignores fields with unknown names. With `readsErrorField`, a field `error`, which old servers of llama.cpp write,
+    /// counts as the data of an event of that name.
     public init(limits: EventLimits = EventLimits(), readsErrorField: Bool = false) {
         self.limits = limits
         self.readsErrorField = readsErrorField
     }
 
-    /// The name of the event just found; `message` when the stream gave none.
+    /// The name of the last event; `message` if the stream gives none.
     public var name: String { eventName.isEmpty ? "message" : eventName }
 
-    /// The data of the event just found; valid until the next call.
+    /// The data of the last event; valid until the next call.
     public var data: Span<UInt8> {
         @_lifetime(borrow self)
         borrowing get { buffer.span }
     }
 
-    /// The last id that the stream has set; empty when there was none.
+    /// The last id in the stream; empty if there was none.
     public private(set) var lastEventID = ""
 
-    /// The time before the next connection in milliseconds that the stream has asked for.
+    /// The time before the next connection, in milliseconds; `nil` if the stream has not set it.
     public private(set) var retry: Int?
 
     /// Whether an event has begun and not ended; at the end of the stream it is lost.
@@ -45,12 +45,12 @@ public struct EventDecoder: Sendable {
         !isDispatched && (hasData || carry.first.map { $0 != UInt8(ascii: ":") } ?? false)
     }
 
-    /// Whether neither an event nor a line is incomplete.
+    /// Whether the bytes so far end between two events, with no incomplete event or line.
     public var isBetweenEvents: Bool { isDispatched || !hasData && carry.isEmpty }
 
-    /// Finds the next event at or after `index`, and moves `index` behind it.
+    /// Finds the next event at or after `index`, and moves `index` past it.
     ///
-    /// True: `name` and `data` hold an event. False: all bytes are used.
+    /// Returns `true` if `name` and `data` hold an event, `false` if all bytes are used.
     public mutating func next(_ bytes: Span<UInt8>, from index: inout Int) throws(HTTPError) -> Bool {
         if isDispatched {
             isDispatched = false
@@ -82,7 +82,7 @@ public struct EventDecoder: Sendable {
         return false
     }
 
-    /// Reads the line that ends with `piece`; true when it ended an event.
+    /// Reads the line that ends with `piece`. Returns whether it ends an event.
     private mutating func read(_ bytes: Span<UInt8>, _ piece: Range<Int>) throws(HTTPError) -> Bool {
         if carry.isEmpty {
             return try process(bytes.extracting(piece))

@@ -20,7 +20,7 @@ public enum EventEncoder {
         buffer.append(Grammar.lineFeed)
     }
 
-    /// Appends a comment, one line with a colon, which readers pass over; line ends and NUL in it become spaces.
+    /// Appends a comment, which readers ignore: one line with a colon. Line ends and NUL in it become spaces.
     public static func append(comment text: String, to buffer: inout ByteBuffer) {
         buffer.append(": ")
         for byte in text.utf8 {
@@ -30,15 +30,15 @@ public enum EventEncoder {
         buffer.append("\n\n")
     }
 
-    /// Appends the time in milliseconds that readers wait before they connect again, as a field of the event that follows:
-    /// some libraries make an empty event of a field that stands alone.
+    /// Appends the time in milliseconds that readers wait before they connect again, as a field of the event that follows. Some libraries
+    /// make an empty event of a separate field.
     public static func append(retry milliseconds: UInt, to buffer: inout ByteBuffer) {
         buffer.append("retry: ")
         buffer.append(decimal: milliseconds)
         buffer.append("\n")
     }
 
-    /// Appends an event of one line of data, which must hold no CR and no LF: the path of every token, written in one go.
+    /// Appends an event with one line of data, which must not contain CR or LF. Every token takes this path.
     public static func append(id: Int, line data: Span<UInt8>, to buffer: inout ByteBuffer) {
         buffer.append(upTo: data.count + 33) { output in
             output.append("id: ")

@@ -13,10 +13,7 @@ public struct EventName: Sendable, Hashable {
         self.text = text
     }
 
-    /// `error`
     public static let error = EventName(known: "error")
-    /// `queue`
     public static let queue = EventName(known: "queue")
-    /// `reset`
     public static let reset = EventName(known: "reset")
 }

@@ -1,6 +1,5 @@
 /// Event streams, HTML Standard section 9.2.
 public enum EventStream {
-    /// The media type.
     public static let mediaType = "text/event-stream"
 
     static func isOneLine(_ text: String) -> Bool {

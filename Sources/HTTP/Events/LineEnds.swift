@@ -1,7 +1,7 @@
 extension Span<UInt8> {
-    /// Where a CR or LF first stands at or after `start`.
+    /// The index of the first CR or LF at or after `start`; `nil` if there is none.
     ///
-    /// Eight bytes at a time, both at once: two searches would cost the square of the length where only one occurs.
+    /// It searches eight bytes at a time for both. Two searches would take quadratic time in a text that contains only one of them.
     func firstLineEnd(from start: Int) -> Int? {
         withUnsafeBytes { bytes -> Int? in
             var index = start
@@ -24,7 +24,7 @@ extension Span<UInt8> {
     }
 }
 
-/// Has the top bit set in the lowest byte that is zero; higher bytes may be marked in error.
+/// Marks the lowest zero byte with its top bit; higher bytes may be marked in error.
 @inline(__always)
 private func zeroBytes(_ word: UInt64) -> UInt64 {
     (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080

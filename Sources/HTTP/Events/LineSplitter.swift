@@ -1,10 +1,10 @@
-/// Splits bytes at LF, as NDJSON needs it, however they arrive; a line within the bytes given is not copied.
+/// Splits bytes at LF, as NDJSON needs it, in pieces of any size. A line within one piece is not copied.
 public struct LineSplitter: Sendable {
     /// The result of a search.
     public enum Step: Sendable, Hashable {
-        /// A line at a range of the bytes given, without its line end.
+        /// A line, as a range of the given bytes, without its line end.
         case line(Range<Int>)
-        /// A line that began in earlier bytes: `carriedLine` until the next call.
+        /// A line that began in earlier bytes; `carriedLine` has it until the next call.
         case carriedLine
         /// All bytes are used.
         case more
@@ -14,9 +14,9 @@ public struct LineSplitter: Sendable {
 
     /// Whether a consumer wants the next line.
     public enum Flow: Sendable, Hashable {
-        /// The next line, please.
+        /// It wants the next line.
         case more
-        /// No more for now.
+        /// It wants no line for now.
         case stop
     }
 
@@ -24,7 +24,7 @@ public struct LineSplitter: Sendable {
     public enum Outcome: Sendable, Hashable {
         /// All bytes are used.
         case drained
-        /// The consumer stopped; the index stands behind its last line.
+        /// The consumer stopped; the index is after its last line.
         case stopped
         /// The line exceeds the limit. No further line can be read.
         case tooLong
@@ -40,7 +40,7 @@ public struct LineSplitter: Sendable {
         self.limit = limit
     }
 
-    /// The bytes of an unfinished line that are held here.
+    /// The number of stored bytes of an unfinished line.
     public var carriedCount: Int { carriesWholeLine ? 0 : carry.count }
 
     /// The line that `next` reported as carried, or the unfinished one; one CR at its end is left out.
@@ -52,7 +52,7 @@ public struct LineSplitter: Sendable {
         }
     }
 
-    /// Finds the next line at or after `index`, and moves `index` behind it.
+    /// Finds the next line at or after `index`, and moves `index` past it.
     public mutating func next(_ bytes: Span<UInt8>, from index: inout Int) -> Step {
         if carriesWholeLine {
             dropCarry()
@@ -76,7 +76,7 @@ public struct LineSplitter: Sendable {
         return .line(piece.lowerBound..<(hasReturn ? piece.upperBound - 1 : piece.upperBound))
     }
 
-    /// Forgets an unfinished line and its storage, unless that is small.
+    /// Discards an unfinished line, and its storage if that is large.
     public mutating func dropCarry() {
         if carry.capacity > 4096 {
             carry = []
@@ -88,7 +88,7 @@ public struct LineSplitter: Sendable {
 }
 
 extension LineSplitter {
-    /// Hands each line to `body` until it stops, throws, or all bytes are used; `index` moves along.
+    /// Passes each line to `body` until it stops, it throws, or all bytes are used; `index` moves past the used bytes.
     @inlinable
     public mutating func feed<Failure: Error>(
         _ bytes: Span<UInt8>, from index: inout Int, _ body: (Span<UInt8>) throws(Failure) -> Flow
@@ -107,7 +107,7 @@ extension LineSplitter {
         }
     }
 
-    /// Hands the last line to `body` if its line end never came.
+    /// Passes the last line to `body` if it has no line end.
     @inlinable
     public mutating func finish<Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Void) throws(Failure) {
         guard carriedCount > 0 else { return }

@@ -1,11 +1,11 @@
-/// Takes a body out of its framing, RFC 9112 sections 6 and 7, however its bytes arrive, without a copy.
+/// Removes the framing of a body, RFC 9112 sections 6 and 7, from pieces of any size, without a copy.
 public struct BodyDecoder: Sendable {
     private enum Mode: Sendable {
-        /// So many bytes are still to come.
+        /// The number of bytes still to come.
         case counted(Int)
-        /// Chunks, read by a machine of their own.
+        /// Chunks, read by a state machine.
         case chunked(ChunkScanner)
-        /// Everything until the connection ends, with the number of bytes that may still come.
+        /// All bytes until the connection ends, with the limit of those still to come.
         case open(Int)
         /// The body is complete.
         case complete
@@ -38,7 +38,7 @@ public struct BodyDecoder: Sendable {
 
     /// Finds the next piece at or after `index`, and moves `index` after the used bytes.
     ///
-    /// To be called until it returns `.more` or `.end`. After an error the connection cannot be read any further.
+    /// Call it until it returns `.more` or `.end`. After an error the connection cannot be read any further.
     public mutating func next(_ bytes: Span<UInt8>, from index: inout Int) throws(HTTPError) -> BodyPiece {
         switch mode {
         case .chunked(var scanner):
@@ -62,7 +62,7 @@ public struct BodyDecoder: Sendable {
         }
     }
 
-    /// Tells that the connection has ended: fine when the body is complete, or runs until then.
+    /// Handles the end of the connection. Throws unless the body is complete, or ends with the connection.
     public mutating func endOfInput() throws(HTTPError) {
         switch mode {
         case .open, .complete: mode = .complete

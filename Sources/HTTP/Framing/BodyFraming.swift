@@ -2,7 +2,7 @@
 public enum BodyFraming: Sendable, Hashable {
     /// There is no body.
     case none
-    /// As many bytes.
+    /// A body of this many bytes.
     case length(Int)
     /// Chunks.
     case chunked

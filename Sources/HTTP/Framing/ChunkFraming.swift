@@ -4,10 +4,10 @@ import ChatterdBasics
 ///
 /// The size is patched in afterwards, with leading zeros, so that data needs neither a copy nor a known length.
 public enum ChunkFraming {
-    /// The most data that one chunk can hold.
+    /// The maximum data of one chunk, in bytes.
     public static let maximum = 0xFF_FFFF
 
-    /// A chunk that is open; valid until bytes are taken from the buffer's front.
+    /// An open chunk; valid until bytes are removed from the front of the buffer.
     public struct Open: Sendable {
         fileprivate let mark: ByteBuffer.Mark
     }
@@ -19,7 +19,7 @@ public enum ChunkFraming {
         return Open(mark: mark)
     }
 
-    /// Ends a chunk of at most `maximum` bytes; one without data is taken back, as it would end the body.
+    /// Ends a chunk of at most `maximum` bytes. A chunk without data is removed, because it would end the body.
     public static func end(_ chunk: Open, in buffer: inout ByteBuffer) {
         let count = buffer.count(since: chunk.mark) - 8
         guard count > 0 else {

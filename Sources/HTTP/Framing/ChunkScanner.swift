@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// The machine of the chunked coding, RFC 9112 section 7.1, with the grammar taken at its word.
+/// The state machine of the chunked coding, RFC 9112 section 7.1. It applies the grammar strictly.
 struct ChunkScanner: Sendable {
     private enum State: Sendable {
         /// A chunk begins: its first hexadecimal digit must follow.
@@ -150,7 +150,7 @@ struct ChunkScanner: Sendable {
     private mutating func endSizeLine(_ byte: UInt8) throws(HTTPError) {
         guard byte == Grammar.lineFeed else { throw HTTPError(.malformedChunkSize) }
         guard rest <= limits.body - dataBytes else { throw HTTPError(.bodyTooLarge) }
-        // One-byte chunks cost five bytes each: honest senders never come near eight.
+        // A chunk of one byte costs five bytes of framing, so an honest sender stays below eight.
         if overhead > limits.chunkOverhead, (overhead - limits.chunkOverhead) / 8 > dataBytes {
             throw HTTPError(.chunkOverhead)
         }

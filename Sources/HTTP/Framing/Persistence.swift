@@ -7,7 +7,7 @@ extension RequestHead {
     ///
     /// An unknown expectation throws, to be answered with 417.
     public func expectsContinue() throws(HTTPError) -> Bool {
-        // A client of HTTP/1.0 would take the interim response for the answer.
+        // A client of HTTP/1.0 would mistake the interim response for the final one.
         guard fields.contains(.expect), version == .http11 else { return false }
         guard fields.elements(of: .expect).allSatisfy({ Grammar.equals($0, lowercase: "100-continue") }) else {
             throw HTTPError(.unknownExpectation)

@@ -1,11 +1,11 @@
 /// The value of a field, RFC 9110 section 5.5: no control bytes, no white space at its ends.
 ///
-/// A literal that breaks the rule stops the program; text of other origin goes through `init(validating:)`.
+/// A literal that violates the rule stops the program; `init(validating:)` checks any other text.
 public struct FieldValue: Sendable, Hashable {
     /// The value.
     public let text: String
 
-    /// Creates a value of any text; `nil` when a field cannot hold it.
+    /// Creates a value from any text; `nil` if a field cannot hold it.
     public init?(validating text: String) {
         guard FieldValue.isValid(text) else { return nil }
         self.text = text

@@ -1,10 +1,9 @@
-/// The fields of a head in the order sent; names compare without regard to case.
+/// The fields of a head in the order sent. Names are case-insensitive.
 public struct Fields: Sendable, Hashable {
     /// One field line.
     public struct Field: Sendable, Hashable {
-        /// The name.
         public let name: FieldName
-        /// The value; bytes that were not UTF-8 stand as U+FFFD.
+        /// The value; bytes that were not UTF-8 are U+FFFD.
         public let value: String
     }
 
@@ -16,7 +15,7 @@ public struct Fields: Sendable, Hashable {
     /// The number of field lines.
     public var count: Int { list.count }
 
-    /// Whether there is none.
+    /// Whether there is no field line.
     public var isEmpty: Bool { list.isEmpty }
 
     /// The first value of a name; `nil` if there is none.
@@ -44,7 +43,7 @@ public struct Fields: Sendable, Hashable {
         list.append(Field(name: name, value: value.text))
     }
 
-    /// Replaces all fields of a name by one, which stands last.
+    /// Replaces all fields of a name by one at the end.
     public mutating func set(_ name: FieldName, _ value: FieldValue) {
         remove(name)
         add(name, value)
@@ -71,7 +70,7 @@ extension Fields: RandomAccessCollection {
 }
 
 extension Fields: ExpressibleByDictionaryLiteral {
-    /// Creates fields in the order written; a name may stand more than once.
+    /// Creates fields in the order written; a name may occur more than once.
     public init(dictionaryLiteral elements: (FieldName, FieldValue)...) {
         for (name, value) in elements {
             add(name, value)

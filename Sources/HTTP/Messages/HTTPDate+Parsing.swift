@@ -22,7 +22,7 @@ extension HTTPDate {
         months.firstIndex { $0.utf8.elementsEqual(name) }.map { $0 + 1 }
     }
 
-    /// The days from 1970-01-01 to a date of the Gregorian calendar; years are taken to begin in March.
+    /// The days from 1970-01-01 to a date of the Gregorian calendar; years begin in March here.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let shiftedYear = month > 2 ? year : year - 1
         let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400

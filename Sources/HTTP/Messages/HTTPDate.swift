@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// The time in the form of the Date field, RFC 9110 section 5.6.7 (IMF-fixdate), kept as long as the second lasts.
+/// The time in the form of the Date field, RFC 9110 section 5.6.7 (IMF-fixdate), cached for a second.
 public struct HTTPDate: Sendable {
     private var second = Int.min
     private var cached: [UInt8] = []
@@ -36,7 +36,7 @@ public struct HTTPDate: Sendable {
         number < 10 ? "0\(number)" : "\(number)"
     }
 
-    /// The Gregorian date of a day counted from 1970-01-01: years are taken to begin in March, eras have 400 years.
+    /// The Gregorian date of a day counted from 1970-01-01: years begin in March here, eras have 400 years.
     private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

@@ -5,7 +5,7 @@ public struct MediaType: Sendable, Hashable {
 
     /// Reads the value of a Content-Type field; `nil` when it begins with no `type/subtype`.
     public init?(_ value: String) {
-        // By bytes: by characters it would be the dearest part of a response's head.
+        // Compares bytes, because comparing characters would be the most expensive part of a response's head.
         var essence = value.utf8.prefix { $0 != UInt8(ascii: ";") }
         while let first = essence.first, Grammar.isBlank(first) { essence.removeFirst() }
         while let last = essence.last, Grammar.isBlank(last) { essence.removeLast() }
@@ -20,7 +20,7 @@ public struct MediaType: Sendable, Hashable {
         self.text = text
     }
 
-    /// Whether it is JSON, by its own name or as a suffix (RFC 6839 3.1).
+    /// Whether the type is JSON, by its name or by its suffix (RFC 6839 3.1).
     public var isJSON: Bool { self == .json || text.hasSuffix("+json") }
 
     /// `application/json`

@@ -1,4 +1,4 @@
-/// The method of a request, RFC 9110 section 9: a token, compared with regard to case.
+/// The method of a request, RFC 9110 section 9: a case-sensitive token.
 public struct Method: Sendable, Hashable {
     /// The token as sent.
     public let name: String

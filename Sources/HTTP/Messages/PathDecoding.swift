@@ -38,7 +38,7 @@ enum PathDecoding {
         return value
     }
 
-    /// RFC 3986 5.2.4: clients remove dot segments; one that arrives is meant to escape from somewhere.
+    /// RFC 3986 5.2.4: clients remove dot segments, so one that arrives is an attempt to leave a directory.
     private static func refuseDots(_ segment: ArraySlice<UInt8>) throws(HTTPError) {
         if segment.elementsEqual([UInt8(ascii: ".")]) || segment.elementsEqual([UInt8(ascii: "."), UInt8(ascii: ".")]) {
             throw HTTPError(.unsafePath)

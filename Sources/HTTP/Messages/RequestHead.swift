@@ -1,15 +1,10 @@
 /// The head of a request.
 public struct RequestHead: Sendable, Hashable {
-    /// The method.
     public var method: Method
-    /// The target.
     public var target: Target
-    /// The version.
     public var version: Version
-    /// The fields.
     public var fields: Fields
 
-    /// Creates a head.
     public init(method: Method, target: Target, version: Version = .http11, fields: Fields = [:]) {
         self.method = method
         self.target = target

@@ -1,6 +1,6 @@
 /// The target of a request, RFC 9112 section 3.2.
 public struct Target: Sendable, Hashable {
-    /// The forms that are taken; authority-form belongs to CONNECT and is refused.
+    /// The accepted forms; authority-form belongs to CONNECT and is refused.
     public enum Form: Sendable, Hashable {
         /// `/path?query`
         case origin
@@ -10,7 +10,7 @@ public struct Target: Sendable, Hashable {
         case asterisk
     }
 
-    /// The form it was sent in.
+    /// The form of the target as sent.
     public let form: Form
     /// The target as sent.
     public let text: String
@@ -23,7 +23,7 @@ public struct Target: Sendable, Hashable {
     /// Host and port of absolute-form.
     public let authority: String?
 
-    /// Creates a target of text, by the rules that the request parser applies.
+    /// Creates a target from text, by the rules of the request parser.
     public init(_ text: String, for method: Method = .get) throws(HTTPError) {
         let bytes = Array(text.utf8)
         try self.init(bytes.span, in: 0..<bytes.count, method: method)

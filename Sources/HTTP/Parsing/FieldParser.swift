@@ -2,7 +2,7 @@
 struct FieldParser {
     private(set) var fields = Fields()
 
-    /// Reads lines until the empty one; false when more bytes are needed.
+    /// Reads lines until the empty one. Returns `false` if more bytes are needed.
     mutating func parse(
         _ bytes: Span<UInt8>, scanner: inout LineScanner, limits: HeadLimits
     ) throws(HTTPError) -> Bool {
@@ -19,7 +19,7 @@ struct FieldParser {
     }
 
     private mutating func parse(line: Range<Int>, of bytes: Span<UInt8>) throws(HTTPError) {
-        // RFC 9112 2.2 and 5.2: white space first is a folded line, or meant to hide a field.
+        // RFC 9112 2.2 and 5.2: a line that begins with white space is folded, or hides a field.
         guard !Grammar.isBlank(bytes[line.lowerBound]) else { throw HTTPError(.foldedField) }
         var colon = line.lowerBound
         while colon < line.upperBound, Grammar.isTokenByte(bytes[colon]) {

@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// Byte classes of RFC 9110 section 5.6 and RFC 3986, to be laid beside the grammar.
+/// The byte classes of RFC 9110 section 5.6 and RFC 3986.
 enum Grammar {
     static let tab: UInt8 = 0x09
     static let lineFeed: UInt8 = 0x0A

@@ -1,4 +1,4 @@
-/// Reads the head of a request, RFC 9112 sections 2 to 5, however its bytes arrive.
+/// Reads the head of a request, RFC 9112 sections 2 to 5, in pieces of any size.
 ///
 /// One parser reads one head; it keeps the parsed parts and scans no byte twice.
 public struct RequestHeadParser: Sendable {
@@ -13,10 +13,10 @@ public struct RequestHeadParser: Sendable {
         self.limits = limits
     }
 
-    /// The number of bytes that the head took, its empty line included; valid once `parse` returned it.
+    /// The length of the head in bytes, its empty line included; valid once `parse` has returned the head.
     public var consumed: Int { scanner.lineStart }
 
-    /// Reads on; `unread` must begin with the first byte of this head at every call.
+    /// Continues to read; `unread` must begin with the first byte of this head at every call.
     ///
     /// Returns `nil` if more bytes are needed. After an error the connection cannot be read any further.
     public mutating func parse(_ unread: Span<UInt8>) throws(HTTPError) -> RequestHead? {
@@ -26,7 +26,7 @@ public struct RequestHeadParser: Sendable {
                     in: unread, lineLimit: limits.startLine, tooLong: .requestLineTooLong, headLimit: limits.total)
             else { return nil }
             if line.isEmpty, !skippedLine {
-                // RFC 9112 2.2: one empty line before a request is forgiven.
+                // RFC 9112 2.2: one empty line before a request is ignored.
                 skippedLine = true
             } else {
                 start = try RequestHeadParser.parseStart(unread, in: line)

@@ -1,4 +1,4 @@
-/// Reads the head of a response, RFC 9112 sections 4 and 5, however its bytes arrive.
+/// Reads the head of a response, RFC 9112 sections 4 and 5, in pieces of any size.
 ///
 /// One parser reads one head, interim ones (1xx) included; it keeps the parsed parts and scans no byte twice.
 public struct ResponseHeadParser: Sendable {
@@ -12,10 +12,10 @@ public struct ResponseHeadParser: Sendable {
         self.limits = limits
     }
 
-    /// The number of bytes that the head took, its empty line included; valid once `parse` returned it.
+    /// The length of the head in bytes, its empty line included; valid once `parse` has returned the head.
     public var consumed: Int { scanner.lineStart }
 
-    /// Reads on; `unread` must begin with the first byte of this head at every call.
+    /// Continues to read; `unread` must begin with the first byte of this head at every call.
     ///
     /// Returns `nil` if more bytes are needed. After an error the connection cannot be read any further.
     public mutating func parse(_ unread: Span<UInt8>) throws(HTTPError) -> ResponseHead? {

@@ -4,7 +4,6 @@ import ChatterdHTTP
 public struct WebOrigin: Sendable, Hashable {
     /// The scheme in lower case.
     public let scheme: String
-    /// The host.
     public let host: HostName
     /// The port; the scheme's default if the text has none, or `nil` if the scheme has no default.
     public let port: Int?

@@ -3,7 +3,7 @@ import ChatterdHTTP
 import ChatterdSockets
 import Glibc
 
-/// The connections of one shard, and what they share. Confined to its shard.
+/// The connections of one shard, and their common state. Confined to its shard.
 final class ConnectionGroup {
     let shard: Shard
     let limits: Limits

@@ -28,7 +28,7 @@ struct RequestInput {
         backlog = consume kept
     }
 
-    /// Hands the kept bytes to the caller, who uses some of them and puts the rest back.
+    /// Passes the kept bytes to the caller, which uses some of them and puts the rest back.
     mutating func removeBacklog() -> ByteBuffer? {
         backlog.take()
     }
@@ -74,7 +74,7 @@ struct RequestInput {
         return parser.method(in: backlog.bytes)
     }
 
-    /// Removes what is kept, as no further request will be read.
+    /// Removes the kept bytes, because no further request will be read.
     mutating func discard() {
         backlog = nil
         parser = nil

@@ -19,8 +19,6 @@ public struct Request {
     /// When the first byte was read.
     public let arrival: Instant
 
-    /// The method.
     public var method: Method { head.method }
-    /// The fields.
     public var fields: Fields { head.fields }
 }

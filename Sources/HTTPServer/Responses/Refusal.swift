@@ -3,7 +3,6 @@ import ChatterdHTTP
 
 /// An error response: a status, a code for machines, a sentence for people.
 public struct Refusal: Error, Sendable, Hashable {
-    /// The status.
     public let status: Status
     /// The code, of a closed set, in lower case with underscores.
     public let code: String
@@ -14,7 +13,6 @@ public struct Refusal: Error, Sendable, Hashable {
     /// Further fields of the response.
     public let fields: Fields
 
-    /// Creates a refusal.
     public init(_ status: Status, code: String, message: String, retryAfter: Int? = nil, fields: Fields = [:]) {
         self.status = status
         self.code = code

@@ -7,7 +7,7 @@ public struct AnswerLine: Sendable, Equatable {
     /// The object, without white space around it.
     public private(set) var object = 0..<0
 
-    /// The error that the model server reports. With an error the answer has failed, whatever else the line has.
+    /// The error that the model server reports. With an error the answer has failed, even if the line has other members.
     public private(set) var error: AnswerLineError?
 
     /// Whether this is the last line of the answer.

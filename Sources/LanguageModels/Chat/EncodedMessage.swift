@@ -8,7 +8,6 @@ public struct EncodedMessage: Sendable, Equatable {
     public var turn: Int64
     /// The offset of its object in the JSON text, in bytes.
     public var start: Int
-    /// Its role.
     public var role: MessageRole
     /// Whether it has more than role and content, such as images or tool calls.
     public var hasExtras: Bool

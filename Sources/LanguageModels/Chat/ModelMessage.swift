@@ -11,7 +11,6 @@ public struct ModelMessage: Sendable, Equatable {
     /// Further members as JSON text, without braces: `"images":["…"],"tool_calls":[…]`.
     public var extras: String?
 
-    /// Creates a message.
     public init(role: String, content: String, extras: String? = nil) {
         self.role = role
         self.content = content

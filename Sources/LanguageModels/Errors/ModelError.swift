@@ -80,7 +80,6 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The tokens of the prompt, if a server that rejected it has reported them.
     public var promptTokens: Int?
 
-    /// Creates an error.
     public init(_ code: Code, _ message: String, detail: String = "") {
         self.code = code
         self.message = message

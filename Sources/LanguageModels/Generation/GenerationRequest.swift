@@ -17,7 +17,6 @@ public struct GenerationRequest: Sendable {
     /// The context length, prompt and answer together, in tokens, for servers that need it in the request; `nil` if unknown.
     public var contextLength: Int?
 
-    /// Creates a request.
     public init(model: String, messages: EncodedMessages, passThrough: [RawMember] = []) {
         self.model = model
         self.messages = messages

@@ -42,7 +42,6 @@ public struct ChatRequest: Sendable, Equatable {
     /// The limit of members for the model server.
     public static let maximumPassThrough = 64
 
-    /// Creates a request.
     public init(
         appID: String, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []
     ) {

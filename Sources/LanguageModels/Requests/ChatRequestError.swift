@@ -11,7 +11,6 @@ public struct ChatRequestError: Error, Equatable, Sendable {
     /// A sentence for the client. Of the body it quotes only type names and numbers.
     public let message: String
 
-    /// Creates an error.
     public init(problem: Problem, field: String?, message: String) {
         self.problem = problem
         self.field = field

@@ -5,7 +5,6 @@ public struct ModelDescription: Sendable, Equatable {
     /// Its context length, prompt and answer together, in tokens; `nil` if the server does not report it.
     public var contextLength: Int?
 
-    /// Creates a description.
     public init(name: String, contextLength: Int? = nil) {
         self.name = name
         self.contextLength = contextLength

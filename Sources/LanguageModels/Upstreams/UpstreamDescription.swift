@@ -37,7 +37,6 @@ public struct UpstreamDescription: Sendable, Equatable {
         public var name: String
         public var value: String
 
-        /// Creates a field.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -79,7 +78,6 @@ public struct UpstreamDescription: Sendable, Equatable {
     /// The limits of its answers.
     public var limits = GenerationLimits()
 
-    /// Creates a description.
     public init(name: String, kind: Kind, url: String = "") {
         self.name = name
         self.kind = kind

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 
 extension ModelError {
-    /// The error with a secret replaced in its texts, because some servers and proxies repeat what they were sent.
+    /// The error with a secret replaced in its texts, because some servers and proxies repeat the request.
     func concealing(_ secret: String?) -> ModelError {
         guard let secret, Self.isConcealable(secret), message.contains(secret) || detail.contains(secret) else {
             return self

@@ -10,7 +10,7 @@ extension ModelError {
         let detail = "status \(status.code)\((report.message ?? report.text).map { ": \($0)" } ?? "")"
         if report.isContextOverflow(status: status.code) {
             self.init(
-                .contextTooLong, message ?? "The conversation is longer than what the model takes.", detail: detail)
+                .contextTooLong, message ?? "The conversation exceeds the model's context.", detail: detail)
             contextLength = report.contextLength
             promptTokens = report.promptTokens
             return

@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// Writes the lines of an answer that came in another shape than Ollama's, and delivers them. Confined to its shard.
 ///
-/// Texts are the insides of JSON strings, and lists are JSON, both as they came: checked, and free of what cannot be stored.
+/// Texts are the insides of JSON strings, and lists are JSON. Both are unchanged: checked, and free of characters that cannot be stored.
 final class AnswerLines {
     private let writer: AnswerLineWriter
     private let now: @Sendable () -> Int64

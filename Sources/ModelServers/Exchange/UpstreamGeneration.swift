@@ -242,7 +242,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         }
     }
 
-    /// Ends the answer with what the decoder has of it.
+    /// Ends the answer with the part that the decoder has.
     private func conclude() {
         guard !isOver else { return }
         do throws(ModelError) {

@@ -5,7 +5,6 @@ import ChatterdLanguageModels
 ///
 /// A field that Llama Stack cannot express is rejected with its name.
 struct LlamaStackChatRequest {
-    /// The body.
     private(set) var body: ByteBuffer
 
     /// Translates a request.

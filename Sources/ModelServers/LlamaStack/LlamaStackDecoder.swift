@@ -57,7 +57,7 @@ final class LlamaStackDecoder: AnswerDecoder {
         _ event: LlamaStackEvent, _ data: Span<UInt8>, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         guard !event.isError else { throw ModelError(llamaStackEvent: data) }
-        guard !event.isForeign else { throw .malformed("it is not text alone, and a conversation holds nothing else") }
+        guard !event.isForeign else { throw .malformed("it has parts other than text") }
         if let call = event.call {
             try collect(call, of: data)
         }

@@ -26,7 +26,7 @@ struct LlamaStackDialect: Dialect {
 }
 
 extension ModelError {
-    /// Makes the error of an event: Llama Stack has report 200 by then, and puts the status into the words, as in
+    /// Creates the error of an event. Llama Stack has sent the status 200 by then, and puts the actual status into the message, as in
     /// `400: Invalid value: Model 'm' not found`.
     init(llamaStackEvent event: Span<UInt8>) {
         let report = UpstreamErrorBody(event)

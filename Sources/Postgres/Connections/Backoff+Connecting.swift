@@ -3,7 +3,7 @@ import ChatterdBasics
 extension Backoff {
     /// The delays between attempts to connect, from 0.1 s to 2 s.
     ///
-    /// They stay short, because a process that reconnects must renew its lease before another one takes it for dead.
+    /// They stay short, because a process that reconnects must renew its lease before another one considers it dead.
     static var connecting: Backoff { Backoff(first: .milliseconds(100), longest: .seconds(2)) }
 
     /// Counts a failure.

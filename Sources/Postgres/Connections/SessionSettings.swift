@@ -4,7 +4,7 @@ import ChatterdSockets
 /// The session settings that the statements of a pool need. A connection sets them once if it owns its session, and in each
 /// transaction if a pooler lends it one.
 enum SessionSettings {
-    /// Sets what the user has not set in another way.
+    /// Sets the options that the user has not set.
     ///
     /// The server plans without looking at the parameters, so the plan is the same with and without a pooler.
     static func set(timeLimit: Duration, forTransaction isLocal: Bool) -> Query<Void> {

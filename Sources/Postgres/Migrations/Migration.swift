@@ -5,7 +5,6 @@ public struct Migration: Sendable {
     /// One or more SQL statements; they run in one transaction, and hold no `BEGIN` or `COMMIT`.
     public let sql: String
 
-    /// Creates a migration.
     public init(name: String, sql: String) {
         self.name = name
         self.sql = sql

@@ -6,7 +6,7 @@ final class Batch {
     private var continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>?
     /// The results of the queries that were answered.
     private(set) var results: [QueryResult] = []
-    /// The first failure. The server skips the queries behind it.
+    /// The first failure. The server skips the queries after it.
     var error: PostgresError?
     /// The statements that the connection sends before the queries: preparations, and settings for a pooler's session.
     var preparing: [PreparedStatement] = []
@@ -34,7 +34,7 @@ final class Batch {
     /// Whether every query has its result.
     var hasAllResults: Bool { results.count == queries.count }
 
-    /// Has the pool send the batch again, at most once.
+    /// Makes the pool send the batch again, at most once.
     func repeatOnce() {
         isToBeRepeated = !wasRepeated
         wasRepeated = true

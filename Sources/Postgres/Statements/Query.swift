@@ -3,7 +3,6 @@ public struct Query<Record>: Sendable {
     @usableFromInline let bound: BoundStatement
     @usableFromInline let decode: @Sendable (inout Row) -> Record
 
-    /// Creates a query.
     @inlinable public init(_ statement: Statement<Record>, _ parameters: Parameter...) {
         self.init(statement, parameters: parameters)
     }

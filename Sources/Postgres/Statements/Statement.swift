@@ -23,7 +23,7 @@ public struct Statement<Record>: Sendable {
 }
 
 extension Statement<Void> {
-    /// Creates a statement whose rows nothing reads.
+    /// Creates a statement without rows to read.
     public init(_ name: String, _ parameters: ParameterType..., returnsBinary: Bool = false, sql: String) {
         prepared = PreparedStatement(name, parameters, returnsBinary: returnsBinary, sql: sql)
         decode = { _ in }

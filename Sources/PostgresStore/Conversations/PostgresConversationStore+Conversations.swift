@@ -19,7 +19,7 @@ extension PostgresConversationStore {
         let found = transaction.add(ConversationStatements.replyState(of: reply.turn, id: reply.id))
         guard let state = try await run(transaction)[found].first else { throw Self.replyNotFound }
         guard state == ReplyState.complete.rawValue else {
-            throw RelayError(.replyNotComplete, "This reply is not complete: the conversation cannot go on from it.")
+            throw RelayError(.replyNotComplete, "This reply is not complete: the conversation cannot continue from it.")
         }
     }
 

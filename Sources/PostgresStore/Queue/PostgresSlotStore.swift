@@ -17,8 +17,8 @@ public final class PostgresSlotStore: SlotStore {
     }
 
     public func enter(_ ticket: SlotTicket) async throws(RelayError) -> SlotEntry {
-        // A request outside of conversations opens no turn, so nothing else has renewed the lease.
-        // The caller may be on another shard than the pool.
+        // A request outside of conversations opens no turn, so no other statement has renewed the lease. The caller may be on another shard
+        // than the pool.
         let now = Shard.readClock()
         var transaction = Transaction()
         let isRenewing = lease.addRenewal(to: &transaction, ifLateAt: now)

@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// The body of `POST /postchatt`: `{"name":...,"message":...}`, or `username` as clients of 2025 have it.
+/// The body of `POST /postchatt`: `{"name":...,"message":...}`. Clients of 2025 send `username` in place of `name`.
 public struct Posting {
     /// The longest name, in characters.
     public static let nameLimit = 155

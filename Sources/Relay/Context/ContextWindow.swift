@@ -21,7 +21,6 @@ public struct ContextWindow: Sendable, Equatable {
     /// The server's last count of this conversation.
     var counted: ConversationCounts.Count?
 
-    /// Creates a window.
     public init(tokens: Int?, bytesPerToken: Double = usualBytesPerToken, reserve: Int) {
         self.tokens = tokens
         self.bytesPerToken = bytesPerToken

@@ -91,7 +91,7 @@ struct PromptSize: Sendable, Equatable {
     func bytesPerToken(ofTokens tokens: Int) -> Double? {
         let textTokens = tokens - Self.messageTokens * messages
         guard images == 0, text > 0, tokens >= 128, textTokens >= tokens / 2 else { return nil }
-        // The minimum keeps estimates finite, whatever count a server claims.
+        // The minimum keeps estimates finite for every count that a server may claim.
         return max(Double(text) / Double(textTokens), Self.fewestBytes)
     }
 }

@@ -63,7 +63,6 @@ public final class TokenEstimates: Sendable {
         /// The server's count of its tokens.
         var tokens: Int
 
-        /// Creates an answer.
         public init(text: Int, tokens: Int) {
             self.text = text
             self.tokens = tokens

@@ -35,8 +35,8 @@ public protocol ConversationStore: AnyObject, Sendable {
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
     ) async throws(RelayError) -> OpenedTurn
 
-    /// Adopts replies that other processes have handed over, and replies of dead processes that are to be regenerated. A reply
-    /// outlives two dead owners at most.
+    /// Adopts replies that other processes have handed over, and replies of dead processes with the policy `regenerate`. A reply outlives
+    /// two dead owners at most.
     ///
     /// - Parameter limit: the maximum number of adopted replies.
     /// - Parameter known: replies that this process still runs although another process has adopted them. This process must learn
@@ -50,7 +50,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - attempt: the current attempt of this process.
-    ///   - isEmpty: whether the reply has no text yet. A reply with text is handed over only if it is to be regenerated.
+    ///   - isEmpty: whether the reply has no text yet. A reply with text is handed over only if it has the policy `regenerate`.
     /// - Returns: whether the reply is handed over. It is not if another process owns it, a client has stopped it, or it was handed
     ///   over too often.
     func handOver(_ turn: Turn, id: ReplyID, attempt: Int, isEmpty: Bool) async throws(RelayError) -> Bool
@@ -58,7 +58,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// Closes an earlier turn of a conversation as interrupted, with the text that is in the journal, if its process is dead.
     ///
     /// - Parameter isAbandonedHere: whether this process no longer runs the turn, if the turn is its own.
-    /// - Parameter closesRegenerated: whether a reply that is to be regenerated is closed too.
+    /// - Parameter closesRegenerated: whether a reply with the policy `regenerate` is closed too.
     /// - Returns: whether the turn is closed now, by this or another process.
     func settleTurn(_ turn: Turn, isAbandonedHere: Bool, closesRegenerated: Bool) async throws(RelayError) -> Bool
 

@@ -7,7 +7,6 @@ public struct IdempotencyKey: Sendable, Hashable {
     /// SHA-256 of the request's body.
     public var digest: [UInt8]
 
-    /// Creates a key.
     public init(text: String, digest: [UInt8]) {
         self.text = text
         self.digest = digest

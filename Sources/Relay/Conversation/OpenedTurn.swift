@@ -16,7 +16,6 @@ public struct OpenedTurn: Sendable {
     /// The history of the turn.
     public var history: TurnHistory
 
-    /// Creates a turn.
     public init(
         turn: Turn, id: ReplyID, model: String, options: [UInt8], attempt: Int, history: TurnHistory
     ) {

@@ -17,7 +17,6 @@ public struct TurnHistory: Sendable {
     /// The reservation for the messages; `nil` for a store that keeps everything in memory.
     public var memory: MemoryReservation?
 
-    /// Creates a history.
     public init(
         messages: EncodedMessages, unfinished: [Int64], isTooLarge: Bool = false, omitted: [PromptReport.Omitted] = []
     ) {
@@ -27,7 +26,6 @@ public struct TurnHistory: Sendable {
         self.omitted = omitted
     }
 
-    /// Creates an unread history.
     public init(unreadBehind unfinished: [Int64]) {
         self.init(messages: EncodedMessages(), unfinished: unfinished)
         isUnread = true

@@ -20,7 +20,6 @@ public struct TurnOpening: Sendable {
     /// The treatment of the reply if its process dies.
     public var onInterrupt: InterruptPolicy
 
-    /// Creates an opening.
     public init(
         appID: String, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
         parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close

@@ -7,7 +7,7 @@ import ChatterdLanguageModels
 /// breaks off is continued by another server (`ContinuationSeam`) or starts again. `ReplyGenerator` performs the actions; the run
 /// itself has no I/O, so that tests can write down its whole course.
 struct GenerationRun {
-    /// What has happened.
+    /// An event of the run.
     enum Event {
         /// The candidates, by their numbers.
         case candidates([FailoverPlan.Candidate])
@@ -37,13 +37,13 @@ struct GenerationRun {
         case judged
         /// The estimates have learned from a refused prompt, whose report this is.
         case learned(PromptReport)
-        /// The request is given up.
+        /// The request is abandoned.
         case abandoned
         /// An action failed.
         case failed(RelayError)
     }
 
-    /// What to do next.
+    /// The next action.
     enum Action {
         /// List the servers of the model. `candidates` follows.
         case listCandidates(withContexts: Bool)
@@ -67,7 +67,7 @@ struct GenerationRun {
         case judge(Verdict)
         /// Learn the size of the context from the server's error. `learned` follows.
         case learn(ModelError)
-        /// Give the request up. `abandoned` follows.
+        /// Abandon the request. `abandoned` follows.
         case abandon
         /// The answer is complete, with this last line; `refused` is a prompt that a server probably found too long.
         case complete([UInt8], refused: PromptReport?)
@@ -77,11 +77,11 @@ struct GenerationRun {
         case failWithoutServer(wasRemoved: Bool)
     }
 
-    /// What the end of a request says about its server.
+    /// The verdict on the server after a request.
     enum Verdict: Equatable {
-        /// The server answered, or refused what no server could do.
+        /// The server answered, or refused a request that no server could fulfil.
         case answered
-        /// The request says nothing about the server.
+        /// The request gives no information about the server.
         case unknown
         /// Either the server or the request is at fault.
         case suspected(ModelError)
@@ -89,7 +89,7 @@ struct GenerationRun {
         case failed(ModelError)
     }
 
-    /// What to do with a line of the answer.
+    /// The treatment of a line of the answer.
     enum LineAction: Equatable {
         /// Append the line to the reply.
         case append
@@ -121,7 +121,7 @@ struct GenerationRun {
         case ended
     }
 
-    /// Why a server is chosen.
+    /// The reason for the choice of a server.
     private enum Reason {
         case start
         case failure(ModelError)
@@ -135,7 +135,7 @@ struct GenerationRun {
         indirect case failed(ModelError)
     }
 
-    /// What happens to the lines of an answer.
+    /// The treatment of the lines of an answer.
     private enum Course {
         /// The lines belong to the reply.
         case append

@@ -13,7 +13,6 @@ public struct ReplyProvenance: Sendable, Equatable {
         /// The range of the part in the text, in bytes of UTF-8.
         public var text: Range<Int>
 
-        /// Creates a part.
         public init(upstream: String, model: String, text: Range<Int>) {
             self.upstream = upstream
             self.model = model

@@ -9,7 +9,6 @@ public struct QueuePosition: Sendable, Hashable {
     /// The number of waiting replies.
     public var length: Int
 
-    /// Creates a position.
     public init(upstream: String, position: Int, length: Int) {
         self.upstream = upstream
         self.position = position

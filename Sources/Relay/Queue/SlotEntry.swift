@@ -5,7 +5,6 @@ public struct SlotEntry: Sendable {
     /// The tickets of this process that got slots in the same statement.
     public var granted: [SlotKey]
 
-    /// Creates an entry.
     public init(position: QueuePosition?, granted: [SlotKey]) {
         self.position = position
         self.granted = granted

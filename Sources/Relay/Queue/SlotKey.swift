@@ -4,10 +4,8 @@ import ChatterdLanguageModels
 public struct SlotKey: Sendable, Hashable {
     /// The name of the model server.
     public var upstream: String
-    /// The reply.
     public var reply: ReplyID
 
-    /// Creates a key.
     public init(upstream: String, reply: ReplyID) {
         self.upstream = upstream
         self.reply = reply

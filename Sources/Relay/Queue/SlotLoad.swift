@@ -7,7 +7,6 @@ public struct SlotLoad: Sendable, Equatable {
     /// The recent average time for which a slot was held; `nil` before any was released.
     public var hold: Duration?
 
-    /// Creates a load.
     public init(running: Int, waiting: Int, hold: Duration?) {
         self.running = running
         self.waiting = waiting

@@ -6,7 +6,6 @@ public struct SlotTicket: Sendable, Hashable {
     public var upstream: String
     /// The number of answers that the server generates at once.
     public var slots: Int
-    /// The reply.
     public var reply: ReplyID
     /// The conversation of the reply. Conversations share the slots fairly.
     public var appID: String
@@ -15,7 +14,6 @@ public struct SlotTicket: Sendable, Hashable {
     /// conversation.
     public static let noConversation = ""
 
-    /// Creates a ticket.
     public init(upstream: String, slots: Int, reply: ReplyID, appID: String) {
         self.upstream = upstream
         self.slots = slots

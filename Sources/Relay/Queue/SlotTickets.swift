@@ -189,7 +189,7 @@ final class SlotTickets {
         }
     }
 
-    /// Removes a ticket that this process does not know: its entry was committed after the reply had given up.
+    /// Removes a ticket that this process does not know: its entry was committed after the reply had stopped waiting.
     private func removeUnknown(_ key: SlotKey) {
         guard !kept.contains(key) else { return }
         let ticket = SlotTicket(
@@ -224,7 +224,7 @@ final class SlotTickets {
         alarm?.set(after: interval)
     }
 
-    /// The time to the next poll; `nil` if there is nothing to poll for.
+    /// The time to the next poll; `nil` if no poll is needed.
     private var pollInterval: Duration? {
         if waiters.values.contains(where: \.isWaiting) { return limits.slotPollInterval }
         return unconfirmedUntil > scheduler.now() ? limits.slotSurveyInterval : nil

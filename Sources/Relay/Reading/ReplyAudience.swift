@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// All who read a reply through one source. Confined to its shard.
+/// All readers of a reply through one source. Confined to its shard.
 struct ReplyAudience {
     /// The subscriptions that keep up.
     private(set) var members = IndexedSet<ReplySubscription>()
@@ -19,7 +19,7 @@ struct ReplyAudience {
     /// Whether neither this process nor a follower reads the reply.
     var isAbandonedHere: Bool { count == 0 && followers.isEmpty }
 
-    /// Whether exactly one subscription reads the reply, and nobody elsewhere.
+    /// Whether one subscription is the only reader of the reply, in this process and in all others.
     func hasOneReader(at now: Instant) -> Bool {
         count == 1 && followers.isEmpty && timeReadElsewhere(at: now) == .zero
     }

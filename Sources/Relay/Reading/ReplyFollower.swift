@@ -17,7 +17,7 @@ final class ReplyFollower: ReplySource {
         var onIdle: () -> Void = {}
     }
 
-    /// The end of what the follower has read.
+    /// The end of the content that the follower has read.
     private(set) var position: ReplyPosition
     /// The interval at which the follower polls; `nil` if it gets signals instead.
     var tick: Duration? {

@@ -16,7 +16,6 @@ public struct ReplyPage: Sendable {
     /// The reason why the end of the reply is unknown for now; `nil` unless its owner has timed out waiting for the store.
     var interimError: RelayError?
 
-    /// Creates a page.
     public init(
         start: ReplyPosition, text: [UInt8] = [], thinking: [UInt8] = [], toolCalls: [UInt8] = [],
         ending: ReplyEnding? = nil

@@ -1,6 +1,6 @@
 import ChatterdLanguageModels
 
-/// What a close of a reply asks the store to keep. After each permanent refusal the reply asks for less.
+/// The content that the close of a reply asks the store to keep. After each permanent refusal the reply asks for less.
 enum ClosingContent {
     /// The actual ending with the text.
     case whole(ReplyEnding)
@@ -9,7 +9,6 @@ enum ClosingContent {
     /// The ending without the text.
     case ending(ReplyEnding)
 
-    /// The ending.
     var ending: ReplyEnding {
         switch self {
         case .whole(let ending), .marked(let ending), .ending(let ending): ending

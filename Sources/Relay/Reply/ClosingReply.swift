@@ -13,12 +13,10 @@ public struct ClosingReply: Sendable {
     public var thinking: [UInt8]
     /// The rest of the tool calls: JSON objects separated by commas.
     public var toolCalls: [UInt8]
-    /// The ending.
     public var ending: ReplyEnding
     /// The origin of the reply.
     public var provenance: ReplyProvenance
 
-    /// Creates the data.
     public init(
         id: ReplyID, journalled: ReplyPosition, text: [UInt8], thinking: [UInt8], toolCalls: [UInt8],
         ending: ReplyEnding, provenance: ReplyProvenance = ReplyProvenance()

@@ -10,8 +10,8 @@ extension Reply {
         cancel(ChatService.ending)
     }
 
-    /// Hands the reply over if `failure` is the stop of the process. The store accepts replies without text, and replies that are
-    /// to be regenerated.
+    /// Hands the reply over if `failure` is the stop of the process. The store accepts replies without text, and replies with the policy
+    /// `regenerate`.
     ///
     /// - Returns: whether the reply is handed over. If not, the caller stores the text so far.
     func isLeftToOthers(after failure: RelayError) async -> Bool {

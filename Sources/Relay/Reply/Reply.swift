@@ -217,9 +217,9 @@ public final class Reply: ReplySource, IndexedSetElement {
 
     // MARK: - Journal
 
-    /// What the next flush of the journal does with a reply.
+    /// The treatment of a reply in the next flush of the journal.
     enum JournalNeed {
-        /// There is nothing to journal before the content changes again.
+        /// The reply has no content to journal before it changes again.
         case none
         /// A later flush must check again.
         case later
@@ -247,7 +247,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// The bytes that are not in the journal.
     var unjournalled: Int { content.unjournalled }
 
-    /// Whether so much is not in the journal that it must not wait for the tick.
+    /// Whether the journal lacks so much content that it must not wait for the tick.
     private var isUrgent: Bool { unjournalled > context.limits.journalUrgency }
 
     /// Records that the content up to a position is in the journal, or could not be written.
@@ -286,7 +286,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         return subscription
     }
 
-    /// The end of what readers may see.
+    /// The end of the content that readers may see.
     var position: ReplyPosition {
         switch phase {
         case .ended: endPosition

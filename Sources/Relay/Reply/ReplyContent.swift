@@ -10,9 +10,9 @@ struct ReplyContent {
     private var text = ReplyPart()
     private var thinking = ReplyPart()
     private var toolCalls = ReplyPart()
-    /// The end of what readers may see. The content of the last line belongs to the ending.
+    /// The end of the content that readers may see. The content of the last line belongs to the ending.
     private(set) var visible: ReplyPosition
-    /// The end of what is in the journal.
+    /// The end of the content in the journal.
     private(set) var journalled: ReplyPosition
     /// Whether a flush of the journal includes content of the reply.
     private(set) var isBeingJournalled = false

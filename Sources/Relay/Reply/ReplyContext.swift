@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// What the replies of a shard share. Confined to its shard.
+/// The common services of the replies of a shard. Confined to its shard.
 ///
 /// The hooks are the service's: a reply reports to it and reads stored text through it.
 final class ReplyContext {
@@ -17,11 +17,11 @@ final class ReplyContext {
     /// Whether running replies end because the process stops.
     var isEnding = false
 
-    /// A reply has content that is not in the journal.
+    /// Called when a reply has content that is not in the journal.
     var onDirty: (Reply) -> Void = { _ in }
-    /// A reply has so much of it that the journal must not wait for its tick.
+    /// Called when a reply has so much of it that the journal must not wait for its tick.
     var flushJournal: () -> Void = {}
-    /// A reply needs nothing more of this process.
+    /// Called when this process has finished a reply.
     var onFinished: (Reply) -> Void = { _ in }
     /// The follower that reads a reply from the store, from a position on.
     var follower: (ReplyRecord, ReplyPosition) -> ReplyFollower

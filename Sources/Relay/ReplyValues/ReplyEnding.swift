@@ -8,7 +8,6 @@ public struct ReplyEnding: Sendable, Equatable {
     /// The reason of a failure; not stored.
     public var cause: RelayError?
 
-    /// Creates an ending.
     public init(state: ReplyState, lastEvent: [UInt8], cause: RelayError? = nil) {
         self.state = state
         self.lastEvent = lastEvent

@@ -15,7 +15,6 @@ public struct ReplyPosition: Sendable, Hashable {
     /// Whether the position is after the last event, which gives the ending.
     public var isEnd: Bool
 
-    /// Creates a position.
     public init(attempt: Int = 1, text: Int = 0, thinking: Int = 0, toolCalls: Int = 0, isEnd: Bool = false) {
         self.attempt = attempt
         self.text = text

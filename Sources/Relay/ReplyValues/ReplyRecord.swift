@@ -19,7 +19,6 @@ public struct ReplyRecord: Sendable {
     /// The provenance as members of a JSON object without braces; empty if unknown.
     public var provenance: [UInt8] = []
 
-    /// Creates a record.
     public init(
         id: ReplyID, turn: Turn, model: String, state: ReplyState?, attempt: Int, isAbandoned: Bool, createdAt: Int64,
         finishedAt: Int64?

@@ -18,7 +18,6 @@ public struct ReplySignal: Sendable, Hashable {
     /// The time for which a `read` signal is valid.
     public static let readLifetime = Duration.seconds(10)
 
-    /// Creates a signal.
     public init(id: ReplyID, kind: Kind) {
         self.id = id
         self.kind = kind

@@ -1,7 +1,7 @@
-/// A call in the future that can be put off and cancelled.
+/// A future call that can be postponed and cancelled.
 public protocol Alarm: AnyObject {
     /// Calls the handler once after the duration; replaces an earlier setting.
     func set(after duration: Duration)
-    /// Forgets the setting.
+    /// Cancels the call.
     func cancel()
 }

@@ -1,4 +1,4 @@
-/// A wait that somebody may end early. Confined to its shard.
+/// A wait that can be ended early. Confined to its shard.
 final class Pause {
     private let scheduler: Scheduler
     private var alarm: (any Alarm)?

@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// Time and threads of a shard, injected so that tests control both.
 ///
-/// An object and not a value, because nearly every part of a reply holds it.
+/// It is an object, because nearly every part of a reply holds it.
 public final class Scheduler: Confinement {
     /// Creates an alarm that calls the handler on the shard.
     public let makeAlarm: @Sendable (@escaping () -> Void) -> any Alarm

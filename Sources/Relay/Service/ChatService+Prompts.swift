@@ -122,7 +122,7 @@ extension ChatService {
 
     /// Reserves a turn of the conversation and the admission to a model server.
     ///
-    /// - Throws: `overloaded`, `modelNotFound`, `unavailable`. Nothing is reserved then.
+    /// - Throws: `overloaded`, `modelNotFound`, `unavailable`. No reservation remains then.
     private func reserve(appID: String, model: String, key: String? = nil) async throws(RelayError) -> PromptReservation
     {
         let admission = try await reserveAdmission(for: model)

@@ -1,8 +1,8 @@
 import ChatterdLanguageModels
 
-/// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which promises that nothing is stored and that a
-/// retry under the same key succeeds. The service fulfils both promises as soon as the store answers: it removes a turn without a
-/// key, and runs the reply of a turn with a key.
+/// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which promises that the prompt is not stored and that a
+/// retry under the same key succeeds. The service fulfils both promises as soon as the store answers: it removes a turn without a key, and
+/// runs the reply of a turn with a key.
 extension ChatService {
     /// Records a turn whose opening the store has not confirmed.
     func note(unconfirmed id: ReplyID, appID: String, hasKey: Bool, onDisconnect: DisconnectPolicy?) {

@@ -159,8 +159,8 @@ public final class ChatService {
         }
     }
 
-    /// Ends the running replies: their readers get an error that gives the reason. Replies without text, and replies that are to be
-    /// regenerated, are handed over to other processes.
+    /// Ends the running replies: their readers get an error that gives the reason. Replies without text, and replies with the policy
+    /// `regenerate`, are handed over to other processes.
     public func endReplies() {
         context.isEnding = true
         for reply in replies.values {

@@ -1,6 +1,6 @@
 import ChatterdLanguageModels
 
-/// What a prompt holds until its turn is opened: a turn of its conversation, and an admission to a model server.
+/// The reservations of a prompt until its turn is opened: a turn of its conversation, and an admission to a model server.
 struct PromptReservation {
     var appID: String
     /// The idempotency key that the prompt reserves.

@@ -7,7 +7,6 @@ public struct ModelTarget: Sendable {
     /// The name of the model on this server.
     public let model: String
 
-    /// Creates a target.
     public init(_ upstream: Upstream, model: String) {
         self.upstream = upstream
         self.model = model

@@ -8,7 +8,6 @@ public struct UnusableUpstream: Sendable, Equatable {
     /// The reason for the operator; only the log has it.
     let detail: String
 
-    /// Creates an unusable server.
     public init(_ names: UpstreamNames, reason: String, detail: String) {
         self.names = names
         self.reason = reason

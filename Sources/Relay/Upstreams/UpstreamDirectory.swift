@@ -27,7 +27,6 @@ public final class UpstreamDirectory {
     /// The servers that accept any name.
     private var open: [Upstream] = []
 
-    /// Creates a directory.
     public init(_ upstreams: [Upstream] = [], unusable: [UnusableUpstream] = []) {
         update(upstreams, unusable: unusable)
     }

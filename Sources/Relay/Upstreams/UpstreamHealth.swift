@@ -91,7 +91,7 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Records the end of a request that says nothing about the server, for example a cancelled one.
+    /// Records the end of a request that gives no information about the server, for example a cancelled one.
     func recordNoVerdict() {
         record.withLock { record in
             record.running -= 1

@@ -20,7 +20,7 @@ public final class Application: Sendable {
     private let housekeeper: Confined<Housekeeper>
     private let server: Server
 
-    /// The shard that runs what the process needs once: queues, journal, housekeeping and the stop.
+    /// The shard of the services that the process has once: queues, journal, housekeeping and the stop.
     private var home: Shard { pools[0].shard }
 
     /// The addresses that the server listens on; the address of plain HTTP comes first.
@@ -87,7 +87,7 @@ public final class Application: Sendable {
         }
     }
 
-    /// Connects all parts. Nothing runs yet.
+    /// Connects all parts. No part runs yet.
     private init(_ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], log: Log) {
         let process = ProcessServices(configuration, home: pools[0], log: log)
         let services = ShardedServices(process, pools: pools)

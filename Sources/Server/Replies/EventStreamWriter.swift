@@ -66,7 +66,7 @@ final class EventStreamWriter: ReplyListener {
     }
 
     func isQueued(at position: QueuePosition) {
-        // A reader that accepts nothing needs no queue position.
+        // A reader that is full needs no queue position.
         guard !isFull else { return }
         let comment = "queued, position \(position.position) of \(position.length)"
         stream.write { EventEncoder.append(comment: comment, to: &$0) }

@@ -106,7 +106,7 @@ struct UpstreamRoute: Sendable {
     private func changeable(_ request: Request) throws(RelayError) -> String {
         let entry = try entry(request)
         guard entry.row.origin != .builtIn else {
-            throw RelayError(.invalidRequest, "The built-in model is offered by CHATTERD_ECHO, and by nothing else.")
+            throw RelayError(.invalidRequest, "Only CHATTERD_ECHO offers the built-in model.")
         }
         return entry.name
     }
@@ -159,7 +159,7 @@ struct UpstreamRoute: Sendable {
             return model
         } catch {
             throw RelayError(
-                .invalidRequest, "The body must be nothing, or an object such as {\"model\":\"llama3.2\"}.")
+                .invalidRequest, "The body must be empty, or an object such as {\"model\":\"llama3.2\"}.")
         }
     }
 

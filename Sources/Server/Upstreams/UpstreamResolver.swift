@@ -42,7 +42,7 @@ struct UpstreamResolver: Sendable {
 
     /// The entry of the built-in model, if the environment offers it and no row has its name.
     ///
-    /// Only this process has it, whatever the table contains.
+    /// Only this process has it. The table does not contain it.
     func builtIn(replacing old: [UpstreamEntry], besides rows: [UpstreamEntry]) -> [UpstreamEntry] {
         configuration.list.filter { description in
             isBuiltIn(description) && !rows.contains { $0.name == description.name }

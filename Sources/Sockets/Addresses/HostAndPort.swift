@@ -7,7 +7,6 @@ public struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     /// The port. A listener with port 0 gets one from the system.
     public let port: UInt16
 
-    /// Creates the pair.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port

@@ -39,7 +39,6 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
     /// The address family, `AF_INET` or `AF_INET6`.
     public var family: Int32 { Int32(storage.sin6_family) }
 
-    /// The port.
     public var port: UInt16 {
         withUnsafeBytes(of: storage) { bytes in
             // sin_port and sin6_port have the same offset.

@@ -1,5 +1,4 @@
 /// An operation that took longer than `Shard.withTimeout` allowed.
 public struct TimeoutError: Error, Sendable, Hashable {
-    /// Creates the error.
     public init() {}
 }

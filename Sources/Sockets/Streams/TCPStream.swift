@@ -12,7 +12,6 @@ public final class TCPStream: ReadinessHandler {
 
     /// The shard that the stream lives on.
     public let shard: Shard
-    /// The peer.
     public let peer: SocketAddress
     /// The delegate, retained until the stream closes.
     public var delegate: (any TCPStreamDelegate)?
@@ -111,7 +110,7 @@ public final class TCPStream: ReadinessHandler {
         readSoon()
     }
 
-    /// Reads what is left from an earlier turn. Called by the shard.
+    /// Reads the bytes that an earlier turn has left. Called by the shard.
     func continueReading() {
         isWaitingToRead = false
         read()
@@ -217,7 +216,7 @@ public final class TCPStream: ReadinessHandler {
             return
         }
         delegate?.streamWillFlush(self)
-        // Reset after the call, because what the delegate appends is part of this flush.
+        // Reset after the call, because bytes that the delegate appends belong to this flush.
         isWaitingToFlush = false
         guard !isClosed else { return }
         // Moved out, so that appending and sending never copy the buffer.
@@ -301,7 +300,7 @@ public final class TCPStream: ReadinessHandler {
         closeDescriptor()
     }
 
-    /// Fails, after handing on what the peer sent before it broke the connection: it may contain the reason.
+    /// Passes on the bytes that the peer sent before it broke the connection, which may contain the reason, and then fails.
     private func failSending(_ error: SocketError) {
         while !isClosed, !isReadingPaused, !reachedEnd {
             let count = receive(into: shard.readBuffer)

@@ -55,7 +55,7 @@ import Testing
             #expect(upstream.requests[1].json["model"] as? String == "big")
             let location = try #require(answer["Location"])
             #expect(try stage.describe(location).json["model"] as? String == "big")
-            // Members that are in neither body are the same again.
+            // Members that no body has are the same again.
             Transcript(try RawClient.post(port: stage.port, location + "/regenerate", json: "{}")).check()
             #expect(upstream.requests[2].json["model"] as? String == "big")
         }

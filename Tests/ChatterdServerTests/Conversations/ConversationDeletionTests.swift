@@ -64,7 +64,7 @@ import Testing
             let location = try #require(
                 try stage.ask("app", "secret", fields: [("Idempotency-Key", "k")])["Location"])
             try eventually(
-                "nothing is left",
+                "no row is left",
                 isTrue: {
                     try ["chatts", "chatterd_journal", "chatterd_keys", "chatterd_signals"].allSatisfy { table in
                         try stage.cluster.psql(

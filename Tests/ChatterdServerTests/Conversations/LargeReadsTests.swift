@@ -8,10 +8,10 @@ import Testing
 @testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
-/// Large reads delay neither prompts nor other readers.
+/// Large reads do not delay prompts and other readers.
 @Suite(.timeLimit(.minutes(30))) struct LargeReadsTests {
-    /// The reads wait here because another session locks the journal, as they would behind a result that takes long. There
-    /// are more of them than all connections of the process take at once.
+    /// The reads wait here because another session locks the journal, as they would behind a result that takes long. Their number exceeds
+    /// the connections of the process.
     @Test func promptsDoNotWaitBehindReads() async throws {
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.done(content: "kept")), .endChunks])
         try await onStage(upstream: upstream.url, environment: [.shards: "1"]) { stage in

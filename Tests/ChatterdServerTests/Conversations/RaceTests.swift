@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Things that happen to a conversation at the same time.
+/// Concurrent changes of a conversation.
 @Suite(.timeLimit(.minutes(30))) struct RaceTests {
     @Test func waitingTurnOfAReplacedConversationIsNotSent() async throws {
         let gate = Gate()
@@ -63,7 +63,7 @@ import Testing
             let rows = try stage.rows("app")
             #expect(rows.count == 80)
             #expect(rows.enumerated().allSatisfy { $0.offset % 2 == 0 || $0.element.state == "complete" })
-            // Each was given all that came before it.
+            // Each request has all messages before its prompt.
             #expect(upstream.requests.map(\.messages.count) == (0..<40).map { 2 * $0 + 1 })
         }
     }
@@ -72,13 +72,13 @@ import Testing
         let body = "{\"model\":\"tiny\",\"prompt\":\"Hi\"}"
         let line = UpstreamStep.chunk("{\"response\":\"x\",\"done\":false}\n")
         let (mute, upstream) = (try ScriptedUpstream([.stall]), try ScriptedUpstream([.streamHead, line, .stall]))
-        // The request may not even be sent within it.
+        // The timeout may pass before the request is sent.
         try await onStage(upstream: mute.url, environment: [.upstreamFirstByteTimeout: "200ms"]) { stage in
             let silent = try RawClient.post(port: stage.port, "/llmprompt", json: body)
             #expect(silent.status == 504)
             #expect(silent.json["code"] as? String == "upstream_first_byte_timeout")
         }
-        // The answer has to begin within it.
+        // The answer must begin within the timeout.
         try await onStage(upstream: upstream.url, environment: [.upstreamTotalTimeout: "20s"]) { stage in
             let endless = try RawClient.post(port: stage.port, "/llmprompt", json: body)
             #expect(endless.status == 200)

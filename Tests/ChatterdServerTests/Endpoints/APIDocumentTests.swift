@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func everyRefusalOfTheHTTPLayerIsInTheTable() throws {
-        // Faults of responses and of event streams: none that a request can have.
+        // Faults of responses and of event streams, which a request cannot have.
         let foreign: [HTTPError.Code] = [.malformedStatusLine, .lineTooLong, .eventTooLarge]
         let faults = HTTPError.Code.allCases.filter { !foreign.contains($0) }
             .map { [snakeCase($0.rawValue), "\(HTTPError($0).status.code)"] }

@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// A web page of another origin, or under a name of its own, can neither read nor write, unless it is listed.
+/// A web page of another origin, or with its own host name, cannot read or write unless it is listed.
 @Suite(.timeLimit(.minutes(30))) struct ForeignPageTests {
     /// The ways in which pages ask: a form or `no-cors`, a rebound name, an image, a form of old browsers.
     private static let foreign: [(host: String, fields: [(String, String)], status: Int)] = [

@@ -8,7 +8,7 @@ import ChatterdTestSupport
 import Glibc
 import Testing
 
-/// Clients that cost as much as they can, against the program as a process of its own.
+/// Clients that cost as much as possible, against the program as a separate process.
 @Suite struct FloodTests {
     private static let mebibyte = 1024 * 1024
 
@@ -17,7 +17,7 @@ import Testing
         .timeLimit(.minutes(30)))
     func unreadResponsesCostNoMemory() async throws {
         try await onThread {
-            // With one shard, an answer to another peer shows that this peer has had its turn.
+            // With one shard, an answer to another peer shows that this peer was served before.
             let (program, port) = try start([.shards: "1"])
             let before = try program.peakMemory()
             let unit = Array("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)

@@ -10,7 +10,7 @@ import Testing
 /// The memory of the real program, as the system counts it, with a budget of 256 MiB.
 @Suite(.timeLimit(.minutes(30))) struct MemoryTests {
     private static let mebi = 1 << 20
-    /// The highest allowed memory: 1.2 budgets.
+    /// The maximum memory in bytes: 1.2 budgets.
     private static let most = 256 * mebi / 5 * 6
 
     private struct Relay: Sendable {

@@ -9,7 +9,7 @@ import Testing
 @testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
-/// Databases as they may be found.
+/// Databases of earlier versions and of the course's servers.
 @Suite(.timeLimit(.minutes(30))) struct MigrationTests {
     @Test func processesThatStartAtOnceAllComeUp() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// The tables of the course's own servers, by what they were made of.
+    /// The tables of the course's own servers, by the tool that creates them.
     static let foreignTables: [String] = [
         "username varchar(255), message varchar(255), id uuid, time timestamp DEFAULT CURRENT_TIMESTAMP",
         "username varchar(255), message varchar(255), id uuid, time timestamp DEFAULT now(), appID varchar(155)",
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func turnsOfTheFirstVersionAreTakenOver() async throws {
+    @Test func turnsOfTheFirstVersionAreMigrated() async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
         let first = Migration.embedded.filter { $0.name < "0002" }
@@ -95,7 +95,7 @@ import Testing
             ])
     }
 
-    @Test func replyWhoseLeaseWasForgottenIsGivenUp() async throws {
+    @Test func replyWithoutALeaseIsReleased() async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
         let earlier = Migration.embedded.filter { $0.name < "0005" }

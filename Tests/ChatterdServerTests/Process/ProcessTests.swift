@@ -180,7 +180,7 @@ import Testing
     }
 
     private func isNotReady(_ port: Int) -> Bool {
-        // A refused connection is as good as a status.
+        // A refused connection counts like a status.
         (try? RawClient.get(port: port, "/readyz").status) != 200
     }
 }

@@ -5,7 +5,7 @@ import ChatterdTestSupport
 import Glibc
 import Testing
 
-/// A start that fails names the failed step and the reason, and leaves nothing running.
+/// A start that fails names the failed step and the reason, and stops all parts.
 @Suite(.timeLimit(.minutes(30))) struct StartTests {
     @Test func unreadableCertificateIsNamedBeforeTheDatabaseIsUsed() async throws {
         try await onThread {

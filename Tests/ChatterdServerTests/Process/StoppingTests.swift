@@ -9,7 +9,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// Stops at moments when there is more to it than clients that read.
+/// Stops while the program starts, waits, or has prompts without clients.
 @Suite(.timeLimit(.minutes(30))) struct StoppingTests {
     @Test func startThatWaitsForTheDatabaseStopsAtOnce() async throws {
         try await onThread {

@@ -7,9 +7,9 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Every way the database can be away, seen from the client's bytes and from the rows.
+/// Every kind of database outage, by the bytes of the client and by the rows.
 @Suite(.timeLimit(.minutes(30))) struct StoreMatrixTests {
-    @Test func awayAtTheStartAndBackLater() async throws {
+    @Test func databaseThatIsDownAtTheStartIsAwaited() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onThread {
             let cluster = try PrivateCluster.make()
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func awayForLongerThanTheStartWaits() async throws {
+    @Test func databaseThatStaysDownEndsTheStart() async throws {
         try await onThread {
             let environment = Stage.environment(
                 upstream: "http://127.0.0.1:9", database: "host=/nonexistent dbname=x password=secret-word",
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func awayAtPromptTimeAndBack() async throws {
+    @Test func databaseThatIsDownRefusesPromptsUntilItIsBack() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onThread {
             let cluster = try PrivateCluster.make()
@@ -51,9 +51,9 @@ import Testing
             defer { #expect(throws: Never.self) { try stage.stop() } }
             try chatUntilAnswered(stage, "app", "one")
             try cluster.stop(.immediate)
-            checkStoreIsAway(try stage.chat("app", "two"))
-            checkStoreIsAway(try stage.chat("app", "two", stream: false))
-            checkStoreIsAway(try RawClient.get(port: stage.port, "/getchatts"))
+            checkStoreIsUnavailable(try stage.chat("app", "two"))
+            checkStoreIsUnavailable(try stage.chat("app", "two", stream: false))
+            checkStoreIsUnavailable(try RawClient.get(port: stage.port, "/getchatts"))
             #expect(upstream.requests.count == 1)
 
             try cluster.start()
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func awayWhenTheAnswerIsToBeStored() async throws {
+    @Test func answerIsStoredAfterALongOutageOfTheDatabase() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
         try await onThread {
@@ -76,7 +76,7 @@ import Testing
             try cluster.stop(.immediate)
             gate.open()
             let end = try client.nextDataEvent()
-            // The error is no end of the reply: the outcome of its close is unknown.
+            // The error does not end the reply: the outcome of its close is unknown.
             #expect(end.name == "error" && end.id == nil)
             let error = object(end.data ?? "")
             #expect(error["code"] as? String == "store_unavailable" && error["retryable"] as? Bool == true)
@@ -105,7 +105,7 @@ import Testing
             ])
     }
 
-    @Test func databaseFreezesWhenTheAnswerIsToBeStored() async throws {
+    @Test func answerIsStoredAfterTheDatabaseWasFrozen() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
         try await onThread {
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func awayForAMomentWhenTheAnswerIsToBeStored() async throws {
+    @Test func answerIsStoredAfterAShortOutageOfTheDatabase() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))
         try await onThread {
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func readOnlyAtPromptTime() async throws {
+    @Test func readOnlyDatabaseRefusesPrompts() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             try stage.cluster.setReadOnly(true, database: stage.database)
@@ -153,7 +153,7 @@ import Testing
                 let answer = try stage.chat("app", "one")
                 return answer.status == 503 ? answer : nil
             }
-            checkStoreIsAway(refused)
+            checkStoreIsUnavailable(refused)
             #expect(upstream.requests.isEmpty)
             #expect(try stage.rows("app").isEmpty)
             try stage.cluster.setReadOnly(false, database: stage.database)
@@ -176,7 +176,7 @@ import Testing
             let transcript = Transcript(try stage.chat("app", "one"))
             transcript.check()
             #expect(transcript.text == "Hello world")
-            // Not even the state can be stored: the reply has no end to announce.
+            // The state cannot be stored either, so the reply announces no end.
             #expect(transcript.outcome == .error("store_unavailable"))
             #expect(transcript.exchange.events.last?.id == nil)
             #expect(!transcript.exchange.text.contains("secret"))
@@ -186,7 +186,7 @@ import Testing
             #expect(whole.status == 503 && whole["Location"] != nil)
             #expect(whole.json["code"] as? String == "store_unavailable")
 
-            // The conversation goes on, whether or not the database has come to its senses.
+            // The conversation continues, with or without the repair of the database.
             let second = Transcript(try stage.chat("app", "still refused"))
             second.check()
             #expect(second.outcome == .error("store_unavailable"))
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test func frozenWhileOthersAreBeingAnswered() async throws {
+    @Test func frozenDatabaseDelaysPromptsAndNotRunningAnswers() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream { request in
             request.number == 0 ? script(gate) : .answer(["late"])
@@ -244,7 +244,7 @@ import Testing
             let running = try stage.beginChat("running", "one")
             _ = try running.nextDataEvent()
             try cluster.pause()
-            // A prompt that cannot be committed is not answered with 200; the running answer goes on.
+            // A prompt that cannot be committed is not answered with 200; the running answer continues.
             let waiting = try RawClient(port: stage.port)
             waiting.post("/llmchat", json: chatBody("waiting", "two"))
             #expect(try RawClient.get(port: stage.port, "/healthz").status == 200)
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func frozenForTooLongAtPromptTime() async throws {
+    @Test func databaseThatStaysFrozenRefusesPrompts() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onThread {
             let cluster = try PrivateCluster.make()
@@ -269,7 +269,7 @@ import Testing
             defer { #expect(throws: Never.self) { try stage.stop() } }
             try chatUntilAnswered(stage, "app", "one")
             try cluster.pause()
-            checkStoreIsAway(try stage.chat("app", "two"))
+            checkStoreIsUnavailable(try stage.chat("app", "two"))
             #expect(upstream.requests.count == 1)
             try cluster.resume()
             try chatUntilAnswered(stage, "app", "three")
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    /// Each shard finds out for itself that the store is back.
+    /// Each shard detects separately that the store is available.
     private func chatUntilAnswered(_ stage: Stage, _ appID: String, _ prompt: String) throws {
         try eventually("the store is back") { () -> Bool? in
             let answer = try stage.chat(appID, prompt)
@@ -297,9 +297,9 @@ import Testing
         }
     }
 
-    /// Where the limit on the store is so short that a prompt may miss it: sends one until it is taken, and reads the head.
+    /// Sends a prompt until it is accepted, because the timeout of the store is very short; then reads the head.
     private func beginUntilTaken(_ stage: Stage, _ appID: String, _ prompt: String) throws -> RawClient {
-        try eventually("the prompt is taken") { () -> RawClient? in
+        try eventually("the prompt is accepted") { () -> RawClient? in
             let client = try RawClient(port: stage.port)
             client.post("/llmchat", json: chatBody(appID, prompt))
             return try client.readHead().status == 200 ? client : nil
@@ -313,8 +313,8 @@ import Testing
     }
 }
 
-/// The answer of a server whose database is away.
-private func checkStoreIsAway(_ answer: HTTPExchange, sourceLocation: SourceLocation = #_sourceLocation) {
+/// Checks the answer of a server whose database is unavailable.
+private func checkStoreIsUnavailable(_ answer: HTTPExchange, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(answer.status == 503, sourceLocation: sourceLocation)
     #expect(answer["Retry-After"].flatMap { Int($0) } != nil, sourceLocation: sourceLocation)
     #expect(answer.json["code"] as? String == "store_unavailable", sourceLocation: sourceLocation)

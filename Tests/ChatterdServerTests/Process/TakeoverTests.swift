@@ -71,7 +71,7 @@ import Testing
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "x", adding: ",\"on_interrupt\":\"regenerate\"")
             #expect(try client.nextDataEvent().text == "Hello")
-            // The reply is released: the first process that looks makes it again, but not the process that still makes it.
+            // The reply is released. The first process that checks regenerates it, except the process that still generates it.
             try stage.cluster.psql(
                 "UPDATE chatts SET holder = '00000000-0000-0000-0000-000000000000' WHERE state = 'streaming'",
                 database: stage.database)
@@ -83,7 +83,7 @@ import Testing
             #expect(events.last?.id == "2~5-end" && events.last?.name == nil)
             #expect(try stage.read(location, after: "2~5-end").status == 204)
             #expect(try stage.storedReply("app").summary == ["assistant", "again", "complete"])
-            // The text of the first process is no end of the reply.
+            // The text of the first process does not end the reply.
             #expect(try stage.read(location, after: "5-end").status == 200)
         }
     }

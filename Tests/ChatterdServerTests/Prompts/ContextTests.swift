@@ -21,7 +21,7 @@ import Testing
         return [.upstreams: "[{\(entry)\(members.isEmpty ? "" : "," + members)}]"]
     }
 
-    /// Begins a conversation with a system prompt and so many exchanges, each of so many bytes of text.
+    /// Begins a conversation with a system prompt and the given number of exchanges, each with the given bytes of text.
     private func seed(_ stage: Stage, exchanges: Int, of size: Int) throws {
         var messages = [#"{"role":"system","content":"Be brief."}"#]
         for index in 1...exchanges {
@@ -50,7 +50,7 @@ import Testing
         request.json["options"] as? [String: Int] ?? [:]
     }
 
-    /// An answer of Ollama whose server has counted so many tokens of the prompt.
+    /// An answer of Ollama with the server's count of the tokens of the prompt.
     private static func answer(counting tokens: Int) -> [UpstreamStep] {
         .lines([
             ModelLine.token("Hello"),
@@ -71,7 +71,7 @@ import Testing
             + events.map { .chunk("data: \($0)\n\n") } + [.endChunks]
     }
 
-    /// A server that accepts 4,096 tokens of four bytes, and refuses longer prompts with the words that `refusal` makes of a count.
+    /// A server that accepts 4,096 tokens of four bytes, and refuses longer prompts with the message that `refusal` returns for a count.
     private static func strict(_ refusal: @escaping @Sendable (Int) -> String) throws -> ScriptedUpstream {
         try ScriptedUpstream { request in
             let tokens = request.body.count / 4
@@ -138,7 +138,7 @@ import Testing
             #expect(transcript.outcome == .error("context_too_long"))
             #expect(transcript.error["retryable"] as? Bool == false && transcript.words.contains("300 tokens"))
             #expect(upstream.requests.isEmpty)
-            // The conversation is not spoilt by it.
+            // The conversation stays usable.
             #expect(Transcript(try stage.chat("app", "short")).outcome == .done)
             #expect(upstream.requests.first?.messages == [["user", "short"]])
         }

@@ -16,7 +16,7 @@ import Testing
             let pieces = random.pieces(of: Array(body.utf8), upTo: Int.random(in: 1...300, using: &random))
             scripts.append([.streamHead] + pieces.map { .chunk($0) } + [.endChunks])
             texts.append(tokens.joined())
-            // A blank one would be refused.
+            // A blank prompt would be refused.
             prompts.append("p" + random.text(upTo: 40))
         }
         let (script, expected, questions) = (scripts, texts, prompts)

@@ -91,7 +91,7 @@ import Testing
                 #expect(other.status == 409)
                 #expect(other.json["code"] as? String == "idempotency_key_reused")
             }
-            // Keys are the app's own.
+            // Each app has its own keys.
             Transcript(try stage.ask("other", "y", fields: key("k"))).check()
             Transcript(try stage.ask("app", "y", fields: key("K"))).check()
             #expect(upstream.requests.count == 3)
@@ -162,7 +162,7 @@ import Testing
                 #expect(try stage.ask("app", "x", fields: key(value))["Location"] == first["Location"])
             }
             #expect(upstream.requests.count == 3)
-            // /llmprep ignores it.
+            // `/llmprep` ignores the key.
             let body = chatBody("app", "new", role: "system")
             for _ in 0..<2 {
                 #expect(try RawClient.post(port: stage.port, "/llmprep", json: body, fields: key("é")).text == "{}\n")

@@ -126,7 +126,7 @@ import Testing
             }
             gate.open()
             #expect(try first.readResponse(of: "POST").text == Self.line)
-            try eventually("the place is free") {
+            try eventually("the slot is free again") {
                 try RawClient.post(port: stage.port, "/llmprompt", json: #"{"model":"tiny"}"#).status == 200
             }
         }

@@ -18,9 +18,9 @@ import Testing
             try upstream.waitForRequests(1)
             let (second, _) = try stage.begin("b", "two", adding: ",\"queue_events\":true")
             #expect(second.nextEvent()?.comments == ["queued, position 1 of 1"])
-            let told = try #require(second.nextEvent())
-            #expect(told.name == "queue" && told.id == nil)
-            let line = object(told.data ?? "")
+            let event = try #require(second.nextEvent())
+            #expect(event.name == "queue" && event.id == nil)
+            let line = object(event.data ?? "")
             #expect(line["queue"] as? NSDictionary == ["upstream": "one", "position": 1, "length": 1])
             #expect(line["model"] as? String == "tiny" && line["done"] as? Bool == false)
             #expect(line["message"] as? NSDictionary == ["role": "assistant", "content": ""])
@@ -138,7 +138,7 @@ import Testing
             _ = try stage.ask("a", "one", fields: key)
             for _ in 0..<3 {
                 try eventually("the slot is free") { try Self.tickets(stage).isEmpty }
-                // Known by its key: it needs no slot.
+                // The key identifies the prompt, so it needs no slot.
                 #expect(try stage.ask("a", "one", fields: key).status == 200)
             }
             #expect(try stage.chat("b", "two").status == 200)
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    /// Runs a test's body with a program that is known to live, however slow it is: tickets of the dead do not count.
+    /// Runs a test's body with a program whose lease is prolonged, because tickets of dead processes do not count.
     private static func onQueue(
         _ settings: [Setting: String], _ body: @escaping @Sendable (Stage) throws -> Void
     ) async throws {

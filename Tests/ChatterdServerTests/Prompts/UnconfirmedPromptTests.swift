@@ -26,7 +26,7 @@ import Testing
         """
 
     @Test(arguments: [true, false])
-    func promptThatWasRefusedIsMadeOrWithdrawn(hasKey: Bool) async throws {
+    func refusedPromptIsAnsweredOrWithdrawn(hasKey: Bool) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url, environment: [.storeTimeout: "2s"]) { stage in
             try stage.cluster.psql(Self.slowCommit, database: stage.database)

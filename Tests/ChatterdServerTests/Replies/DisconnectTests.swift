@@ -7,9 +7,9 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Clients that leave, and clients that do not read.
+/// Clients that disconnect, and clients that do not read.
 @Suite(.timeLimit(.minutes(30))) struct DisconnectTests {
-    /// A client that closes may still read: that it is gone shows when something is sent to it.
+    /// A client that closes may still read. The server notices the disconnect when it sends bytes.
     private let atOnce: [Setting: String] = [.disconnectGrace: "0", .keepAlive: "100ms"]
 
     @Test(arguments: [true, false])
@@ -83,7 +83,7 @@ import Testing
             _ = try first.nextDataEvent()
             let second = try stage.beginChat("app", "two")
             second.close()
-            // The server learns of it from its next comment.
+            // The server notices it with its next comment.
             try eventually("the second prompt is dropped") {
                 try stage.rows("app").contains { $0.state == "cancelled" }
             }
@@ -110,7 +110,7 @@ import Testing
             for round in 0..<5 {
                 #expect(Transcript(try stage.chat("quick\(round)", "x")).text == "quick")
             }
-            // When it reads at last, it has lost nothing.
+            // It reads later, and gets all the text.
             let words = slow.readEvents().compactMap(\.data).map { data in
                 (object(data)["message"] as? [String: Any])?["content"] as? String ?? ""
             }

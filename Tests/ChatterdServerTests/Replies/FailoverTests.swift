@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Model servers that fail before they have said anything: another one is asked, or the same one again.
+/// Model servers that fail before their first token: another one is asked, or the same one again.
 @Suite(.timeLimit(.minutes(30))) struct FailoverTests {
     @Test(
         arguments: [
@@ -169,7 +169,7 @@ import Testing
             #expect(Transcript(try stage.chat("app", "a")).text == "one")
             #expect(Transcript(try stage.chat("app", "b")).text == "two")
             #expect(first.requests.count == 1)
-            // The other server fails now. The only remaining one has asked for an hour of rest, and is asked all the same.
+            // The other server fails now. The only remaining one requests a delay of an hour, and is asked nevertheless.
             let last = Transcript(try stage.chat("app", "c"))
             last.check()
             #expect(last.outcome == .done && last.text == "from the first")

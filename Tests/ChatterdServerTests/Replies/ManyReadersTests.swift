@@ -17,12 +17,12 @@ import Testing
     /// The behaviour of a reader, by rounds of the reply; the last round is after its end.
     private struct Plan {
         let joins: Int
-        /// The rounds in which it stops reading, and starts again.
+        /// The rounds in which it does not read.
         var deaf: Range<Int>?
-        /// When it loses its connection, and when it comes back.
+        /// The rounds between the loss of its connection and its return.
         var away: Range<Int>?
-        /// Which of the processes it asks, at first and when it comes back.
-        let places: [Int]
+        /// The indices of the processes that it asks, at first and after its return.
+        let processes: [Int]
     }
 
     @Test func thousandReadersGetTheStoredText() async throws {
@@ -41,7 +41,7 @@ import Testing
             let path = try #require(author.head["Location"])
             let readers = try Self.run(plans, through: gates, path: path, ports: [stage.port, other.port])
 
-            // The first reader reads last, and has lost nothing.
+            // The first reader reads last, and gets all the text.
             let whole = author.client.readEvents().filter { $0.data != nil && $0.name == nil }.map {
                 Array(($0.data ?? "").utf8)
             }
@@ -79,10 +79,10 @@ import Testing
     // MARK: - The readers
 
     private static func plan(_ number: Int, _ random: inout SeededGenerator) -> Plan {
-        // The first one is there all the time, and tells how far the reply is.
-        guard number > 0 else { return Plan(joins: 0, places: [0]) }
+        // The first one reads all the time, and shows the progress of the reply.
+        guard number > 0 else { return Plan(joins: 0, processes: [0]) }
         let joins = Int.random(in: 0...rounds, using: &random)
-        var plan = Plan(joins: joins, places: (0..<2).map { _ in Int.random(in: 0...1, using: &random) })
+        var plan = Plan(joins: joins, processes: (0..<2).map { _ in Int.random(in: 0...1, using: &random) })
         guard joins < rounds - 1 else { return plan }
         let pause = Int.random(in: (joins + 1)..<rounds, using: &random)
         let until = Int.random(in: (pause + 1)...rounds, using: &random)
@@ -96,24 +96,24 @@ import Testing
 
     private static func isSlow(_ number: Int) -> Bool { number % 10 == 9 }
 
-    /// Lets the reply go on round by round while readers come and go, and reads to the end of all.
+    /// Continues the reply round by round while readers join and leave, and reads all of them to the end.
     private static func run(
         _ plans: [Plan], through gates: [Gate], path: String, ports: [Int]
     ) throws -> [CrowdReader] {
         var crowd = Crowd(plans.indices.map { CrowdReader(isSlow($0) ? .slow : .quick) })
         for round in 0...rounds {
             for (index, plan) in plans.enumerated() {
-                if plan.joins == round { try crowd.readers[index].join(port: ports[plan.places[0]], reply: path) }
+                if plan.joins == round { try crowd.readers[index].join(port: ports[plan.processes[0]], reply: path) }
                 crowd.readers[index].isDeaf = plan.deaf?.contains(round) ?? false
                 if plan.away?.lowerBound == round { crowd.readers[index].hangUp() }
                 if plan.away?.upperBound == round {
-                    try crowd.readers[index].join(port: ports[plan.places[1]], reply: path)
+                    try crowd.readers[index].join(port: ports[plan.processes[1]], reply: path)
                 }
             }
             guard round < rounds else { break }
             gates[round].open()
-            // Behind the last round the answer may be over before its words are looked for.
-            try crowd.read("round \(round)") { $0[0].heard("round \(round);") || $0[0].isOver }
+            // After the last round the answer may end before the search for its words.
+            try crowd.read("round \(round)") { $0[0].hasReceived("round \(round);") || $0[0].isOver }
         }
         try crowd.read("the end of all") { $0.allSatisfy(\.isOver) }
         return crowd.readers
@@ -175,7 +175,7 @@ extension Stage {
     }
 }
 
-/// As the program does itself: both ends of all connections are in this process.
+/// The program does the same. Both ends of all connections are in this process.
 private func raiseDescriptorLimit() {
     var limit = rlimit()
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -5,7 +5,7 @@ import Testing
 
 /// `GET /replies/:id`.
 @Suite(.timeLimit(.minutes(30))) struct ReplyEndpointTests {
-    private static let nobody = "/replies/00112233-4455-4677-8899-aabbccddeeff"
+    private static let unknown = "/replies/00112233-4455-4677-8899-aabbccddeeff"
 
     @Test(arguments: [true, false]) func everyAnswerHasTheLocationOfItsReply(stream: Bool) async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
@@ -163,7 +163,7 @@ import Testing
                 ("GET", location + "?appID=other"), ("GET", location + "?appID="),
                 ("DELETE", location + "?appID=other"),
                 ("POST", location + "/choose?appID=other"), ("POST", location + "/regenerate?appID=other"),
-                ("GET", Self.nobody), ("DELETE", Self.nobody), ("POST", Self.nobody + "/choose"),
+                ("GET", Self.unknown), ("DELETE", Self.unknown), ("POST", Self.unknown + "/choose"),
             ] {
                 let answer = try stage.send(method, path)
                 #expect(answer.status == 404, "\(method) \(path)")
@@ -182,7 +182,7 @@ import Testing
                 #expect(answer.status == 422, "\(id)")
                 #expect(answer.json["code"] as? String == "invalid_request", "\(id)")
             }
-            // The field counts, unless it is empty.
+            // The field counts unless it is empty.
             let both = try stage.send("GET", location + "?last_event_id=5-end", fields: [("Last-Event-ID", "2")])
             #expect(both.status == 200)
             let empty = try stage.send("GET", location + "?last_event_id=5-end", fields: [("Last-Event-ID", "")])
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    /// Positions that no event had: the client gets the reply from there or from its start.
+    /// Positions without an event: the client gets the reply from there or from its start.
     @Test(arguments: ["5", "6", "400", "3~1", "0.1", "2.0.9", "9-end", "3~5-end"])
     func positionBeyondTheReplyIsAccepted(id: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])

@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Requests that no sane client sends to the paths of replies: refused in words, never a fault of the server.
+/// Invalid requests to the paths of replies: the server refuses them with a message, and never fails.
 @Suite(.timeLimit(.minutes(30))) struct ReplyFuzzTests {
     private static let names = [
         "x", "%00", "%2e%2e", "..", "0", "-1", "%F0%9F%98%80", "a%2Fb", "a%252Fb", "null", "'%20OR%201=1--",

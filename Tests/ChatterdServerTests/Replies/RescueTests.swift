@@ -46,8 +46,8 @@ import Testing
                 second.requests.map(\.messages) == [[["user", "prompt"], ["assistant", String(begun.dropLast())]]])
 
             let location = try #require(transcript.exchange["Location"])
-            let joint = begun.utf8.count
-            #expect(try parts(stage, location) == ["one: 0 to \(joint)", "two: \(joint) to \(whole.utf8.count)"])
+            let seam = begun.utf8.count
+            #expect(try parts(stage, location) == ["one: 0 to \(seam)", "two: \(seam) to \(whole.utf8.count)"])
             #expect(Transcript(try stage.read(location)).text == whole)
             _ = try stage.chat("app", "next")
             #expect(first.requests.last?.messages[1] == ["assistant", whole])

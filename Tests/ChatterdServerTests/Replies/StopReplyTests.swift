@@ -32,7 +32,7 @@ import Testing
             }
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "cancelled"])
 
-            // The reply has ended: another stop changes nothing, and it can be read as usual.
+            // The reply has ended: another stop has no effect, and the reply can be read.
             #expect(try stage.stop(location).json["state"] as? String == "cancelled")
             let again = Transcript(try stage.read(location))
             again.check()
@@ -58,7 +58,7 @@ import Testing
                 try stage.cluster.psql("SELECT id FROM chatts WHERE state = 'streaming'", database: stage.database)
                     .first?.first
             }
-            try eventually("the text has come") {
+            try eventually("the text has arrived") {
                 let message = try stage.describe("/replies/\(id)").json["message"] as? [String: Any]
                 return message?["content"] as? String == "Hello"
             }

@@ -34,7 +34,7 @@ let ollamaSamples = SampleServer(
             #"{"model":"tiny","created_at":"2026-11-20T10:39:26.4915229Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"unload"}"#,
             ids: ["0-end"]),
         Sample(
-            ollama: "what Go escapes",
+            ollama: "characters that Go escapes",
             #"{"model":"tiny","created_at":"2026-11-20T10:39:26.4915229Z","message":{"role":"assistant","content":"\u003cb\u003e \u0026 \u2028\u2029 �"},"done":false}"#,
             #"{"model":"tiny","created_at":"2026-11-20T10:39:26.4915229Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":60385550,"load_duration":20385550,"prompt_eval_count":18,"prompt_eval_duration":841000,"eval_count":7,"eval_duration":1959000}"#,
             ids: ["16", "16-end"], text: "<b> & \u{2028}\u{2029} \u{FFFD}"),
@@ -156,7 +156,7 @@ let oldOllamaSamples = SampleServer(
     ])
 
 extension Sample {
-    /// Lines on a stream, each in a chunk of its own.
+    /// Lines on a stream, each in a separate chunk.
     fileprivate init(
         ollama name: String, _ lines: String..., isCut: Bool = false, ids: [String] = [], events: [Event]? = nil,
         end: End = .done, text: String = "", thinking: String? = nil, extras: String? = nil

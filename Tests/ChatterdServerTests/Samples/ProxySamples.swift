@@ -23,7 +23,7 @@ let llamaCppPythonSamples = SampleServer(
                 ), .done("55-end"),
             ],
             text: "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"),
-        Sample(stream: "a prompt too long: 200, and nothing", end: .empty),
+        Sample(stream: "a prompt too long: 200 without text", end: .empty),
         Sample(
             status: 400,
             #"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 28015 tokens (28015 in the messages, None in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,

@@ -1,7 +1,7 @@
 import ChatterdTestSupport
 
 extension Sample {
-    /// Events on a stream, each in a chunk of its own: lines that begin with a colon are comments, the others data.
+    /// Events on a stream, each in a separate chunk: lines that begin with a colon are comments, the others data.
     init(
         stream name: String, _ lines: String..., fields: [(String, String)] = [], isCut: Bool = false,
         events: [Event] = [], end: End = .done, text: String = "", thinking: String? = nil, extras: String? = nil
@@ -18,7 +18,7 @@ extension Sample {
             name: "\(status) \(body)", status: status, contentType: type, chunks: body.isEmpty ? [] : [body], end: end)
     }
 
-    /// The same with the first so many chunks in one.
+    /// The same with the first `count` chunks joined.
     func joining(_ count: Int) -> Sample {
         var copy = self
         copy.chunks = [chunks.prefix(count).joined()] + chunks.dropFirst(count)
@@ -26,14 +26,14 @@ extension Sample {
     }
 }
 
-/// Lines that are made of what a server says in another dialect.
+/// Lines that chatterd makes from another dialect.
 extension Sample.Event {
     /// A piece of the answer.
     static func text(_ id: String, _ text: String) -> Sample.Event {
         line(id, "\(opening)\"content\":\(jsonString(text))},\"done\":false}")
     }
 
-    /// A piece of what the model thinks.
+    /// A piece of the model's thoughts.
     static func thinking(_ id: String, _ text: String) -> Sample.Event {
         line(id, "\(opening)\"content\":\"\",\"thinking\":\(jsonString(text))},\"done\":false}")
     }

@@ -1,15 +1,15 @@
 import ChatterdTestSupport
 import Testing
 
-/// What a real model server once sent, and what must come of it: the client's bytes and the rows.
+/// A recorded answer of a real model server, with the expected bytes of the client and rows.
 struct Sample: Sendable {
     /// One event that the client must see.
     struct Event: Sendable {
         let id: String
-        /// The data; nothing for the model server's own line, verbatim.
+        /// The data; `nil` for the model server's own line, verbatim.
         var data: String?
 
-        /// A line; without `data` the model server's own, in turn.
+        /// A line; without `data`, the next line of the model server.
         static func line(_ id: String, _ data: String? = nil) -> Event { Event(id: id, data: data) }
     }
 
@@ -17,28 +17,28 @@ struct Sample: Sendable {
     enum End: Sendable {
         /// With the last of the lines.
         case done
-        /// With an error event of this code, and with these words.
+        /// With an error event of this code and message.
         case error(String, String, retryable: Bool = true)
 
-        /// In order, and without its last line.
+        /// Regularly, but without the last line.
         static let incomplete = error(
             "upstream_incomplete", "The model server ended its answer before it was complete.")
-        /// In order, before anything was said.
+        /// Regularly, without any text.
         static let empty = error("upstream_incomplete", "The model server's answer was empty.")
         /// With a connection that breaks.
         static let broken = error(
             "upstream_incomplete", "The connection to the model server broke in the middle of its answer.")
-        /// With a key that is not the right one.
+        /// With a wrong key.
         static let refused = error("upstream_auth", "The model server refused access: its key must be corrected.")
     }
 
-    /// What it is of, unique among the samples of a server; the prompt too.
+    /// The subject, unique among the samples of a server; also the prompt.
     let name: String
     var status = 200
     var contentType: String
     /// Further fields of the answer's head.
     var fields: [(String, String)] = []
-    /// The body, in the chunks that it came in.
+    /// The body, in its original chunks.
     var chunks: [String]
     /// Whether the connection broke before the end of the body.
     var isCut = false
@@ -51,9 +51,9 @@ struct Sample: Sendable {
     /// Further members of the message that is stored.
     var extras: String?
 
-    /// What the model server does.
+    /// The steps of the model server.
     ///
-    /// What stands behind the reason of the end comes in one write with it: counts are waited for two seconds and no longer.
+    /// The chunks after the reason of the end come in one write with it, because chatterd waits only two seconds for counts.
     var steps: [UpstreamStep] {
         let last = chunks.firstIndex { $0.contains(/"finish_reason": ?"/) } ?? chunks.endIndex
         let end = chunks[last...].map { "\(String($0.utf8.count, radix: 16))\r\n\($0)\r\n" }.joined()
@@ -62,11 +62,11 @@ struct Sample: Sendable {
             + [isCut ? .closeWithoutFinishingChunks : .endChunks]
     }
 
-    /// The bytes that the client must see, with `TIME` for times and durations that are ours.
+    /// The expected bytes of the client, with `TIME` for times and durations of chatterd.
     var stream: String {
         let own = chunks.joined().split(separator: "\n").makeIterator()
         var lines = own
-        var stream = events.map { "id: \($0.id)\ndata: \($0.data ?? lines.next().map(String.init) ?? "nothing")\n\n" }
+        var stream = events.map { "id: \($0.id)\ndata: \($0.data ?? lines.next().map(String.init) ?? "missing")\n\n" }
         if case .error(let code, let words, let isRetryable) = end {
             let error = "\"error\":\(goString(words)),\"code\":\"\(code)\",\"retryable\":\(isRetryable)"
             let message = "\"message\":{\"role\":\"assistant\",\"content\":\(goString(words))}"
@@ -78,14 +78,14 @@ struct Sample: Sendable {
         return stream.joined()
     }
 
-    /// What is stored of the reply: role, text, state, thinking, further members.
+    /// The stored row of the reply: role, text, state, thinking, further members.
     var row: [String?] {
         let state = if case .done = end { "complete" } else { "failed" }
         return ["assistant", text, state, thinking, extras]
     }
 }
 
-/// A JSON string as our own lines have it: only what must be is escaped.
+/// A JSON string as in chatterd's own lines, with as few escapes as allowed.
 private func goString(_ text: String) -> String {
     jsonString(text).replacing("\\u003c", with: "<").replacing("\\u003e", with: ">").replacing("\\u0026", with: "&")
 }
@@ -93,7 +93,7 @@ private func goString(_ text: String) -> String {
 /// The samples of one server.
 struct SampleServer: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// What an operator calls it.
+    /// The kind in the configuration.
     let kind: String
     let samples: [Sample]
 

@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// What real model servers sent, from their bytes to the client's bytes and the rows.
+/// Recorded answers of real model servers, from their bytes to the bytes of the client and the rows.
 @Suite(.timeLimit(.minutes(30))) struct SampleTests {
     static let servers = [
         ollamaSamples, oldOllamaSamples, ollamaOpenAISamples, oldOllamaOpenAISamples, llamaServerSamples, vLLMSamples,
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// The stream with `TIME` for each time that is ours.
+    /// The stream with `TIME` for each time of chatterd.
     private func withoutOurTimes(_ stream: String, in sample: Sample) -> String {
         let own = sample.chunks.joined()
         var stream = stream
@@ -53,7 +53,7 @@ import Testing
 }
 
 extension UpstreamRequest {
-    /// The text of the last message, whatever the server is spoken to.
+    /// The text of the last message, in any dialect.
     fileprivate var text: String? {
         ((json["messages"] as? [[String: Any]])?.last?["content"]) as? String
     }

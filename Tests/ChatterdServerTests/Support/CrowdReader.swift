@@ -1,9 +1,9 @@
 import ChatterdTestSupport
 import Glibc
 
-/// One of many readers of a reply, with the complete events of all its connections, as an EventSource would have them.
+/// One of many readers of a reply, with the complete events of all its connections, as an EventSource would deliver them.
 struct CrowdReader {
-    /// How a reader goes about reading.
+    /// The speed of a reader.
     enum Manner {
         /// Reads all available bytes.
         case quick
@@ -12,19 +12,19 @@ struct CrowdReader {
     }
 
     let manner: Manner
-    /// Reads nothing for now; the connection stays.
+    /// Whether it does not read for now; the connection stays.
     var isDeaf = false
     private(set) var descriptor: Int32 = -1
     private(set) var isOver = false
-    /// The data of all events that are neither errors nor announcements.
+    /// The data of all events without a name.
     private(set) var lines: [[UInt8]] = []
     /// The last event's id.
     private(set) var lastID: String?
-    /// The names of events that have one.
+    /// The names of the named events.
     private(set) var names: [String] = []
     /// The statuses of the answers so far.
     private(set) var statuses: [Int] = []
-    /// The present answer, as it came.
+    /// The bytes of the present answer.
     private var bytes: [UInt8] = []
 
     init(_ manner: Manner) {
@@ -33,10 +33,10 @@ struct CrowdReader {
 
     var isConnected: Bool { descriptor >= 0 }
 
-    /// Whether the stream has had its end.
+    /// Whether the stream has ended.
     var hasEnd: Bool { lastID?.hasSuffix("-end") == true }
 
-    /// Asks for the reply from the reader's position; every other time the position is in the query.
+    /// Requests the reply from the reader's position; every second request has the position in the query.
     mutating func join(port: Int, reply: String) throws {
         descriptor = try connect(to: port)
         let query = statuses.count.isMultiple(of: 2) ? nil : lastID.map { "?last_event_id=\($0)" }
@@ -49,13 +49,13 @@ struct CrowdReader {
         }
     }
 
-    /// Whether the last bytes contain these words near their end.
-    func heard(_ words: String) -> Bool {
+    /// Whether the last bytes contain these words.
+    func hasReceived(_ words: String) -> Bool {
         String(decoding: bytes.suffix(200), as: UTF8.self).contains(words)
     }
 
     /// Reads all available bytes, or few of them; the answer ends with the connection.
-    mutating func take(into buffer: inout [UInt8]) {
+    mutating func receive(into buffer: inout [UInt8]) {
         let most = manner == .slow ? 700 : buffer.count
         let count = recv(descriptor, &buffer, most, Int32(MSG_DONTWAIT))
         if count > 0 {
@@ -66,28 +66,28 @@ struct CrowdReader {
         }
     }
 
-    /// Closes the connection, wherever the answer is; by a reset if something unread is left in it.
+    /// Closes the connection at any position of the answer, with a reset if bytes are unread.
     mutating func hangUp() {
         close(descriptor)
         descriptor = -1
-        takeEvents()
+        parseEvents()
         bytes = []
     }
 
     // MARK: - The answer
 
-    private mutating func takeEvents() {
+    private mutating func parseEvents() {
         guard let head = Self.find("\r\n\r\n", in: bytes[...]) else { return }
         statuses.append(Int(String(decoding: bytes[..<head.lowerBound].dropFirst(9).prefix(3), as: UTF8.self)) ?? 0)
         let body = Self.unframed(bytes[head.upperBound...])
         var rest = body[...]
         while let end = Self.find("\n\n", in: rest) {
-            takeEvent(rest[..<end.lowerBound])
+            parseEvent(rest[..<end.lowerBound])
             rest = rest[end.upperBound...]
         }
     }
 
-    private mutating func takeEvent(_ event: ArraySlice<UInt8>) {
+    private mutating func parseEvent(_ event: ArraySlice<UInt8>) {
         var name: String?
         var data: ArraySlice<UInt8>?
         var rest = event
@@ -119,7 +119,7 @@ struct CrowdReader {
         return body
     }
 
-    /// By memchr, for there are hundreds of megabytes to look through; its first byte is rare.
+    /// Uses memchr, because it searches hundreds of megabytes; the first byte of the mark is rare.
     private static func find(_ mark: String, in bytes: ArraySlice<UInt8>) -> Range<Int>? {
         let mark = Array(mark.utf8)
         var start = bytes.startIndex
@@ -183,13 +183,13 @@ struct Crowd {
         let deadline = monotonicSeconds() + 4 * testTimeout
         while !isEnough(readers) {
             guard monotonicSeconds() < deadline else {
-                throw TestFailure("never happened: \(what); \(readers.count { !$0.isOver }) readers are not through")
+                throw TestFailure("timeout: \(what); \(readers.count { !$0.isOver }) readers have not finished")
             }
             let listening = readers.indices.filter { readers[$0].isConnected && !readers[$0].isDeaf }
             var polled = listening.map { pollfd(fd: readers[$0].descriptor, events: Int16(POLLIN), revents: 0) }
             guard poll(&polled, nfds_t(polled.count), 1_000) > 0 else { continue }
             for (index, polled) in zip(listening, polled) where polled.revents != 0 {
-                readers[index].take(into: &buffer)
+                readers[index].receive(into: &buffer)
             }
         }
     }

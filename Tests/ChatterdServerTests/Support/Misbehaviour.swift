@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// One way in which a model server can behave, and the required result.
+/// One behaviour of a model server, and the required result.
 struct Misbehaviour: CustomTestStringConvertible, Sendable {
     /// The server at the upstream's address.
     enum Peer: Sendable {
@@ -63,17 +63,17 @@ private let html = "<html><head><title>502 Bad Gateway</title></head><body>nginx
 extension Misbehaviour {
     /// Before an answer begins.
     static let beforeTheAnswer: [Misbehaviour] = [
-        Misbehaviour("nobody listens", .refusing, .error("upstream_unavailable")),
+        Misbehaviour("no process listens", .refusing, .error("upstream_unavailable")),
         Misbehaviour(
             "the name has no address", .address("http://no-such-host.invalid:11434"), .error("upstream_unavailable")),
         Misbehaviour(
             "the connect hangs", .hanging, .error("upstream_connect_timeout"),
             environment: [.upstreamConnectTimeout: "300ms"]),
         Misbehaviour(
-            "the connection is taken and nothing said", .silent, .error("upstream_first_byte_timeout"),
+            "the connection is accepted without an answer", .silent, .error("upstream_first_byte_timeout"),
             environment: [.upstreamFirstByteTimeout: "300ms"]),
         Misbehaviour(
-            "the request is read and nothing said", .script([.stall]), .error("upstream_first_byte_timeout"),
+            "the request is read without an answer", .script([.stall]), .error("upstream_first_byte_timeout"),
             environment: [.upstreamFirstByteTimeout: "300ms"]),
         Misbehaviour(
             "the model is unknown, and the body has no newline", .script(.error(404, "model 'tiny' not found")),
@@ -104,7 +104,8 @@ extension Misbehaviour {
         Misbehaviour("closed instead of an answer", .script([.close]), .error("upstream_unavailable")),
         Misbehaviour("reset instead of an answer", .script([.reset]), .error("upstream_unavailable")),
         Misbehaviour(
-            "no HTTP at all", .script([.send("ERR unknown command\r\n\r\n"), .close]), .error("upstream_malformed")),
+            "bytes that are not HTTP", .script([.send("ERR unknown command\r\n\r\n"), .close]),
+            .error("upstream_malformed")),
         Misbehaviour(
             "a head that never ends", .script([.send("HTTP/1.1 200 OK\r\n"), .forever([.send("A: b\r\n")])]),
             .error("upstream_malformed")),
@@ -157,10 +158,10 @@ extension Misbehaviour {
     /// Unusual, and still an answer.
     static let unusual: [Misbehaviour] = [
         Misbehaviour(
-            "every byte in a chunk of its own", .script(.lines([hello, world, done], inChunksOf: 1)),
+            "every byte in a separate chunk", .script(.lines([hello, world, done], inChunksOf: 1)),
             text: "Hello world", .done, lines: [hello, world, done].map { String($0.dropLast()) }),
         Misbehaviour(
-            "every byte in a segment of its own",
+            "every byte in a separate segment",
             .script([
                 .sendSplit(
                     Array("HTTP/1.0 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n\(hello)\(world)\(done)".utf8),

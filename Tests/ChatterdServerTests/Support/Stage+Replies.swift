@@ -16,7 +16,7 @@ extension Stage {
         try RawClient.get(port: port, path, method: method, fields: fields)
     }
 
-    /// Reads a reply, from after an event if one is named.
+    /// Reads a reply, after the event if one is given.
     func read(_ location: String, after id: String? = nil) throws -> HTTPExchange {
         try send("GET", location, fields: id.map { [("Last-Event-ID", $0)] } ?? [])
     }
@@ -54,7 +54,7 @@ extension Stage {
 }
 
 extension ServerEvent {
-    /// The position in the reply behind this event.
+    /// The position in the reply after this event.
     var position: ReplyPosition? { id.flatMap { ReplyPosition(parsing: $0) } }
 
     /// The text of a line.

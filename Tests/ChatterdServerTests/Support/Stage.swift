@@ -9,9 +9,9 @@ import ChatterdTestSupport
 import Glibc
 import Testing
 
-/// The whole program on a port of its own, over a real database and a scripted model server.
+/// The whole program on its own port, over a real database and a scripted model server.
 ///
-/// Its methods block: they are called from `onStage`, or on threads of the test's own.
+/// Its methods block: call them from `onStage`, or on threads of the test.
 final class Stage: Sendable {
     let cluster: PrivateCluster
     /// The conninfo of the database.
@@ -19,7 +19,7 @@ final class Stage: Sendable {
     let port: Int
     private let application: Application
 
-    /// Starts the program. Several stages may share one database: each that is given one lets leases hold from then on.
+    /// Starts the program. Several stages may share one database: a stage with a given database prolongs all leases.
     init(
         upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
         database: String? = nil, variables others: [String: String] = [:], log: Log = Log(descriptor: nowhere)
@@ -40,8 +40,7 @@ final class Stage: Sendable {
 
     /// The variables that the program is started with.
     ///
-    /// No limit passes by itself, however busy the machine is: a test sets the one that it is about. What fails is not tried
-    /// again either.
+    /// No timeout passes on a busy machine, and no failed request is retried. A test sets the limits that it tests.
     static func environment(
         upstream: String, database: String, _ more: [Setting: String] = [:]
     ) -> [String: String] {
@@ -55,7 +54,7 @@ final class Stage: Sendable {
             .idleTimeout: "1h", .writeTimeout: "10m",
         ]
         var environment = Dictionary(uniqueKeysWithValues: usual.merging(more) { $1 }.map { ($0.key.name, $0.value) })
-        // The address sanitizer keeps 256 MiB of freed memory by default: more than some programs have as their budget.
+        // The address sanitizer keeps 256 MiB of freed memory by default: more than the budget of some programs.
         environment["ASAN_OPTIONS"] = "detect_leaks=0:quarantine_size_mb=4:thread_local_quarantine_size_kb=64"
         return environment
     }
@@ -96,7 +95,7 @@ final class Stage: Sendable {
 }
 
 extension Configuration {
-    /// Extends the timeouts that no variable changes beyond what a busy machine needs.
+    /// Extends the fixed timeouts for busy machines.
     fileprivate mutating func extendFixedTimeouts() {
         fixedTimeouts.modelListing = .seconds(600)
         fixedTimeouts.readiness = .seconds(600)
@@ -105,7 +104,7 @@ extension Configuration {
     }
 }
 
-/// Where the log of the programs within the tests' process goes.
+/// The output of the log of programs within the tests' process.
 private let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 
 /// The body of a request to /llmchat or /llmprep.
@@ -134,7 +133,7 @@ func onStage(
     }
 }
 
-/// Runs a test's blocking body on a thread of its own; eight bodies at once at most, because the machine may have two cores.
+/// Runs a test's blocking body on a separate thread; eight bodies at once at most, because the machine may have two cores.
 func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
     await Permits.shared.acquire()
     do {

@@ -7,7 +7,7 @@ struct StoredRow: Equatable, Sendable {
     /// The bytes, so that no conversion between the database and the test can change them.
     let message: [UInt8]
     let turn: Int?
-    /// Of a reply: how it ended.
+    /// The state of a reply; `nil` for other messages.
     let state: String?
     let model: String?
     let thinking: String?

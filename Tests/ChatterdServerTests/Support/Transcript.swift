@@ -5,18 +5,18 @@ import Testing
 
 /// The bytes of one answer, as a client parses them.
 struct Transcript {
-    /// How it ended.
+    /// The end of the answer.
     enum Outcome: Equatable {
         /// With a line that has `"done":true`.
         case done
         /// With an error event of this code.
         case error(String)
-        /// Not at all: never allowed.
+        /// Without an end: never allowed.
         case none
     }
 
     let exchange: HTTPExchange
-    /// The `data:` values of all events that are no errors.
+    /// The `data:` values of all events except errors.
     let lines: [String]
     /// The text of those lines, joined.
     let text: String
@@ -25,7 +25,7 @@ struct Transcript {
     let error: [String: Any]
     private let start: ReplyPosition
 
-    /// - Parameter start: where the client left off.
+    /// - Parameter start: the position from which the client resumes.
     init(_ exchange: HTTPExchange, from start: ReplyPosition = ReplyPosition()) {
         self.exchange = exchange
         self.start = start
@@ -41,10 +41,10 @@ struct Transcript {
         }
     }
 
-    /// The words of the error event.
+    /// The message of the error event.
     var words: String { error["error"] as? String ?? "" }
 
-    /// Checks the promises that hold for every stream.
+    /// Checks the rules for every stream.
     func check(sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(exchange.status == 200, sourceLocation: sourceLocation)
         #expect(exchange["Content-Type"]?.hasPrefix("text/event-stream") == true, sourceLocation: sourceLocation)
@@ -68,7 +68,7 @@ struct Transcript {
         checkPositions(sourceLocation)
     }
 
-    /// The id of an event is the position in the reply behind it.
+    /// Checks that the id of each event is the position after it.
     private func checkPositions(_ sourceLocation: SourceLocation) {
         var position = start
         for event in exchange.events where event.data != nil {
@@ -79,7 +79,7 @@ struct Transcript {
             }
             position.toolCalls = max(position.toolCalls, id?.toolCalls ?? 0)
             position.isEnd = event.name == "error" || object(event.data ?? "")["done"] as? Bool == true
-            // An error without an id is none of the reply.
+            // An error without an id does not belong to the reply.
             guard event.name == nil || event.id != nil else { continue }
             #expect(id == position, "\(event.id ?? "no id")", sourceLocation: sourceLocation)
         }
@@ -100,7 +100,7 @@ struct Transcript {
         #expect(error["done"] as? Bool == true, sourceLocation: sourceLocation)
     }
 
-    /// The tutorial's client survives the stream however it is cut, and shows the text and the error's words.
+    /// Checks that the tutorial's client survives the stream with any cut, and shows the text and the error's message.
     private func checkSeedClient(_ sourceLocation: SourceLocation) {
         let whole = SeedClient(exchange.body)
         let alert = outcome == .done ? "" : words
@@ -138,7 +138,7 @@ private struct Line: Decodable {
     }
 }
 
-/// A JSON text as an object; empty if it is none.
+/// A JSON text as an object; empty for any other text.
 func object(_ json: String) -> [String: Any] {
     let value = try? JSONSerialization.jsonObject(with: Data(json.utf8))
     return value as? [String: Any] ?? [:]

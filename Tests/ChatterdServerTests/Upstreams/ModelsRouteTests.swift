@@ -11,7 +11,7 @@ import Testing
 @testable import ChatterdPostgresStore
 @testable import ChatterdServer
 
-/// Which names `/models` lists.
+/// The names in the list of `/models`.
 @Suite(.timeLimit(.minutes(30))) struct ModelsRouteTests {
     private func upstream(
         _ name: String, _ kind: UpstreamDescription.Kind = .openai, models: [String] = [],
@@ -96,7 +96,7 @@ private struct Unused: Confinement {
 /// A model that is never asked.
 private final class SilentModel: LanguageModel {
     func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
-        fatalError("nobody asks it")
+        fatalError("the test does not ask this model")
     }
 
     func listModels() async throws(ModelError) -> [ModelDescription] { [] }

@@ -1,9 +1,9 @@
 import ChatterdTestSupport
 import Testing
 
-/// Every way a model server can behave, seen from the client's bytes and from the rows.
+/// Every behaviour of a model server, by the bytes of the client and by the rows.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamMatrixTests {
-    /// At once, so that no limit on silence passes in between.
+    /// Sent at once, so that no silence timeout passes meanwhile.
     private let recovery = [UpstreamStep].plain(
         200, ModelLine.token("recovered") + ModelLine.done(), type: "application/x-ndjson")
 
@@ -53,7 +53,7 @@ import Testing
 
     /// The next prompt is answered, with the failed turn left out and the good one replayed.
     private func checkRecovery(_ row: Misbehaviour, _ stage: Stage, _ upstream: ScriptedUpstream) throws {
-        // Where a limit is so short that the good answer might miss it, another process gives that.
+        // If a limit is so short that the good answer might miss it, another process answers.
         let otherStage = row.environment.isEmpty ? nil : try Stage(upstream: upstream.url, database: stage.database)
         defer { #expect(throws: Never.self) { try otherStage?.stop() } }
         let next = Transcript(try (otherStage ?? stage).chat("streamed", "again"))

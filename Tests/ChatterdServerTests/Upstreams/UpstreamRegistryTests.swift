@@ -29,7 +29,7 @@ extension Stage {
         return list.map { "\($0["name"] ?? "") \($0["origin"] ?? "")" }
     }
 
-    /// How the model server has been doing, as this process knows it.
+    /// The health of a model server in this process.
     fileprivate func health(of name: String) throws -> String {
         let list = try send("GET", "/models").json["upstreams"] as? [[String: Any]] ?? []
         return list.first { $0["name"] as? String == name }?["health"] as? String ?? "none"
@@ -46,7 +46,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     #"{"name":"\#(name)","kind":"ollama","url":"\#(upstream.url)","models":["\#(name)-model"]\#(more)}"#
 }
 
-/// The list of model servers, seen from outside.
+/// The list of model servers, by requests.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamRegistryTests {
     @Test(arguments: [
         ("GET", "/upstreams"), ("POST", "/upstreams"), ("GET", "/upstreams/ollama"), ("PUT", "/upstreams/ollama"),
@@ -152,7 +152,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             try eventually("the first process knows the change") { try stage.answer("gpu-model") == "two" }
 
             #expect(try other.manage("DELETE", "/upstreams/gpu").status == 200)
-            try eventually("the first process has forgotten it") {
+            try eventually("the first process has released it") {
                 try stage.manage("GET", "/upstreams/gpu").status == 404
             }
         }
@@ -200,7 +200,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             defer { try? second.stop() }
             #expect(try second.upstreams() == ["ollama environment", "new environment", "cpu api", "own api"])
             #expect(try second.answer("anything") == "two")
-            #expect(try second.answer("cpu-model") == "one", "what came through the API stays")
+            #expect(try second.answer("cpu-model") == "one", "servers added through the API stay")
         }
     }
 

@@ -7,7 +7,7 @@ import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
-/// Model servers whose answers need a closer look than the matrix gives.
+/// Answers of model servers that the matrix does not test in detail.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamTests {
     @Test func textThatIsNotUTF8IsStreamedAndStoredAlike() async throws {
         let prefix = Array(
@@ -96,7 +96,7 @@ import Testing
         let pace = Gate()
         let upstream = try ScriptedUpstream([.streamHead, .chunk(ModelLine.token("a")), .wait(for: pace)])
         try await onStage(upstream: upstream.url, environment: [.upstreamTotalTimeout: "20s"]) { stage in
-            // The token has to come within the limit.
+            // The token must come within the limit.
             let transcript = Transcript(try stage.chat("app", "prompt"))
             transcript.check()
             #expect(transcript.outcome == .error("upstream_total_timeout"))
@@ -125,7 +125,7 @@ import Testing
             .chunk(ModelLine.token("two")), .chunk(ModelLine.done()), .endChunks,
         ])
         try await onStage(upstream: upstream.url) { stage in
-            // The head comes before the model has said anything.
+            // The head comes before the first token of the model.
             let client = try stage.beginChat("app", "prompt")
             #expect(try stage.rows("app").map(\.summary) == [["user", "prompt"]])
             gates[0].open()

@@ -10,7 +10,8 @@ private func chunks(_ count: Int, _ chunk: String) -> String {
     chunked(String(repeating: chunk, count: count) + "0\r\n\r\n")
 }
 
-/// The default limits, each met and passed by one byte; those over it end without a line end, so that it need not come.
+/// The default limits, each with one input at the limit and one a byte over it. The latter have no line end, because the parser must not
+/// wait for it.
 let limitCases: [RequestCase] = [
     RequestCase("a request line of 8192 bytes", target("/" + x(8178)), "GET /" + x(8178) + " @a"),
     RequestCase("a request line of 8193 bytes", target("/" + x(8179)), "! 414 requestLineTooLong"),

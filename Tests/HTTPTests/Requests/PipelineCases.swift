@@ -13,7 +13,7 @@ let pipelineCases: [RequestCase] = [
         "a request after a trailer", chunked("0\r\nX: y\r\n\r\n") + target("/2"),
         "POST / @a transfer-encoding=chunked", "GET /2 @a"),
     RequestCase(
-        "chunks, a body, nothing", hi + hello + target("/"),
+        "chunks, a body, no body", hi + hello + target("/"),
         "POST / @a transfer-encoding=chunked \"hi\"", "POST / @a content-length=5 \"hello\"", "GET / @a"),
     RequestCase(
         "an empty line between requests", hello + "\r\n" + target("/2"),
@@ -23,7 +23,7 @@ let pipelineCases: [RequestCase] = [
         "POST / @a content-length=5 \"hello\"", "! 400 malformedRequestLine"),
     RequestCase("an empty line after the last request", hello + "\r\n", "POST / @a content-length=5 \"hello\"", "..."),
     RequestCase("a broken request after a good one", target("/1") + "GET /2\n", "GET /1 @a", "! 400 bareLineFeed"),
-    RequestCase("nothing is read after a broken request", "BAD\r\n\r\n" + target("/"), "! 400 malformedRequestLine"),
+    RequestCase("no byte is read after a broken request", "BAD\r\n\r\n" + target("/"), "! 400 malformedRequestLine"),
     RequestCase("a request that has begun after a good one", target("/1") + "GET /2 HT", "GET /1 @a", "..."),
     RequestCase(
         "a length of zero before a request", post("Content-Length: 0", target("/2")),

@@ -70,9 +70,9 @@ let requestLineCases: [RequestCase] = [
         "a request line that ends with CR CR LF", "GET / HTTP/1.1\r\r\nHost: a\r\n\r\n", "! 400 bareCarriageReturn"),
     RequestCase("a CR in the target", line("GET /\rx HTTP/1.1"), "! 400 bareCarriageReturn"),
 
-    RequestCase("nothing", ""),
+    RequestCase("no bytes", ""),
     RequestCase("an empty line alone", "\r\n", "..."),
-    RequestCase("a method that goes on", "GE", "..."),
+    RequestCase("an incomplete method", "GE", "..."),
     RequestCase("a request line without its LF", "GET / HTTP/1.1\r", "..."),
     RequestCase("a request line alone", "GET / HTTP/1.1\r\n", "..."),
     RequestCase("a head without its empty line", "GET / HTTP/1.1\r\nHost: a\r\n", "..."),

@@ -1,6 +1,6 @@
 import Testing
 
-/// Every table of requests, read whole, in two pieces and byte by byte.
+/// All tables of requests, read whole, in two pieces and byte by byte.
 @Suite struct RequestTests {
     static let cases =
         requestLineCases + targetCases + fieldCases + hostCases + lengthCases + transferEncodingCases

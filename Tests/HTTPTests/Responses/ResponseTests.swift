@@ -71,7 +71,7 @@ import Testing
             "! truncated"),
         ResponseCase("a head cut short", "HTTP/1.1 200 OK\r\nContent-", "! truncated"),
         ResponseCase("only an interim head", "HTTP/1.1 100 Continue\r\n\r\n", "! truncated"),
-        ResponseCase("nothing", "", "! truncated"),
+        ResponseCase("no bytes", "", "! truncated"),
         ResponseCase("HTTP/2", "HTTP/2 200\r\n\r\n", "! malformedStatusLine"),
         ResponseCase("HTTP/2.0", "HTTP/2.0 200 OK\r\n\r\n", "! unsupportedVersion"),
         ResponseCase("another protocol", "ICY 200 OK\r\n\r\n", "! malformedStatusLine"),

@@ -53,7 +53,7 @@ private func lines(of pieces: [ArraySlice<UInt8>], limit: Int = 100) -> [String]
         }
     }
 
-    @Test func nothingIsReadAfterALineOverTheLimit() {
+    @Test func noLineIsReadAfterALineOverTheLimit() {
         var splitter = LineSplitter(limit: 1)
         var index = 0
         #expect(splitter.next([1, 2].span, from: &index) == .tooLong)

@@ -84,7 +84,7 @@ struct RequestDriver {
 }
 
 extension RequestDriver {
-    /// The transcript of bytes that arrive in pieces, which are cut at the given places.
+    /// The transcript of bytes that arrive in pieces, which are cut at the given positions.
     static func transcript(of bytes: [UInt8], cutAt cuts: some Sequence<Int>) -> [String] {
         var driver = RequestDriver()
         var start = 0

@@ -7,7 +7,7 @@ extension ConformanceCase {
     static let answers: [ConformanceCase] = [
         .init("a text", [.text("Hello! "), .text("How can "), .text("I help?")]),
         .init("a text of one piece", [.text("Hello!")]),
-        .init("no text at all", []),
+        .init("no text", []),
         .init("empty pieces", [.text(""), .text("a"), .text(""), .text("b")]),
         .init("as far as it may go", [.text("56, "), .text("57, ")], .finished(.length)),
         .init("a text that is not shown", [.text("Once ")], .finished(.filter)),
@@ -79,14 +79,14 @@ extension ConformanceCase {
         .init("a call in the text", [.text("<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>")]),
     ]
 
-    /// Ends that are none, and errors in the middle.
+    /// Incomplete ends, and errors in the middle.
     static let ends: [ConformanceCase] = [
         .init("an empty body", [], .silent),
         .init("an end without a reason", [.text("2, ")], .silent),
         .init("thinking, and an end without a reason", [.thinking("hm")], .silent),
         .init("calls, and an end without a reason", [.calls([oslo])], .silent),
         .init("the mark of the end without a reason", [.text("2, ")], .unexplained),
-        .init("the mark of the end and nothing else", [], .unexplained),
+        .init("only the mark of the end", [], .unexplained),
         .init("a connection that breaks", [.text("2, ")], .broken),
         .init("a connection that breaks before any text", [], .broken),
         .init("a connection that breaks in a call", [.calls([oslo])], .broken),
@@ -100,7 +100,7 @@ extension ConformanceCase {
         .init("an error in words beyond ASCII", [.text("a")], .failed("Fehler: \"größer\" \\ \u{1F600}\n")),
     ]
 
-    /// These cases by all servers that say such things.
+    /// These cases by all servers that write such outputs.
     static func written(_ cases: [ConformanceCase]) -> [WrittenCase] {
         allWriters.flatMap { writer in cases.compactMap { WrittenCase($0, by: writer) } }
     }

@@ -22,7 +22,7 @@ enum Framing: CaseIterable, Sendable {
     case blankLines
     case noLastLineEnd
 
-    /// What the server does; nothing where the format has no such thing.
+    /// The steps of the server; `nil` if the format has no such framing.
     func steps(_ events: [String], by writer: any ServerWriter) -> [UpstreamStep]? {
         let isEventStream = writer.kind != .ollama
         let whole = events.joined()
@@ -51,7 +51,7 @@ enum Framing: CaseIterable, Sendable {
             return isEventStream
                 ? chunked(events.map { "id: 5\nevent: message\nretry: 10\nnonsense\n\($0)" }, writer) : nil
         case .dataOverSeveralLines:
-            // Between members, where white space changes nothing.
+            // Between members, where white space has no effect.
             let broken = events.map {
                 $0.replacing(",\"object\"", with: ",\ndata: \"object\"").replacing(
                     ",\"event\"", with: ",\ndata:\"event\"")

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// The decoder alone, fed with each pair of pieces that the bytes can be cut into.
+    /// The decoder alone, for each cut of the bytes into two pieces.
     @Test(arguments: allWriters.map(\.name))
     func everySplitGivesTheSameAnswer(_ name: String) throws {
         let writer = try #require(allWriters.first { $0.name == name })
@@ -46,7 +46,7 @@ import Testing
 }
 
 extension WrittenCase {
-    /// As much as this server can say in one answer.
+    /// The largest output that this server can write in one answer.
     static func richest(by writer: any ServerWriter) -> WrittenCase? {
         let text: [ModelOutput.Piece] = [
             .text("é\u{1F600}\u{2028}\"\\\n"),

@@ -76,7 +76,7 @@ indirect enum JSONTree: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The same with the keys of all objects in order: for comparisons where order says nothing.
+    /// The same with the keys of all objects sorted, for comparisons without regard to order.
     var sorted: JSONTree {
         switch self {
         case .object(let members):

@@ -2,7 +2,7 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdTestSupport
 
-/// Ollama's own API, as two generations of it write it.
+/// Ollama's own API, in the form of its two generations.
 struct OllamaWriter: ServerWriter {
     let dialect: ModelDialect
 

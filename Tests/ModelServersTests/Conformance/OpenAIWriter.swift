@@ -40,7 +40,7 @@ struct OpenAIWriter: ServerWriter {
         return server == .llamaCppPython ? [ping] + events.flatMap { [$0, ping] } : events
     }
 
-    /// The data of the events that come before the model has said anything.
+    /// The data of the events before the first token of the model.
     private var opening: [String] {
         switch server {
         case .vLLM, .openAI: [chunk(delta(role: "\"assistant\"", content: "\"\""))]
@@ -50,7 +50,7 @@ struct OpenAIWriter: ServerWriter {
         }
     }
 
-    /// The data of the events that end the answer; nothing when this server never ends so.
+    /// The data of the events that end the answer; `nil` if this server never ends an answer in this way.
     private func end(_ output: ModelOutput) -> [String]? {
         let done = server == .llamaStack ? [] : ["[DONE]"]
         switch output.ending {
@@ -81,7 +81,7 @@ struct OpenAIWriter: ServerWriter {
 
     // MARK: - Deltas
 
-    /// What it calls what the model thinks; nothing when it does not tell.
+    /// The server's name for the thoughts of the model; `nil` if it does not send them.
     private var thinkingName: String? {
         switch server {
         case .vLLM, .ollama, .llamaStack: "reasoning"
@@ -120,7 +120,7 @@ struct OpenAIWriter: ServerWriter {
         }
     }
 
-    /// The `tool_calls` of the deltas that tell of calls.
+    /// The `tool_calls` of the deltas.
     private func deltas(of calls: [ModelOutput.Call]) -> [String] {
         calls.enumerated().flatMap { index, call -> [String] in
             let name = jsonString(call.name)
@@ -235,7 +235,7 @@ struct OpenAIWriter: ServerWriter {
         }
     }
 
-    /// The data of the events by which an answer fails in its middle; nothing where no such event is known.
+    /// The data of the events of a failure in the middle of an answer; `nil` if no such event is known.
     private func failure(_ words: String) -> [String]? {
         let message = jsonString(words)
         switch server {

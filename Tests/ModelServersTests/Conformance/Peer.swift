@@ -11,7 +11,7 @@ struct Peer {
     let upstream: ScriptedUpstream
     private let model: Confined<UpstreamModel>
 
-    /// Starts a server that does these steps for every request.
+    /// Starts a server that runs these steps for every request.
     init(
         _ kind: UpstreamDescription.Kind, _ steps: [UpstreamStep], limits: GenerationLimits = .longTimeouts
     )

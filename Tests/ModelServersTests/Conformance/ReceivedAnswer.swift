@@ -80,7 +80,7 @@ func expect(_ received: ReceivedAnswer, is expected: ReceivedAnswer, sourceLocat
 {
     #expect(received.code == expected.code, "\(received.words)", sourceLocation: sourceLocation)
     #expect(received.words.contains(expected.words), "\(received.words)", sourceLocation: sourceLocation)
-    // As bytes: strings that look the same are equal.
+    // Compares bytes, because strings that look the same are equal.
     #expect(Array(received.text.utf8) == Array(expected.text.utf8), "\(received.text)", sourceLocation: sourceLocation)
     #expect(
         Array(received.thinking.utf8) == Array(expected.thinking.utf8), "\(received.thinking)",
@@ -89,7 +89,7 @@ func expect(_ received: ReceivedAnswer, is expected: ReceivedAnswer, sourceLocat
     #expect(received.finishReason == expected.finishReason, sourceLocation: sourceLocation)
     #expect(received.promptTokens == expected.promptTokens, sourceLocation: sourceLocation)
     #expect(received.answerTokens == expected.answerTokens, sourceLocation: sourceLocation)
-    // Of a failed answer some have been told and some have not.
+    // A failed answer may have a part of the expected values.
     guard expected.code == nil else { return }
     #expect(received.calls.map(\.name) == expected.calls.map(\.name), sourceLocation: sourceLocation)
     #expect(received.calls.map(\.arguments) == expected.calls.map(\.arguments), sourceLocation: sourceLocation)

@@ -3,7 +3,7 @@ import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
-/// Errors in place of an answer: ten shapes, whatever the server is.
+/// Errors in place of an answer: ten shapes for every server.
 @Suite(.timeLimit(.minutes(30))) struct RefusalTests {
     /// A rejection on the wire, and the expected error.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -78,7 +78,7 @@ struct Refusal: Sendable {
 }
 
 extension Refusal {
-    /// Each shape with each sort of status.
+    /// Each shape with each class of status.
     static let shapes = [(400, ModelError.Code.rejected), (500, .failed), (503, .busy)].flatMap { status, code in
         ErrorShape.all.map {
             Refusal(status, $0.body("the words"), type: $0.type, code, $0.hasWords ? "the words" : "")
@@ -157,11 +157,11 @@ extension Refusal {
     ]
 }
 
-/// A shape that errors come in.
+/// A shape of errors.
 struct ErrorShape: Sendable {
     let name: String
     let type: String
-    /// Whether its words are for people.
+    /// Whether its message is for people.
     let hasWords: Bool
     private let template: String
 
@@ -182,7 +182,8 @@ struct ErrorShape: Sendable {
             "an object, code a number",
             #"{"error": {"message": "WORDS", "type": "InternalServerError", "param": null, "code": 500}}"#),
         ErrorShape("an object, no code", #"{"error":{"message":"WORDS"}}"#),
-        ErrorShape("nothing around it", #"{"object":"error","message":"WORDS","type":"t","param":null,"code":404}"#),
+        ErrorShape(
+            "without an object around it", #"{"object":"error","message":"WORDS","type":"t","param":null,"code":404}"#),
         ErrorShape("detail within error", #"{"error":{"detail":"WORDS"}}"#),
         ErrorShape(
             "errors within detail", #"{"error":{"detail":{"errors":[{"loc":["body"],"msg":"WORDS","type":"t"}]}}}"#),
@@ -193,7 +194,7 @@ struct ErrorShape: Sendable {
         ),
         ErrorShape("with its status", #"{"StatusCode":500,"Status":"Internal Server Error","error":"WORDS"}"#),
         ErrorShape(
-            "of type error, nothing around it",
+            "of type error, without an object around it",
             #"{"type":"error","code":null,"message":"WORDS","param":null,"sequence_number":1}"#),
         ErrorShape("text that is no JSON", "WORDS", type: "text/plain", hasWords: false),
         ErrorShape("a page", "<html><h1>WORDS</h1></html>", type: "text/html", hasWords: false),

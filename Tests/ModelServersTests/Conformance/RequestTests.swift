@@ -5,7 +5,7 @@ import Testing
 
 /// The requests to each kind of server for the same conversation, compared as JSON.
 @Suite(.timeLimit(.minutes(30))) struct RequestTests {
-    /// A request of ours, and the body that a kind of server gets.
+    /// A request, and the body for one kind of server.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let kind: UpstreamDescription.Kind
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// A member of a request that a kind of server cannot be told.
+    /// A member of a request that one kind of server cannot express.
     struct Member: Sendable {
         let kind: UpstreamDescription.Kind
         let key: String
@@ -84,7 +84,7 @@ import Testing
     private static let jpeg = "/9j/4AAQ"
     private static let webp = "UklGRiQA"
 
-    /// All that a conversation can hold.
+    /// A conversation with all kinds of messages.
     private static let conversation = [
         ModelMessage(role: "system", content: "Be brief."),
         ModelMessage(
@@ -122,7 +122,7 @@ import Testing
             """),
         Case(
             "options as they are", .ollama, .greeting("options", options), greeting("\"options\":\(options)")),
-        Case("nothing that was not set", .ollama, .greeting, greeting()),
+        Case("no member that was not set", .ollama, .greeting, greeting()),
         Case("a context", .ollama, .greeting(context: 8192), greeting(#""options":{"num_ctx":8192}"#)),
         Case(
             "a context of the client's own", .ollama, .greeting("options", #"{"num_ctx":2048}"#, context: 8192),
@@ -154,7 +154,7 @@ import Testing
             {"role":"user","content":"Thank you."}
             ],"stream":true,"stream_options":{"include_usage":true},"tools":\(tools),"tool_choice":"auto"}
             """),
-        Case("nothing that was not set", .openai, .greeting, greeting(counts)),
+        Case("no member that was not set", .openai, .greeting, greeting(counts)),
         Case(
             "options", .openai, .greeting("options", options),
             greeting(
@@ -212,7 +212,7 @@ import Testing
             ],"stream":true,"tool_choice":"auto",
             "tools":[{"tool_name":"look","description":"Looks.","parameters":{"z":{"param_type":"integer","required":true}}}]}
             """),
-        Case("nothing that was not set", .llamastack, .greeting, llamaStack()),
+        Case("no member that was not set", .llamastack, .greeting, llamaStack()),
         Case(
             "options", .llamastack,
             .greeting(
@@ -262,21 +262,21 @@ extension GenerationRequest {
             passThrough: members.map { RawMember(key: $0.0, value: Array($0.1.utf8)) })
     }
 
-    /// Hardly any conversation, with a member of the request.
+    /// A short conversation, with a member of the request.
     static func greeting(_ key: String, _ value: String, context: Int? = nil) -> GenerationRequest {
         var request = asking([ModelMessage(role: "user", content: "Hi")], [(key, value)])
         request.contextLength = context
         return request
     }
 
-    /// Hardly any conversation, for a model that takes so many tokens.
+    /// A short conversation, for a model with this context length in tokens.
     static func greeting(context: Int) -> GenerationRequest {
         var request = greeting
         request.contextLength = context
         return request
     }
 
-    /// Hardly any conversation, with an answer that has begun.
+    /// A short conversation, with the beginning of an answer.
     static func greeting(
         beginning: String, _ continuation: UpstreamDescription.Continuation = .prefill
     ) -> GenerationRequest {

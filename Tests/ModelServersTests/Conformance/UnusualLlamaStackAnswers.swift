@@ -43,9 +43,9 @@ import Testing
         .llamaStack(
             "text at the start and at the end", [event("start", delta("a")), text("b"), end(text: "c")], .answer("abc")),
         .llamaStack("no reason", [text("a"), end("null")], .answer("a")),
-        .llamaStack("what follows the end", [text("a"), end(), text("no"), "[DONE]", "garbage"], .answer("a")),
+        .llamaStack("events after the end", [text("a"), end(), text("no"), "[DONE]", "garbage"], .answer("a")),
         .llamaStack(
-            "fields that nobody knows",
+            "unknown fields",
             [
                 #"{"x":{"event":{"delta":{"text":"no"}}},"event":{"y":[{"text":"no"}],"event_type":"progress","delta":{"z":"no","text":"a","type":"text"}}}"#,
                 end(),
@@ -98,7 +98,7 @@ import Testing
             "a call, and text that the limit cuts", [call(whole), text("a"), end("\"out_of_tokens\"")],
             .answer("a", calls: [heardCall], reason: "length")),
         .events(
-            "events that say nothing", .llamastack,
+            "events without content", .llamastack,
             ["\n\n", "data\n\n", "data:\n\n", ": ping\n\n", "data: \(text("a"))\n\n", "data: \(end())\n\n"],
             .answer("a")),
         .events("no line end after the end", .llamastack, ["data: \(text("a"))\n\n", "data: \(end())"], .answer("a")),

@@ -89,7 +89,7 @@ import Testing
             "names that are escaped", [#"{"m\u0065ssage":{"c\u006fntent":"a"},"done":false}"# + "\n", done],
             .answer("a")),
         unusual(
-            "nothing but what is needed",
+            "only the necessary members",
             ["{\"message\":{\"content\":\"a\"},\"done\":false}\n", "{\"done\":true,\"done_reason\":\"stop\"}\n"],
             .answer("a")),
         unusual(

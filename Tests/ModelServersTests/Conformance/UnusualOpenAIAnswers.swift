@@ -40,7 +40,7 @@ import Testing
     private static let done = "[DONE]"
 
     static let chunks: [UnusualCase] = [
-        .openAI("a role and nothing else", [role, stop, done], .answer()),
+        .openAI("only a role", [role, stop, done], .answer()),
         .openAI(
             "content null, empty, and none",
             [chunk("{\"content\":null}"), chunk("{\"content\":\"\"}"), chunk("{}"), text("a"), stop, done], .answer("a")
@@ -63,7 +63,7 @@ import Testing
             [#"{"choices":[{"delta":{"content":"a"}}]}"#, #"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#],
             .answer("a")),
         .openAI(
-            "no choices at all",
+            "no choices",
             [
                 #"{"choices":[],"prompt_filter_results":[{"prompt_index":0}]}"#, #"{"id":"x"}"#, "{}", text("a"), stop,
                 done,
@@ -85,7 +85,7 @@ import Testing
                 chunk("{}", "\"stop\"", more: #","usage":{"prompt_tokens":5,"completion_tokens":3}"#), done,
             ], .answer("ab", prompt: 5, answer: 3)),
         .openAI(
-            "counts null, then told",
+            "counts that are null first",
             [
                 chunk("{\"content\":\"a\"}", more: ",\"usage\":null"), stop,
                 #"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8}}"#, done,
@@ -111,7 +111,7 @@ import Testing
             ],
             .answer("a")),
         .openAI(
-            "fields that nobody knows",
+            "unknown fields",
             [
                 #"{"x":{"choices":[{"delta":{"content":"no"}}]},"choices":[{"y":[[{"content":"no"}]],"index":0,"delta":{"z":{"content":"no"},"content":"a","annotations":[]},"content":"no"}],"content":"no"}"#,
                 stop, done,
@@ -161,7 +161,7 @@ import Testing
         .events(
             "no line end after the reason", .openai, ["data: \(text("a"))\n\n", "data: \(stop)"], .answer("a")),
         .events(
-            "events that say nothing", .openai,
+            "events without content", .openai,
             [
                 "\n\n\n", "data\n\n", "data:\n\n", "event: ping\n\n", "event: ping\ndata: {}\n\n",
                 "data: \(text("a"))\n\n", "data: \(stop)\n\n",
@@ -273,7 +273,7 @@ import Testing
             "a call without a name", [calls(#"{"index":0,"id":"a","function":{"arguments":"{}"}}"#), callsEnd, done],
             .failure(.malformed)),
         .openAI(
-            "calls that nothing ends",
+            "calls without an end",
             [calls(#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#), done],
             .failure(.incomplete)),
     ]
@@ -289,7 +289,7 @@ import Testing
             [text("a"), #"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":3}}"#, done],
             .failure(.incomplete, after: "a")),
         .openAI(
-            "what follows the mark of the end", [text("a"), stop, done, text("no"), done, "garbage"], .answer("a")),
+            "events after the mark of the end", [text("a"), stop, done, text("no"), done, "garbage"], .answer("a")),
         .openAI("the mark of the end twice", [text("a"), stop, done, done], .answer("a")),
         .events("comments only", .openai, [": ping\n\n", ": ping\n\n"], .failure(.incomplete)),
         .events("no events", .openai, ["hello\n", "world\n\n"], .failure(.incomplete)),

@@ -3,7 +3,7 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// Words of a model server that clients do not see.
+/// Parts of a model server's message that clients do not see.
 @Suite struct ServerInternalsTests {
     @Test(arguments: [
         (#"File "/opt/venv/lib/llama_cpp/server/app.py", line 376, in create_chat_completion"#, "…"),
@@ -18,7 +18,7 @@ import Testing
         ),
         ("Traceback (most recent call last):\n  File \"/a/b.py\", line 1, in f\n    f()", ""),
     ])
-    func internalsOfTheMachineAreLeftOut(words: String, kept: String) {
+    func internalsOfTheMachineAreRemoved(words: String, kept: String) {
         #expect(words.withoutServerInternals == kept)
     }
 

@@ -4,7 +4,7 @@ import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
-/// What is said of model servers that are not connected to.
+/// The errors of model servers without a connection.
 @Suite(.timeLimit(.minutes(30))) struct UnreachableTests {
     @Test func linkLocalAddressIsRejectedWithAHint() async throws {
         try await blocking {

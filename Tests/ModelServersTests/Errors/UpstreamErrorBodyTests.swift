@@ -5,9 +5,9 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// What servers say of failures, in all the shapes that they say it in.
+/// The errors of servers, in all known shapes.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamErrorBodyTests {
-    /// A body, and what it says.
+    /// A body, and its expected content.
     struct Shape: Sendable, CustomTestStringConvertible {
         let body: String
         let message: String?

@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 import Testing
 
-/// Where a server is, by the URL in any of its usual forms.
+/// The origin of a server, from the usual forms of its URL.
 @Suite(.timeLimit(.minutes(30))) struct UpstreamOriginTests {
     @Test(arguments: [
         (UpstreamDescription.Kind.ollama, "", ""), (.ollama, "/", ""), (.ollama, "/api", ""), (.ollama, "/api/", ""),

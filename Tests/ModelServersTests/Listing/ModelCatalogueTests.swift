@@ -8,9 +8,9 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// What model servers say of their models, over real sockets.
+/// The lists of models of model servers, over real sockets.
 @Suite(.timeLimit(.minutes(30))) struct ModelCatalogueTests {
-    /// Asks a server of a kind that answers each path so; other paths are unknown to it.
+    /// Asks a server of a kind that answers these paths; it does not know other paths.
     private static func ask(
         _ kind: UpstreamDescription.Kind, _ pages: [String: [UpstreamStep]], within limit: Duration = .seconds(600),
         base: String = "",
@@ -67,7 +67,7 @@ import Testing
     @Test(arguments: [#"{"models":[]}"#, #"{"models":null}"#])
     func emptyListIsNoError(body: String) async throws {
         try await blocking {
-            // Whatever is wrong with the second question.
+            // The second request may fail in any way.
             let (outcome, _) = try Self.ask(.ollama, ["/api/tags": .plain(200, body)])
             #expect(try outcome.get() == [])
         }
@@ -158,7 +158,7 @@ import Testing
             let (outcome, upstream) = try Self.ask(.openai, ["/v1/models": [.stall]], within: .milliseconds(100))
             let error = #expect(throws: ModelError.self) { try outcome.get() }
             #expect(error?.code == .firstByteTimeout)
-            // It may have been over before anything was sent.
+            // The timeout may pass before the request is sent.
             if let probe = upstream.probes.first {
                 try upstream.waitForClose(of: probe)
             }

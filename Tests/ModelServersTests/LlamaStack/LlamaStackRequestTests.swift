@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// What Llama Stack 0.2 is asked.
+/// Requests to Llama Stack 0.2.
 @Suite(.timeLimit(.minutes(30))) struct LlamaStackRequestTests {
     private func body(
         _ messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], _ members: String = "",
@@ -91,8 +91,8 @@ import Testing
         (#""tool_choice":"required""#, #","tool_choice":"required""#),
         (#""tools":[]"#, #","tools":[]"#),
     ])
-    func membersAreTranslated(said: String, told: String) throws {
-        #expect(try members(said) == told)
+    func membersAreTranslated(given: String, sent: String) throws {
+        #expect(try members(given) == sent)
     }
 
     @Test func toolsAreTranslatedWithoutLoss() throws {

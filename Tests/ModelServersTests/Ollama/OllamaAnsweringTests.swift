@@ -4,9 +4,9 @@ import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
-/// Answers that come to their end, over real sockets.
+/// Complete answers, over real sockets.
 @Suite(.timeLimit(.minutes(30))) struct OllamaAnsweringTests {
-    @Test func linesAreHandedOnVerbatim() async throws {
+    @Test func linesArePassedOnVerbatim() async throws {
         try await blocking {
             let lines = [ModelLine.token("Hel"), ModelLine.token("lo "), ModelLine.done()]
             let upstream = try ScriptedUpstream(.lines(lines))
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func pausedAnswerLosesNothing() async throws {
+    @Test func pausedAnswerLosesNoText() async throws {
         try await blocking {
             let tokens = (0..<300).map { "t\($0) " }
             let upstream = try ScriptedUpstream(.answer(tokens))
@@ -201,7 +201,7 @@ import Testing
         try await blocking {
             var limits = GenerationLimits.longTimeouts
             limits.silence = .milliseconds(60)
-            // Several chunks in one segment: what was read before the pause still comes, and must not start the clock.
+            // Several chunks in one segment: bytes that were read before the pause still arrive, and must not start the timer.
             let chunks = ["a", "b", "c"].map { token in
                 let line = ModelLine.token(token)
                 return "\(String(line.utf8.count, radix: 16))\r\n\(line)\r\n"
@@ -217,13 +217,13 @@ import Testing
             }
             let recorder = try ModelHarness(upstream.url, limits: limits).start(consumer)
             try recorder.wait("the lines came") { $0.lines.count == 3 }
-            // Well over the limit, by the shard's own clock.
+            // Much longer than the limit, by the shard's clock.
             let over = Gate()
             let timer = ModelHarness.timer(after: .milliseconds(400)) { over.open() }
             #expect(over.wait())
             #expect(recorder.state.withLock { $0.ends.isEmpty })
             gate.open()
-            // All of it is here before the clock goes on.
+            // All bytes have arrived before the time advances.
             try upstream.waitForEnd(of: try #require(upstream.requests.first))
             recorder.command { $0.resume() }
             #expect(try recorder.outcome().isComplete)

@@ -4,9 +4,9 @@ import ChatterdModelServers
 import ChatterdTestSupport
 import Testing
 
-/// What model servers do wrong, over real sockets.
+/// Failures of model servers, over real sockets.
 @Suite(.timeLimit(.minutes(30))) struct OllamaFailureTests {
-    /// What a model server does, and what must come of it.
+    /// The behaviour of a model server, and the expected error.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let steps: [UpstreamStep]
@@ -98,7 +98,7 @@ import Testing
             let gate = Gate()
             let upstream = try ScriptedUpstream([.streamHead, Self.token, .wait(for: gate), .reset])
             let recorder = try ModelHarness(upstream.url).start()
-            // A reset throws away what was not read: it must have come first.
+            // A reset discards unread bytes, so they must arrive before it.
             try recorder.wait("a line came") { $0.lines.count == 1 }
             gate.open()
             #expect(try recorder.outcome().code == .incomplete)
@@ -129,7 +129,7 @@ import Testing
             let upstream = try ScriptedUpstream(.ended, [.stall])
             #expect(try ModelHarness(connectedTo: upstream, limits: limits).ask().code == .firstByteTimeout)
             try upstream.waitForClose(of: try upstream.waitForRequests(2)[1])
-            // A head alone is no beginning of an answer.
+            // A head alone does not begin an answer.
             let second = try ScriptedUpstream(.ended, [.streamHead, .stall])
             #expect(try ModelHarness(connectedTo: second, limits: limits).ask().code == .firstByteTimeout)
         }

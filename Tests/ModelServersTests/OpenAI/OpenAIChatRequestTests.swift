@@ -58,7 +58,7 @@ import Testing
         #expect(try messages([]) == "")
     }
 
-    /// A client may send megabytes of them: what takes a time that grows with the square would hold up everybody.
+    /// A client may send megabytes of them: work in quadratic time would delay all other requests.
     @Test func manyOptionsAndCallsAreFast() throws {
         let options = (0..<100_000).map { "\"o\($0)\":1" }.joined(separator: ",")
         let said = try members("\"options\":{\(options),\"o7\":2}")

@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// What OpenAI streams say, in lines of Ollama's shape.
+/// OpenAI streams as lines of Ollama's shape.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIDecoderTests {
     private typealias Stream = OpenAIStream
 
@@ -41,7 +41,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let tokens = (0..<20).map { _ in random.text(upTo: 30) }
         let stream = tokens.map { token in
-            // Comments, and chunks of another shape, between those that are alike.
+            // Comments, and chunks of another shape, between chunks of tokens.
             let others = ["", "", "", ": ping\n\n", Stream.chunk(#""content":null,"role":null"#), "event: x\nid: 1\n"]
             return others[Int.random(in: 0..<others.count, using: &random)] + Stream.token(token)
         }

@@ -5,11 +5,11 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// How OpenAI streams fail, and which ends are good ones.
+/// Failures of OpenAI streams, and regular ends.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIFailureTests {
     private typealias Stream = OpenAIStream
 
-    /// A stream, and what it is to end with: nothing for a good end.
+    /// A stream and its expected error; `nil` for a regular end.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let stream: String
@@ -31,7 +31,7 @@ import Testing
     static let cases: [Case] = [
         Case("no usage", token + Stream.finish + Stream.done, nil),
         Case("no [DONE]", token + Stream.finish + Stream.usage, nil),
-        Case("neither", token + Stream.finish, nil),
+        Case("a finish without usage and mark", token + Stream.finish, nil),
         Case("no blank line behind [DONE]", token + Stream.finish + "data: [DONE]\n", nil),
         Case("the last event is cut behind the finish", token + Stream.finish + "data: {\"choices\":[],\"us", nil),
         Case("two finish chunks", token + Stream.finish + Stream.finish + Stream.done, nil),
@@ -40,7 +40,7 @@ import Testing
             "an empty finish_reason on every chunk",
             Stream.chunk("\"content\":\"a\"", finish: "\"\"") + Stream.finish, nil),
         Case(
-            "usage with a choice that says nothing",
+            "usage with an empty choice",
             token + Stream.finish
                 + Stream.event(
                     #"{"choices":[{"index":0,"delta":{}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#),
@@ -90,7 +90,7 @@ import Testing
             "the context, by its name",
             Stream.event(#"{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}"#),
             .contextTooLong, says: "too long"),
-        Case("vLLM gives up", token + Stream.chunk("", finish: "\"abort\""), .failed),
+        Case("vLLM aborts", token + Stream.chunk("", finish: "\"abort\""), .failed),
         Case("not JSON", token + Stream.event("garbage"), .malformed),
         Case("an array", Stream.event("[]"), .malformed),
         Case("a body that is an error", "{\"error\":{\"message\":\"boom\"}}\n", .failed, says: "boom"),

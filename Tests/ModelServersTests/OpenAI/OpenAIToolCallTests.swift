@@ -4,11 +4,11 @@ import Testing
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// Tool calls, in the pieces that servers send them in.
+/// Tool calls, in the pieces of real servers.
 @Suite(.timeLimit(.minutes(30))) struct OpenAIToolCallTests {
     private typealias Stream = OpenAIStream
 
-    /// The array of the calls that the deltas make; the error otherwise.
+    /// The array of the calls in the deltas, or the error.
     private func calls(_ deltas: [String], finish: String = "\"tool_calls\"") -> String {
         let decoded = [UInt8].decode(
             deltas.map { Stream.chunk($0) }.joined() + Stream.chunk("", finish: finish) + Stream.done)

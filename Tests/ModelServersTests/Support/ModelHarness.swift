@@ -6,7 +6,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 
 extension GenerationLimits {
-    /// Limits on time that no busy machine comes to; a test shortens the one that it is about.
+    /// Timeouts for a busy machine; a test shortens the one that it tests.
     static var longTimeouts: GenerationLimits {
         var limits = GenerationLimits()
         limits.firstByte = .seconds(600)
@@ -16,7 +16,7 @@ extension GenerationLimits {
     }
 }
 
-/// A model server's stand-in on a shard that all tests share, called from test threads.
+/// A model of a simulated server on a shard that all tests share, called from test threads.
 final class ModelHarness: Sendable {
     fileprivate static let shard: Shard = {
         do {
@@ -40,7 +40,7 @@ final class ModelHarness: Sendable {
         model = try Self.model(at: url, kind, limits, key: key, client)
     }
 
-    /// A model that has a connection already: its request goes out before any limit can pass, however short.
+    /// A model with an open connection, so that it sends its request before any timeout, even a very short one.
     ///
     /// The upstream's first script must be `ended`: it is request 0.
     init(connectedTo upstream: ScriptedUpstream, limits: GenerationLimits) throws {
@@ -106,18 +106,18 @@ final class ModelHarness: Sendable {
 }
 
 extension [UpstreamStep] {
-    /// An answer whose last line is the end of its body: whoever has heard it has an idle connection.
+    /// An answer whose last line is the end of its body, so that its connection is idle afterwards.
     static var ended: [UpstreamStep] {
         .plain(200, ModelLine.token("x") + ModelLine.done(), type: "application/x-ndjson")
     }
 }
 
 extension RawMember {
-    /// What the requests of these tests carry on.
+    /// A member that the requests of these tests pass on.
     static let thinking = RawMember(key: "think", value: Array("true".utf8))
 }
 
-/// What came of an answer.
+/// The result of an answer.
 struct Answer: Sendable {
     var lines: [String] = []
     var text: [UInt8] = []
@@ -126,12 +126,12 @@ struct Answer: Sendable {
 
     /// The code of the error that ended it, once.
     var code: ModelError.Code? { ends.count == 1 ? ends[0]?.code : nil }
-    /// Whether it ended, once, without an error, after a line that says so.
+    /// Whether it ended once, without an error, after its last line.
     var isComplete: Bool { ends.count == 1 && ends[0] == nil && dones.last == true }
     var content: String { String(decoding: text, as: UTF8.self) }
 }
 
-/// Writes down what a generation says.
+/// Records the events of a generation.
 final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     let state = Monitor(Answer())
     /// Used on the shard only.
@@ -170,7 +170,7 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
         self.generation = nil
     }
 
-    /// Waits for the end, and lets the shard finish what it is at, so that a second end would be seen.
+    /// Waits for the end and for the present work of the shard, so that a second end would be recorded.
     func outcome() throws -> Answer {
         try wait("the answer ended") { !$0.ends.isEmpty }
         ModelHarness.onShard { _ in }
@@ -180,7 +180,7 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     /// Waits until the answer so far fulfils a condition.
     func wait(_ what: String, until condition: (Answer) -> Bool) throws {
         guard state.wait(until: { condition($0) ? true : nil }) != nil else {
-            throw TestFailure("never happened: \(what); got \(state.withLock { $0 })")
+            throw TestFailure("timeout: \(what); got \(state.withLock { $0 })")
         }
     }
 
@@ -206,7 +206,7 @@ extension ModelHarness {
         }
     }
 
-    /// Lets a timer end on its shard.
+    /// Releases a timer on its shard.
     static func drop(_ timer: consuming Confined<DeadlineTimer>) {
         let box = Monitor<Confined<DeadlineTimer>?>(timer)
         shard.run { box.withLock { $0 = nil } }

@@ -4,13 +4,13 @@ import ChatterdTestSupport
 @testable import ChatterdLanguageModels
 @testable import ChatterdModelServers
 
-/// What a decoder has made of a stream.
+/// The output of a decoder for a stream.
 struct Decoded: Equatable {
     var lines: [String] = []
     var error: ModelError?
-    /// Whether the decoder could have done without the rest, each time bytes had come.
+    /// Whether the answer was whole after the last read.
     var isWhole = false
-    /// Whether the last read brought more than signs of life.
+    /// Whether the last read had more than comments.
     var hasProgressed = false
 
     /// The texts of all lines.
@@ -26,9 +26,9 @@ extension [UInt8] {
         return String(decodingJSON: span.extracting(content.range))
     }
 
-    /// What the decoder of kind `openai` makes of the bytes, given in pieces, and of their end in order.
+    /// The output of the decoder of kind `openai` for the bytes, given in pieces, and their regular end.
     ///
-    /// Each line must read as what it was said to be.
+    /// Each line must have the reported fields.
     static func decode(
         _ pieces: [[UInt8]], limits: GenerationLimits = GenerationLimits(), ends: Bool = true, at time: Int64 = 0
     ) -> Decoded {
@@ -57,7 +57,7 @@ extension [UInt8] {
     }
 }
 
-/// The events that a server writes.
+/// The events of a server.
 enum OpenAIStream {
     /// Data as an event.
     static func event(_ data: String) -> String { "data: \(data)\n\n" }
@@ -78,12 +78,12 @@ enum OpenAIStream {
     static let done = event("[DONE]")
 }
 
-/// A line of text as it must come out.
+/// The expected line of text.
 func textLine(_ text: String) -> String {
     #"{"model":"tiny","created_at":"1970-01-01T00:00:00.000000Z","message":{"role":"assistant","content":\#(jsonString(text))},"done":false}"#
 }
 
-/// The last line as it must come out.
+/// The expected last line.
 func lastLine(_ members: String = #","prompt_eval_count":18,"eval_count":13"#, reason: String = "stop") -> String {
     #"{"model":"tiny","created_at":"1970-01-01T00:00:00.000000Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"\#(reason)","total_duration":0\#(members)}"#
 }

@@ -16,7 +16,7 @@ import Testing
         return TurnHistory(messages: messages, unfinished: [], omitted: omitted)
     }
 
-    /// A window that has room for so many messages of forty letters, with a byte for each token.
+    /// A window with room for the given number of messages of forty letters, with a byte for each token.
     private func window(messages: Int) -> ContextWindow {
         var window = ContextWindow(tokens: messages * 60 + 100, bytesPerToken: 1, reserve: 100)
         window.isMeasured = true
@@ -89,7 +89,7 @@ import Testing
         let history = history(
             "2 user a\(Self.long)", "2 assistant b\(Self.long)", "4 user c\(Self.long)", "4 assistant d\(Self.long)",
             "6 tool e\(Self.long)", "6 assistant f\(Self.long)", "8 tool g\(Self.long)")
-        // The prompt is the answer of a tool: its call, and the one before, cannot be left out.
+        // The prompt is the answer of a tool: its call and the call before it are always sent.
         #expect(try history.fitted(to: window(messages: 5)).messages.entries.map(\.seq) == [3, 4, 5, 6, 7])
         #expect(throws: RelayError.self) { try history.fitted(to: window(messages: 1)) }
     }

@@ -19,7 +19,7 @@ import Testing
         try [RawMember](decodingMembers: Array(text.utf8))
     }
 
-    /// The report on a prompt with so many bytes of text, with or without an earlier answer.
+    /// The report on a prompt with the given bytes of text, with or without an earlier answer.
     private func report(bytes: Int, behind earlier: Int = 0, in window: ContextWindow? = nil) throws -> PromptReport {
         var messages = EncodedMessages()
         if earlier > 0 {
@@ -349,7 +349,7 @@ import Testing
             estimates.note(count, in: &report, of: target)
             #expect(report.isCutByServer == isCut, "\(count)")
         }
-        #expect(estimates.window(for: target, passThrough: []).bytesPerToken < 5, "what was cut is no measure")
+        #expect(estimates.window(for: target, passThrough: []).bytesPerToken < 5, "a cut prompt is no measurement")
     }
 
     @Test func cachedPromptCountsAsUncut() throws {
@@ -373,7 +373,7 @@ import Testing
             estimates.note(count, in: &report, of: target)
             return report.isCutByServer
         }
-        // A count without the cache, twice, and a wholly new prompt prove nothing.
+        // Two counts without the cache, and a completely new prompt, are no proof.
         #expect(try !note(100, 8_000, 2_020))
         #expect(try !note(100, 60_000, 400))
         #expect(try !note(8_000, 0, 2_008))

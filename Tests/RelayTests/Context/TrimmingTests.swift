@@ -38,7 +38,7 @@ import Testing
             let room = try #require(window.tokens) - window.reserve
             #expect(estimate <= room)
             if fitted.count < messages.count {
-                // Neither turns in halves nor gaps.
+                // No partial turns, and no gaps.
                 #expect(fitted.count % 2 == 0 && fitted.entries[1].seq == seq - Int64(fitted.count - 2))
                 sent.append(Sent(start: fitted.entries[1].seq, estimate: estimate))
             } else {
@@ -57,7 +57,7 @@ import Testing
         return window
     }
 
-    /// How often the beginning was another one than the time before.
+    /// The number of changes of the first message.
     private func moves(_ sent: [Sent]) -> Int {
         zip(sent, sent.dropFirst()).count { $0.start != $1.start }
     }
@@ -70,7 +70,7 @@ import Testing
         #expect(sent.count > 300)
         #expect(moves(sent) * 6 <= sent.count)
         #expect(zip(sent, sent.dropFirst()).allSatisfy { $0.start <= $1.start })
-        // Not more than a quarter of the room is left empty, and a turn.
+        // At most a quarter of the room, and a turn, is left empty.
         #expect(sent.allSatisfy { $0.estimate >= 3_072 * 3 / 4 - 100 })
     }
 

@@ -107,7 +107,7 @@ import Testing
         #expect(models[1].generations.first?.isCancelled == true)
         #expect(post.reader.text == half)
         relay.clock.advance(by: .seconds(1))
-        // The first server is left to continue.
+        // The first server remains, and can continue.
         try models[0].last.complete("the clocks were striking.")
         relay.clock.settle()
         #expect(post.isComplete && post.reader.resets == 0)
@@ -167,7 +167,7 @@ import Testing
         relay.clock.settle()
         try models[1].last.fail(.busy)
         relay.clock.settle()
-        // The reader learns the fate of the text.
+        // The reader gets the reason why the text ends.
         #expect(post.code == .model(.incomplete) && post.reader.text == half && post.reader.resets == 0)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: \(half) [failed]"])
     }
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test func stopWhileTheTextIsReadIsHandled() throws {
-        // The slot is another process's.
+        // Another process has the slot.
         let cluster = SlotCluster()
         cluster.process.request("other")
         let (relay, models) = TestRelay.withServers("a", "u", slots: cluster.slots) {
@@ -208,7 +208,7 @@ import Testing
         }
         relay.startJournal()
         let post = relay.post("Hi")
-        // So much that its beginning is in the store alone.
+        // So much text that its beginning is only in the store.
         try models[0].last.send(half + String(repeating: "x", count: 300_000))
         relay.clock.advance(by: .seconds(1))
         relay.store.faults[.read] = [.hang]
@@ -371,7 +371,7 @@ import Testing
         #expect(models.map(\.generations.count) == [3, 4])
         relay.clock.advance(by: .seconds(5))
         relay.post("Hi", appID: "later")
-        // One tries it, and no other meanwhile.
+        // One reply tries it, and no other one meanwhile.
         relay.post("Hi", appID: "beside")
         #expect(models.map(\.generations.count) == [4, 5])
         try models[0].last.complete("Hello")

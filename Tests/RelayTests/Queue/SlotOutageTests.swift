@@ -135,7 +135,7 @@ import Testing
         let reply = cluster.process.request("a")
         reply.release()
         #expect(cluster.process.store.calls == [.enter, .leave])
-        // The server had it in hand all the time.
+        // The store commits the delayed entry now.
         let process = cluster.process.store.process
         cluster.slots.enter(reply.ticket, holder: process)
         if hasSlot {

@@ -75,7 +75,7 @@ import Testing
         for _ in 0..<8 {
             running = try cluster.passSlot(from: running, to: many)
         }
-        // It begins where the queue is now, not where it would be had it asked all the time.
+        // It begins at the current rank of the queue, and gets no credit for the time without prompts.
         let late = (0..<4).map { _ in cluster.process.request("b") }
         var order: [String] = []
         for _ in 0..<4 {

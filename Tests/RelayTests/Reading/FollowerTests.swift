@@ -161,7 +161,7 @@ import Testing
         append("two ")
         clock.advance(by: .milliseconds(200))
         #expect(first.string == "one two " && second.string == "one two ")
-        // One reading, and the one that shows that there is no more.
+        // One read, and another one that shows the end of the content.
         #expect(reply.asked.count == asked + 2)
     }
 
@@ -213,7 +213,7 @@ import Testing
         let lost = PartsReader(claiming: ReplyPosition(text: 50))
         start(lost, on: follower)
         clock.settle()
-        // It does not keep the others from reading, although the follower believed it.
+        // It does not prevent the others from reading, although the follower accepted its position.
         let other = PartsReader()
         start(other, on: follower)
         append("Hello")

@@ -18,7 +18,7 @@ import Testing
                 + line + #""The model \"m\" is away."},"done":true}"#)
     }
 
-    @Test func errorIsReadBackWithNothingMissing() throws {
+    @Test func errorIsReadBackComplete() throws {
         var buffer = ByteBuffer()
         events.appendError(RelayError(.invalidRequest, "x"), at: time, to: &buffer)
         #expect(buffer.string.contains(#""retryable":false"#))

@@ -2,9 +2,9 @@ import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
 
-/// A process that is stopped leaves replies to the others.
+/// A stopping process hands replies over to the others.
 @Suite(.timeLimit(.minutes(30))) struct HandoverTests {
-    /// The reader of a reply that was left to the others: it got an error, and no end.
+    /// Whether the reader of a handed-over reply got an error, and no end.
     private static func isSentAway(_ post: SentPrompt) -> Bool {
         post.code == .shuttingDown && post.reader.endings.isEmpty
     }

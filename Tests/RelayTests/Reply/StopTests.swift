@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func readersOfAnotherProcessesReplyDoNotDelayTheStop(isStoreAway: Bool) throws {
+    func readersOfAnotherProcessesReplyDoNotDelayTheStop(isStoreUnavailable: Bool) throws {
         let relay = TestRelay()
         let otherProcess = relay.otherProcess()
         relay.startJournal()
@@ -53,7 +53,7 @@ import Testing
         relay.clock.advance(by: .seconds(1))
         let reader = try otherProcess.read(post)
         relay.clock.advance(by: .seconds(1))
-        otherProcess.store.isUnavailable = isStoreAway
+        otherProcess.store.isUnavailable = isStoreUnavailable
         relay.clock.advance(by: .seconds(1))
         otherProcess.service.stopAccepting()
         relay.clock.settle()

@@ -174,7 +174,7 @@ import Testing
 
     // MARK: - Restarts
 
-    @Test func replyWaitsForALoneServerThatIsAway() throws {
+    @Test func replyWaitsForALoneUnreachableServer() throws {
         let (relay, models) = TestRelay.withServers("a", failovers: 0, rescues: 0, restartWait: .seconds(30))
         let post = relay.post("Hi")
         for _ in 0..<8 {

@@ -11,7 +11,7 @@ final class FakeReply {
     private(set) var thinking: [UInt8] = []
     private(set) var calls: [UInt8] = []
     private(set) var ending: ReplyEnding?
-    /// The end of what readers may see.
+    /// The end of the content that readers may see.
     private(set) var visible = ReplyPosition()
     /// The maximum size of a part in a page, but at least one character. Calls are not split.
     var pageSize = 1 << 18

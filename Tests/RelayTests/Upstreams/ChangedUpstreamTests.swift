@@ -139,7 +139,7 @@ import Testing
         #expect(old.generations.count == 1)
         try #require(new.generations.first).fail(.failed)
         relay.clock.advance(by: .seconds(5))
-        // One that was added meanwhile is there for it, too.
+        // A server that was added meanwhile is a candidate, too.
         #expect(new.generations.count == 2)
         let answer = try #require(new.generations.last)
         answer.send("Hello")

@@ -1,12 +1,14 @@
 import ChatterdConfiguration
+import Foundation
 import Testing
 
-/// docs/limits.md against the table of settings.
+/// docs/limits.md against the table of settings and the constants in the code.
 @Suite(.timeLimit(.minutes(30))) struct LimitsDocumentTests {
+    private let root: String
     private let text: String
 
     init() throws {
-        let root = #filePath[..<(#filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex)]
+        root = String(#filePath[..<(#filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex)])
         text = try ConfigurationFile.read(root + "/docs/limits.md").get()
     }
 
@@ -20,6 +22,27 @@ import Testing
         let known = Set(Setting.allCases.map(\.name))
         for word in text.split(whereSeparator: { !($0.isLetter || $0 == "_") }) where word.hasPrefix("CHATTERD_") {
             #expect(known.contains(String(word)), "\(word)")
+        }
+    }
+
+    /// `Type.member` and the names that follow it stand for members of a type, in the files that have its name.
+    @Test func everyListedConstantExists() throws {
+        var sources: [String: String] = [:]
+        for case let file as URL in FileManager.default.enumerator(
+            at: URL(filePath: root + "/Sources"), includingPropertiesForKeys: nil) ?? .init()
+        where file.pathExtension == "swift" {
+            let type = file.deletingPathExtension().lastPathComponent.prefix { $0 != "+" }
+            sources[String(type), default: ""] += try String(contentsOf: file, encoding: .utf8)
+        }
+        let names = text.matches(of: /`([A-Z][A-Za-z]+)\.([a-z][A-Za-z]+)`((?:, `[a-z][A-Za-z]+`)*)/)
+        #expect(names.count > 60)
+        for name in names {
+            let source = sources[String(name.1)] ?? ""
+            for member in [name.2] + name.3.split(whereSeparator: { ",` ".contains($0) }) {
+                #expect(
+                    ["let", "var", "func", "case"].contains { source.contains("\($0) \(member)") },
+                    "\(name.1).\(member)")
+            }
         }
     }
 }

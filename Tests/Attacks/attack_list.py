@@ -1,4 +1,4 @@
-"""Attacks of hostile clients. Each attack runs in a process of its own, with blocking sockets and threads, until it is killed."""
+"""Attacks of hostile clients. Each attack runs in a separate process, with blocking sockets and threads, until it is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Target:
         self.port = port
 
     def connect(self, receive: int | None = None) -> socket.socket:
-        """A connection, with a receive buffer of so many bytes."""
+        """A connection, with a receive buffer of this many bytes."""
         connection = socket.socket()
         if receive is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)

@@ -66,7 +66,7 @@ class Relay:
         return self._process.poll() is None
 
     def resident(self) -> int:
-        """Its resident memory in bytes."""
+        """The resident memory of the process in bytes."""
         with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -101,7 +101,7 @@ class Relay:
 
 
 class AttackRuns:
-    """All attacks, each on a database and a process of its own."""
+    """All attacks, each on a separate database and process."""
 
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self._options, self._scratch = options, scratch

@@ -1,7 +1,7 @@
 """A model server of kind openai and ollama whose model's name says how it answers:
 
     short    five words              fail     status 400
-    burst    300 words in one write  long-N   N bytes of text, as fast as they are taken
+    burst    300 words in one write  long-N   N bytes of text, as fast as they are read
     slow     a word a second, for a minute
 
 Any other name is answered like `short`, as llama.cpp does."""
@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Logs nothing."""
+        """Writes no log."""
 
     def do_GET(self) -> None:  # noqa: N802
         """The list of models, which is empty: any model is accepted."""
@@ -79,7 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     @staticmethod
     def _model(head: bytes) -> str:
-        """The name, which stands at the front of chatterd's requests."""
+        """The name of the model, which begins chatterd's requests."""
         start = head.find(b'"model":"')
         end = head.find(b'"', start + 9) if start >= 0 else -1
         return "x" * 1000 if start >= 0 and end < 0 else head[start + 9:end].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Many slow readers of one long answer, in a process of their own."""
+"""Many slow readers of one long answer, in a separate process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_answer(port: int, size: int) -> str:
 
 
 class SlowReaders:
-    """The readers, as the run sees them."""
+    """The readers, controlled by the run."""
 
     def __init__(self, port: int, path: str, count: int) -> None:
         self._process = subprocess.Popen(
@@ -47,7 +47,7 @@ class SlowReaders:
         self._process.stdout.readline()
 
     def stop(self) -> tuple[int, int]:
-        """Ends them: the bytes that they have read, and how many were cut off."""
+        """Ends the readers; returns the bytes that they have read, and the number of those that were cut off."""
         output, _ = self._process.communicate(timeout=60)
         read, ended = output.split()
         return int(read), int(ended)

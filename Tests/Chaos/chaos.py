@@ -101,22 +101,22 @@ class Run:
             await server.wait_until_ready()
 
     async def _disturb(self) -> None:
-        """Runs clients and faults until there were enough of both, or the time is up."""
+        """Runs clients and faults until both have reached their numbers, or the time is up."""
         options, record = self.options, self.record
         until = record.now() + options.minutes * 60 - (20 if options.short else min(180, options.minutes * 18))
         injector = FailureInjector(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
         injecting = asyncio.create_task(injector.run(options.failures, max(0.5, (until - record.now()) * 0.85 / max(1, options.failures))))
         self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
-        told = record.now()
+        reported = record.now()
         while record.now() < until and (record.count["cuts"] < options.cuts or not injecting.done()):
             await asyncio.sleep(0.2)
             for server in self.servers:
                 server.look()
             if injecting.done() and injecting.exception():
                 raise injecting.exception() or AssertionError
-            if record.now() > told + 30:
-                told = record.now()
-                say(f"{told:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {injector.failures} failures, "
+            if record.now() > reported + 30:
+                reported = record.now()
+                say(f"{reported:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {injector.failures} failures, "
                     f"{len(record.violations)} violations")
         injector.is_over = True
         await injecting
@@ -124,7 +124,7 @@ class Run:
             say(f"the time was up before there were {options.cuts} cuts and {options.failures} failures")
 
     async def _talk(self) -> None:
-        """One of the clients: one conversation after another."""
+        """Runs one client: one conversation after another."""
         while not self.state.is_draining:
             number = next(self._numbers)
             try:
@@ -166,22 +166,22 @@ class Run:
                 self.record.violation(name, "", "")
 
     def report(self) -> bool:
-        """Prints what happened; returns whether all is well."""
+        """Prints the results; returns whether the run has passed."""
         count, violations = self.record.count, self.record.violations
         others = sorted({violation.kind for violation in violations} - set(NONE_OF))
         for name in TABLE + [""] + NONE_OF + others:
             say(f"{name:36}{count[name]:>14,}" if name else "")
         say(f"\nseed {self.options.seed}, {self.record.now():.0f} s, {len(violations)} violations")
-        told: set[str] = set()
+        reported: set[str] = set()
         for violation in [one for one in violations if one.text][:self.options.show]:
             say(f"\n== {violation.kind}: {violation.token}\n  {violation.text}")
-            if violation.token and violation.token not in told:
-                told.add(violation.token)
+            if violation.token and violation.token not in reported:
+                reported.add(violation.token)
                 say(self.details(violation.token))
         return not violations
 
     def details(self, token: str) -> str:
-        """All that is known of a prompt."""
+        """All records of a prompt."""
         prompt = self.state.prompts.get(token)
         lines = [f"  {prompt}" if prompt else "", "  what happened:"]
         lines += [f"    {note}" for note in self.record.notes(token)]
@@ -216,7 +216,7 @@ def main() -> int:
     say(f"seed {options.seed}: at least {options.cuts} cuts and {options.failures} failures, {options.clients} clients, {standby}, "
         f"{options.minutes:g} minutes at most")
     run = Run(options, scratch)
-    # Ended as by Ctrl-C, so that no process and no file is left.
+    # Ends as after Ctrl-C, so that no process and no file remains.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         asyncio.run(run.run())

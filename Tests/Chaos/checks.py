@@ -1,4 +1,4 @@
-"""Holds what is stored against what the clients got and what the model server said."""
+"""Compares the stored rows with the results of the clients and the answers of the model server."""
 
 from __future__ import annotations
 
@@ -83,17 +83,17 @@ class Conversation:
         return row if row is not None and row.name == "user" else None
 
     def history(self, prompt: Row) -> list[str]:
-        """What the model should have been sent, in digests: all complete turns on the path to a prompt, and the prompt."""
-        told: list[str] = []
+        """The expected messages of the request to the model, as digests: all complete turns on the path to a prompt, and the prompt."""
+        messages: list[str] = []
         row: Row | None = prompt
         counts = True
         while row is not None:
             if row.is_reply:
                 counts = row.state == "complete"
             if row.state != "choice" and (counts or row.turn is None):
-                told.append(digest(row.name, row.message, canonical_of(row.calls)))
+                messages.append(digest(row.name, row.message, canonical_of(row.calls)))
             row = self.before(row)
-        return told[::-1]
+        return messages[::-1]
 
 
 class Checks:
@@ -103,11 +103,11 @@ class Checks:
         self._state, self._upstream, self._cluster = state, upstream, cluster
         self._record: Record = state.record
         self._row: dict[str, str] = {}  # by token, for reports
-        self._lost: dict[str, list[Row]] = {}  # by appID: rows as a primary that died had them
+        self._lost: dict[str, list[Row]] = {}  # by appID: rows of a primary that died
         self._damaged: set[str] = set()  # appIDs of conversations that lost rows with a primary
 
     async def run(self) -> None:
-        """Looks at every conversation."""
+        """Checks every conversation."""
         for row in self._cluster.lost:
             known = {field.name: row[field.name] for field in fields(Row)}
             self._lost.setdefault(row["appid"], []).append(Row(**known))
@@ -137,7 +137,7 @@ class Checks:
                 self._record.count["lost with a primary"] += 1
 
     def rows_of(self, token: str) -> str:
-        """The rows of a prompt that something was wrong with."""
+        """The rows of a prompt with a violation."""
         return self._row.get(token, "    no rows")
 
     async def _conversations(self) -> AsyncIterator[tuple[str, Conversation]]:
@@ -218,7 +218,7 @@ class Checks:
         return [row for row in lost.rows if row.id == id]
 
     async def _check_deleted(self) -> None:
-        """No table holds anything of a conversation that was deleted."""
+        """Checks that no table has rows of a deleted conversation."""
         for table in ("chatterd_keys", "chatterd_journal", "chatterd_signals"):
             async for row in self._cluster.stream(f"SELECT appid, count(*) FROM {table} GROUP BY appid"):
                 if row["appid"] in self._state.deleted:
@@ -252,9 +252,9 @@ class Checks:
             self._check_text(prompt, row)
         self._check_calls(conversation, prompt, rows, replies)
         for code in prompt.errors:
-            told = [json.loads(row.last_event or "{}").get("code", "interrupted") for row in replies if row.state in FAILED]
-            if code not in told:
-                wrong("wrong endings", f"told {code} in one piece, stored {told}")
+            reported = [json.loads(row.last_event or "{}").get("code", "interrupted") for row in replies if row.state in FAILED]
+            if code not in reported:
+                wrong("wrong endings", f"reported {code} in one piece, stored {reported}")
         for reply in prompt.replies:
             stored = conversation.replies.get(reply.id)
             if stored is None:
@@ -269,7 +269,7 @@ class Checks:
             self._check_wholes(prompt, reply, stored)
 
     def _check_text(self, prompt: Prompt, row: Row) -> None:
-        """What is stored was said in one answer of the model server."""
+        """Checks that the stored text comes from one answer of the model server."""
         calls = self._upstream.calls.get(prompt.token, [])
         for call in calls:
             said = whole(answer(prompt.script, call.number))
@@ -284,12 +284,12 @@ class Checks:
     def _check_calls(self, conversation: Conversation, prompt: Prompt, rows: list[Row], replies: list[Row]) -> None:
         calls = self._upstream.calls.get(prompt.token, [])
         attempts = sum(row.attempt or 1 for row in replies)
-        # An answer that fails is tried again: before its first word, and behind it.
+        # A failed answer is retried, before and after its first word.
         fails = prompt.script.ending != "complete" or any(call.is_slow for call in calls)
         if len(calls) > attempts * (1 + FAILOVERS + RESCUES if fails else 1):
             self._record.violation(
                 "doubled calls", prompt.token, f"{len(calls)} calls for {attempts} attempts at {len(replies)} replies")
-        # A process that is stopped leaves prompts without text to the other processes.
+        # A stopping process hands prompts without text over to the other processes.
         if any((row.attempt or 1) > 1 + (row.handovers or 0) for row in replies) and not prompt.may_repeat and not fails:
             self._record.violation("doubled calls", prompt.token, "made again, though on_interrupt does not say so")
         if not rows:
@@ -305,24 +305,24 @@ class Checks:
     def _fault(row: Row, seal: Seal) -> tuple[str, str] | None:
         """The contradiction between a reader's end and the stored row: the kind, and a text."""
         if seal.final is None:
-            # The reader left for good. Text beyond the journal of a killed process is lost; a `reset` would have said so.
+            # The reader does not return. Text beyond the journal of a killed process is lost; a `reset` would have said so.
             if row.attempt != seal.position.attempt or row.state == "interrupted" and seal.position.text > len(row.parts[0]):
                 return None
             fault = seal.agrees(row.parts)
             return ("bytes lost or doubled", fault) if fault and row.state != "interrupted" else None
         if row.attempt != seal.position.attempt:
-            return "false ends", f"told the end of attempt {seal.position.attempt}"
+            return "false ends", f"reported the end of attempt {seal.position.attempt}"
         if fault := seal.agrees(row.parts):
-            return "false ends", f"told {seal.final}, {fault}"
+            return "false ends", f"reported {seal.final}, {fault}"
         if seal.is_error != (row.state in FAILED) or \
                 not seal.is_error and (seal.final.get("state") == "cancelled") != (row.state == "cancelled"):
-            return "false ends", f"told {seal.final}"
+            return "false ends", f"reported {seal.final}"
         if row.last_event and without_message(json.loads(row.last_event)) != without_message(seal.final):
-            return "false ends", f"told {seal.final}"
+            return "false ends", f"reported {seal.final}"
         return None
 
     def _check_cause(self, prompt: Prompt, reply: Reply, row: Row) -> None:
-        """A reply is interrupted only if its process was killed, stopped or restarted."""
+        """Checks that a reply is interrupted only if its process was killed, stopped or restarted."""
         ends = [seal.at for seal in reply.seals if seal.final is not None]
         if row.state == "interrupted" and ends and not self._record.was_anyone_lost(reply.began, min(ends)):
             self._record.violation("interrupted without a cause", prompt.token, f"no process was lost meanwhile; {row}")
@@ -342,5 +342,5 @@ class Checks:
 
 
 def without_message(event: dict[str, Any]) -> dict[str, Any]:
-    """A last event without what may be emptied when it is read again."""
+    """A last event without the members that may be empty when it is read again."""
     return {name: value for name, value in event.items() if name != "message"}

@@ -1,4 +1,4 @@
-"""A client: one conversation with all that can go wrong in it, drawn from the seed."""
+"""A client: one conversation with faults of all kinds, drawn from the seed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Client(Reader):
         self._known: list[Reply] = []
 
     async def run(self) -> None:
-        """Talks until the conversation is over, or the run is."""
+        """Sends prompts until the conversation or the run is over."""
         chance, state = self._chance, self._state
         if chance.random() < 0.2 and not await self._seed():
             return
@@ -39,7 +39,7 @@ class Client(Reader):
             task = asyncio.create_task(self._turn(prompt, acknowledged := asyncio.Event()))
             under_way.append(task)
             if chance.random() < 0.15:
-                # The next one is posted as soon as this one is accepted: it has to wait for its turn.
+                # The next prompt is posted as soon as this one is accepted, and must wait for its turn.
                 waiting = asyncio.create_task(acknowledged.wait())
                 await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()
@@ -61,7 +61,7 @@ class Client(Reader):
         return Prompt(script, self._appid, order, parent, may_repeat=chance.random() < 0.3)
 
     async def _seed(self) -> bool:
-        """Begins with a system prompt. Asked once: a request that was lost may still replace the conversation later."""
+        """Begins with a system prompt. Sent once, because a lost request may still replace the conversation later."""
         text = f"You are number {self._number}."
         body = {"appID": self._appid, "messages": [{"role": "system", "content": text}]}
         try:
@@ -162,7 +162,7 @@ class Client(Reader):
         return known[0], exchanges
 
     async def _whole(self, prompt: Prompt, body: Any, fields: dict[str, str]) -> None:
-        """Asks for the answer in one piece, until it comes."""
+        """Requests the answer in one piece until it arrives."""
         tries = 0
         prompt.posted_at = self._record.now()
         while not self._state.is_over:
@@ -193,7 +193,7 @@ class Client(Reader):
     # --- when a turn is over
 
     async def _afterwards(self, prompt: Prompt, reply: Reply, body: Any, fields: dict[str, str]) -> None:
-        """Asks once more, in one way or another."""
+        """Sends one more request of a random kind."""
         chance = self._chance
         path = f"/replies/{reply.id}"
         what = chance.choices(
@@ -232,7 +232,7 @@ class Client(Reader):
                 self._record.violation("wrong statuses", prompt.token, f"{method} {path}: {answer.status}, not {statuses}")
 
     async def _regenerate(self, prompt: Prompt, reply: Reply) -> None:
-        """Asks for another answer, once: there is no key to try again with."""
+        """Requests another answer once, because the request has no key for a retry."""
         self._record.count["regenerates"] += 1
         began = self._record.now()
         try:

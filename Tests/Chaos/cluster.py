@@ -1,4 +1,4 @@
-"""A PostgreSQL of the run's own, with a standby if wanted: it can be killed, stopped for a while, and replaced by its standby."""
+"""A separate PostgreSQL for the run, with a standby if requested: it can be killed, stopped for a while, and replaced by its standby."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Node:
             self._as_user.update(user=user.pw_uid, group=user.pw_gid, extra_groups=[])
 
     async def make(self) -> None:
-        """Makes an empty data directory."""
+        """Creates an empty data directory."""
         await self._run(f"{self._programs}/initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale",
                         "--no-sync")
 
@@ -89,8 +89,9 @@ class Node:
             self._process.send_signal(signal.SIGHUP)
 
     def signal(self, number: int) -> None:
-        """Sends a signal to all its processes. The postmaster is stopped before the others, so that it starts no more, and killed
-        after them, so that none is left without it."""
+        """Sends a signal to all its processes. The postmaster is stopped before the others, so that it starts no further
+        process, and killed after them, so that none remains without it.
+        """
         if self._process is None or self._process.poll() is not None:
             return
         if number == signal.SIGSTOP:
@@ -105,19 +106,19 @@ class Node:
             self._process.send_signal(number)
 
     async def kill(self) -> None:
-        """Kills the postmaster with SIGKILL; its children follow by themselves, a little later."""
+        """Kills the postmaster with SIGKILL; its children end a little later."""
         if self._process is not None:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
 
     async def kill_all(self) -> None:
-        """Kills all its processes at one moment: none of them commits anything afterwards."""
+        """Kills all its processes at the same time, so that none of them commits afterwards."""
         self.signal(signal.SIGSTOP)
         self.signal(signal.SIGKILL)
         await self.kill()
 
     def stop(self) -> None:
-        """Stops the server for good."""
+        """Stops the server permanently."""
         if self._process is not None and self._process.poll() is None:
             self.signal(signal.SIGCONT)
             self._process.send_signal(signal.SIGQUIT)
@@ -127,7 +128,7 @@ class Node:
                 self._process.kill()
 
     def psql(self, database: str, socket: str = "") -> list[str]:
-        """The command that asks this server."""
+        """The psql command for this server."""
         conninfo = f"host={socket or self.directory} user=postgres dbname={database} client_encoding=UTF8"
         return [f"{self._programs}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", conninfo]
 
@@ -148,11 +149,11 @@ class Cluster:
         if self.standby is not None:
             self.conninfo += " target_session_attrs=read-write connect_timeout=5"
         self.is_lossy = standby == "async"
-        self.lost: list[dict[str, Any]] = []  # new rows of dead primaries, as they were there
+        self.lost: list[dict[str, Any]] = []  # new rows of dead primaries
         self.failure_lock = asyncio.Lock()  # one injected failure at a time
 
     async def make(self) -> None:
-        """Makes the data directory and the database, and starts the server, and its standby."""
+        """Creates the data directory and the database, and starts the server and its standby."""
         await self.primary.make()
         await self.primary.start()
         await self.run("CREATE DATABASE chaos", "postgres")
@@ -177,7 +178,7 @@ class Cluster:
         return True
 
     async def freeze(self, seconds: float) -> None:
-        """Stops all processes of the server for a while, as a machine does that swaps or migrates."""
+        """Stops all processes of the server for a while, like a machine that swaps or migrates."""
         self.primary.signal(signal.SIGSTOP)
         try:
             await asyncio.sleep(seconds)
@@ -185,7 +186,7 @@ class Cluster:
             self.primary.signal(signal.SIGCONT)
 
     async def fail_over(self, lag: float, gap: float) -> None:
-        """Kills the server for good and promotes its standby `gap` seconds later; then makes another standby.
+        """Kills the server permanently and promotes its standby `gap` seconds later; then creates another standby.
 
         Before that the standby is frozen for `lag` seconds: a synchronous standby blocks all commits meanwhile, an asynchronous
         one misses them.
@@ -239,14 +240,14 @@ class Cluster:
         raise RuntimeError("the standby does not follow: see postgres.log")
 
     def stop(self) -> None:
-        """Stops the servers for good."""
+        """Stops the servers permanently."""
         for node in (self.primary, self.standby):
             if node is not None:
                 node.stop()
         self._log.close()
 
     async def run(self, statement: str, database: str = "chaos") -> bytes:
-        """What psql prints."""
+        """The output of psql."""
         return await self._query(self.primary.psql(database), statement)
 
     @staticmethod
@@ -264,7 +265,7 @@ class Cluster:
         return [json.loads(line) for line in output.decode().split("\n") if line]
 
     async def stream(self, query: str) -> AsyncIterator[dict[str, Any]]:
-        """The rows of a query one by one, however many they are."""
+        """The rows of a query one by one, in any number."""
         process = await asyncio.create_subprocess_exec(
             *self.primary.psql("chaos"), "-v", "FETCH_COUNT=200", "-c", f"SELECT row_to_json(r) FROM ({query}) r",
             stdout=asyncio.subprocess.PIPE, limit=1 << 28)

@@ -14,20 +14,20 @@ from record import Record
 
 @dataclass
 class Cut:
-    """What is done to one connection."""
+    """The fault of one connection."""
 
-    answer_bytes: int | None = None  # cut behind so many bytes of the answer
-    request_bytes: int | None = None  # cut behind so many bytes of the request
-    seconds: float | None = None  # cut after so long
-    stall_at: int | None = None  # rest behind so many bytes of the answer
-    stall: float = 0  # for so many seconds
+    answer_bytes: int | None = None  # cut after this many bytes of the answer
+    request_bytes: int | None = None  # cut after this many bytes of the request
+    seconds: float | None = None  # cut after this time
+    stall_at: int | None = None  # pause after this many bytes of the answer
+    stall: float = 0  # the duration of the pause in seconds
     delay: float = 0  # seconds for each piece
     reset: bool = False  # with RST, not FIN
     lopsided: float = 0  # seconds by which the client notices the cut later than the server
 
     @classmethod
     def draw(cls, chance: random.Random) -> Cut:
-        """Draws what is done; one connection in four is left alone."""
+        """Draws the fault; one connection in four has none."""
         one = cls(reset=chance.random() < 0.5)
         kind = chance.choices(("none", "answer", "request", "time", "stall"), (25, 45, 7, 15, 8))[0]
         if kind in ("answer", "stall"):
@@ -48,7 +48,7 @@ class Cut:
 
 
 class Link:
-    """One connection of a client through the proxy, and why it ended."""
+    """One connection of a client through the proxy, and the reason of its end."""
 
     def __init__(self, changes: Callable[[], int]) -> None:
         self._changes = changes
@@ -63,7 +63,7 @@ class Link:
         return self._changes() != self._then or self._then % 2 == 1
 
     def is_excused(self) -> bool:
-        """Whether the end of the connection was our doing, and not the server's."""
+        """Whether this program ended the connection, and not the server."""
         return self.was_cut or self.was_refused or self.was_stalled or self.was_killed
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class CuttingProxy:
         self.port = server.sockets[0].getsockname()[1]
 
     def link(self, port: int) -> Link | None:
-        """What is known of the connection of a client on a port; forgets it."""
+        """Removes and returns the record of the connection of a client on a port."""
         return self._links.pop(port, None)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Kills, stops and restarts processes at moments that the seed decides."""
+"""Kills, stops and restarts processes at times drawn from the seed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FREEZES = ((0.2, 4), (9, 13), (14, 25))
 
 
 class FailureInjector:
-    """Spreads its failures over the run."""
+    """Distributes its failures over the run."""
 
     def __init__(self, record: Record, chance: random.Random, servers: list[Server], cluster: Cluster, longest: float) -> None:
         self._record, self._chance, self._servers, self._cluster = record, chance, servers, cluster
@@ -61,7 +61,7 @@ class FailureInjector:
                 raise outcome
 
     def _draw(self) -> tuple[str, bool]:
-        """The next failure, and whether processes are left alone at that time."""
+        """The next failure, and whether it excludes failures of processes at that time."""
         index = self.failures - len(FIRST)
         is_quiet = index >= 0 and index % (ROUND + QUIET_ROUND) >= ROUND
         kinds = OF_THE_DATABASE if is_quiet else FAILURES
@@ -69,7 +69,7 @@ class FailureInjector:
         return failure, is_quiet
 
     def _perform(self, failure: str) -> Coroutine[Any, Any, None]:
-        """Makes all decisions at once, so that they depend on the seed alone."""
+        """Draws all decisions at once, so that they depend only on the seed."""
         victims = self._chance.sample(self._servers, 2 if "two" in failure else 1)
         shortest, longest = self._chance.choice(FREEZES)
         seconds = min(self._chance.uniform(shortest, longest), self._longest)
@@ -99,7 +99,7 @@ class FailureInjector:
     async def _one(self, verb: str, victim: Server, seconds: float) -> None:
         name = f"chatterd {victim.slot}, life {victim.kills}"
         if victim.failure_lock.locked():
-            # Another failure is not over: all failures that waited for it would happen at once.
+            # Another failure is not over. All failures that waited for it would happen at once.
             return
         async with victim.failure_lock, self._death():
             if verb == "kill":

@@ -1,4 +1,4 @@
-"""What one reader has of one reply, over all its connections."""
+"""The events of one reply that one reader has got, over all its connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Position:
-    """The id of an event: how often the reply was begun, and the bytes of its parts so far."""
+    """The id of an event: the attempt of the reply, and the bytes of its parts so far."""
 
     attempt: int = 1
     text: int = 0
@@ -48,7 +48,7 @@ class Seal:
     digests: tuple[str, str, str]
     final: dict[str, Any] | None  # the last event
     is_error: bool
-    at: float  # when it was made, in seconds of the run
+    at: float  # the time of the seal, in seconds of the run
 
     def agrees(self, stored: tuple[bytes, bytes, bytes]) -> str:
         """The difference to the stored parts; an empty text if it is their beginning, or all of them."""
@@ -80,12 +80,12 @@ class Ledger:
 
     @property
     def position(self) -> Position:
-        """Where it stands."""
+        """The position after the last event."""
         text, thinking, calls = map(len, self._parts)
         return Position(self._attempt, text, thinking, calls, self.final is not None)
 
     def take(self, event: Event) -> bool:
-        """Adds an event; returns whether the reply can be read on, which it cannot be for now behind an error without id.
+        """Adds an event; returns whether the reader can continue, which it cannot after an error without an id.
 
         Throws `Wrong`.
         """
@@ -124,6 +124,6 @@ class Ledger:
             self.final = data
 
     def seal(self, now: float) -> Seal:
-        """What is left of it for the checks at the end."""
+        """The seal of the ledger, for the checks at the end."""
         digests = tuple(hashlib.sha256(part).hexdigest() for part in self._parts)
         return Seal(self.reader, self.position, (digests[0], digests[1], digests[2]), self.final, self.is_error, now)

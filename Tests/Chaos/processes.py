@@ -1,4 +1,4 @@
-"""The chatterd processes, each on a port of its own, which can be killed."""
+"""The chatterd processes, each on a separate port, which can be killed."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def keep_port() -> socket.socket:
 
 
 def die_with_us() -> None:
-    """Has the kernel kill this process when the one that started it is gone."""
+    """Makes the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Server:
-    """One chatterd, started again on the same port whenever it is killed."""
+    """One chatterd, which is started again on the same port after each kill."""
 
     def __init__(self, slot: int, program: str, scratch: str, conninfo: str, upstream: int, record: Record) -> None:
         self._holder = keep_port()
         self.slot, self.port = slot, int(self._holder.getsockname()[1])
         self.kills = 0
-        # Grows when a process dies, stops, or stands still; odd meanwhile, as it accepts connections until it is dead.
+        # Grows when a process dies, stops or is frozen; odd meanwhile, because it accepts connections until it is dead.
         self.changes = 0
         self.failure_lock = asyncio.Lock()  # one injected failure at a time
         self._program, self._conninfo, self._upstream, self._record = program, conninfo, upstream, record
@@ -75,9 +75,9 @@ class Server:
             env=kept | SETTINGS | {"CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": self._conninfo} | self.settings())
 
     def settings(self) -> dict[str, str]:
-        """The settings of the model servers: the same for all, for the list is that of the database.
+        """The settings of the model servers, the same for all, because the list is in the database.
 
-        They state the context, so that chatterd does not take an empty answer for a conversation that is too long.
+        They state the context, so that chatterd does not mistake an empty answer for a conversation that is too long.
         """
         server = {"name": "scripted", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "context": 1_000_000}
         return {"CHATTERD_UPSTREAMS": json.dumps([server])}
@@ -99,7 +99,7 @@ class Server:
         self.kills += 1
         self.changes += 1
         if (process := self._process) is not None:
-            # No other task may find it dead.
+            # No other task must find the process dead.
             self._process = None
             process.kill()
             await asyncio.to_thread(process.wait)
@@ -107,7 +107,7 @@ class Server:
         self.start()
 
     async def freeze(self, seconds: float) -> None:
-        """Freezes the process for a while; it does not notice, and continues with its old state."""
+        """Freezes the process for a while. It continues with its old state."""
         if self._process is None:
             return
         self.changes += 1
@@ -137,7 +137,7 @@ class Server:
         self.start()
 
     async def stop(self) -> None:
-        """Stops the process in order."""
+        """Stops the process with SIGTERM."""
         process, self._process = self._process, None
         await self._terminate(process)
 
@@ -156,7 +156,7 @@ class Server:
                 self._record.violation("processes that do not stop", "", f"chatterd {self.slot}: status {status}, see {self.log_path}")
 
     def abandon(self) -> None:
-        """Makes sure that it is gone."""
+        """Kills the process if it still exists."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

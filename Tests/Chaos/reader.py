@@ -19,7 +19,7 @@ class Reader:
         self._state, self._record, self._chance = state, state.record, chance
 
     async def _retry(self, method: str, path: str, body: Any, token: str, fields: dict[str, str] | None = None) -> Exchange | None:
-        """A request that may be sent more than once, until it is answered; its body is left unread and its connection closed."""
+        """Sends a request until it is answered, and closes the connection without reading the body."""
         for _ in range(400):
             try:
                 answer = await Exchange.ask(self._state.anywhere(self._chance), self._record, method, path, fields, body)
@@ -58,7 +58,7 @@ class Reader:
     # --- a reply
 
     async def _follow(self, reply: Reply, exchanges: list[Exchange]) -> None:
-        """Reads a reply with one or more readers, and stops it perhaps."""
+        """Reads a reply with one or more readers, and sometimes stops it."""
         chance = self._chance
         tasks = [self._read(reply, f"{reply.id[:8]}/{index}", exchange) for index, exchange in enumerate(exchanges)]
         if chance.random() < 0.2:
@@ -73,7 +73,7 @@ class Reader:
         await self._read(reply, reader, None)
 
     async def _read(self, reply: Reply, reader: str, exchange: Exchange | None) -> None:
-        """Reads a reply to its end over as many connections as necessary, or leaves for good on the way."""
+        """Reads a reply to its end over as many connections as necessary, or disconnects before the end."""
         chance, state, record = self._chance, self._state, self._record
         ledger = Ledger(reader)
         plan = chance.choices(("stay", "come back", "leave", "stall"), (75, 10, 5, 10))[0]
@@ -111,7 +111,7 @@ class Reader:
                 exchange.close()
                 exchange = None
             if is_over:
-                # A reader that cannot read on here asks another process, after a pause.
+                # A reader that cannot continue here asks another process, after a pause.
                 await state.pause(chance, 0.5)
             if turn_at == 1 << 62 and plan in ("leave", "come back") and ledger.final is None:
                 record.note(reply.token, f"{reader}: leaves at {ledger.last_id!r}, to {plan}")
@@ -150,7 +150,7 @@ class Reader:
         return None
 
     async def _stop(self, reply: Reply) -> None:
-        """Stops the reply from a process that need not be the one that makes it."""
+        """Stops the reply through any process."""
         await self._state.pause(self._chance, 10 ** self._chance.uniform(-2, 0.5))
         self._record.count["stops"] += 1
         while not self._state.is_over:

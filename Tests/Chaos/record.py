@@ -1,4 +1,4 @@
-"""What a run remembers: counts, what happened to each prompt, and what was wrong."""
+"""The record of a run: counts, the history of each prompt, and the violations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Violation:
-    """A promise that was broken."""
+    """A guarantee that was broken."""
 
     kind: str
-    token: str  # of the prompt; empty when it is about none
+    token: str  # of the prompt; empty for a violation without one
     text: str
 
 
@@ -28,43 +28,43 @@ class Record:
         self.began = time.monotonic()
         self.count: collections.Counter[str] = collections.Counter()
         self.violations: list[Violation] = []
-        self.tokens: set[str] = set()  # of prompts that something was wrong with
+        self.tokens: set[str] = set()  # of prompts with violations
         self.failures: list[str] = []  # that were injected
         self.deaths: list[tuple[float, float]] = []  # begin and end of failures that may cost a process its replies
         self._notes: dict[str, collections.deque[str]] = {}
-        self._beat = self._stood_still = 0.0  # when the heart last beat, and when it last had not beaten for too long
+        self._beat = self._stood_still = 0.0  # the time of the last heartbeat, and of the last late one
 
     def now(self) -> float:
         """Seconds since the run began."""
         return time.monotonic() - self.began
 
     async def beat(self) -> None:
-        """The heartbeat, by which standstills of this program are noticed: client, network and model server are all in it."""
+        """The heartbeat, which detects pauses of this program: client, network and model server all run in it."""
         while True:
             self._look_at_the_clock()
             self._beat = self.now()
             await asyncio.sleep(self.STANDSTILL / 5)
 
     def stood_still_since(self, then: float) -> bool:
-        """Whether this program has stood still since a moment: silence that chatterd measured then was real."""
+        """Whether this program was paused since a time: chatterd then measured a real silence."""
         self._look_at_the_clock()
         return self._stood_still >= then
 
     def _look_at_the_clock(self) -> None:
-        # It may be looked at before the heart beats again.
+        # The caller may run before the next heartbeat.
         if (now := self.now()) - self._beat > self.STANDSTILL:
             self.count["standstills of this program"] += self._stood_still <= self._beat
             self._stood_still = now
 
     def note(self, token: str, text: str) -> None:
-        """Remembers what happened to a prompt."""
+        """Records an event of a prompt."""
         notes = self._notes.get(token)
         if notes is None:
             notes = self._notes[token] = collections.deque(maxlen=self.NOTES)
         notes.append(f"{self.now():9.3f} {text}")
 
     def notes(self, token: str) -> list[str]:
-        """What happened to a prompt, oldest first."""
+        """The events of a prompt, oldest first."""
         return list(self._notes.get(token, ()))
 
     def was_anyone_lost(self, since: float, until: float) -> bool:
@@ -72,11 +72,11 @@ class Record:
         return any(began <= until and ended >= since for began, ended in self.deaths)
 
     def note_fault(self, text: str) -> None:
-        """Remembers an injected failure."""
+        """Records an injected failure."""
         self.failures.append(f"{self.now():9.3f} {text}")
 
     def violation(self, kind: str, token: str, text: str) -> None:
-        """Remembers that something is wrong."""
+        """Records a violation."""
         self.count[kind] += 1
         self.violations.append(Violation(kind, token, text))
         self.tokens.add(token)

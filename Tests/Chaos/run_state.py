@@ -44,7 +44,7 @@ class Prompt:
 
 
 class RunState:
-    """The processes as the clients see them, and the prompts so far."""
+    """The addresses of the processes, and the prompts so far."""
 
     def __init__(self, record: Record, seed: int, is_short: bool) -> None:
         self.record, self.seed, self.is_short = record, seed, is_short
@@ -59,5 +59,5 @@ class RunState:
         return chance.choice(self.proxies)
 
     async def pause(self, chance: random.Random, most: float) -> None:
-        """Waits for a moment; not at all when the run is about to end."""
+        """Waits for a moment, unless the run is about to end."""
         await asyncio.sleep(chance.uniform(0, 0.1 if self.is_draining else most))

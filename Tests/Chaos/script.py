@@ -1,4 +1,4 @@
-"""What a prompt asks of the scripted model server, and the answer that follows from it."""
+"""The orders of a prompt to the scripted model server, and the answer that follows from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDINGS = {
     "fail-short": 2,  # an orderly end without the last line
     "fail-status": 3,  # 500 in place of an answer
     "fail-missing": 1,  # 404, there is no such model
-    "fail-silent": 1,  # nothing more comes
+    "fail-silent": 1,  # no further bytes arrive
     "fail-headless": 2,  # the connection closes before the head
 }
 WORDS = (
@@ -25,7 +25,7 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Script:
-    """The orders to the model server, as they stand in the prompt."""
+    """The orders to the model server in a prompt."""
 
     token: str  # unique in the run
     seed: int
@@ -72,7 +72,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Line:
-    """What one line of an answer brings; `calls` are JSON objects with commas between them."""
+    """The content of one line of an answer; `calls` are JSON objects with commas between them."""
 
     text: str = ""
     thinking: str = ""
@@ -80,14 +80,14 @@ class Line:
 
 
 def canonical(calls: list[object]) -> str:
-    """Tool calls in the one way in which both sides of this program write them."""
+    """Tool calls in canonical form, as both sides of this program write them."""
     return ",".join(json.dumps(call, ensure_ascii=False, separators=(",", ":")) for call in calls)
 
 
 def answer(script: Script, number: int) -> list[Line]:
     """The lines of the whole answer to the prompt, asked for the `number`th time; the last one is the final line.
 
-    No two calls get the same answer, so that pieces of two cannot pass for one.
+    No two calls get the same answer, so that pieces of two are never mistaken for one.
     """
     chance = random.Random(f"{script.seed}/{number}")
     said = [Line(thinking=" ".join(chance.choices(WORDS, k=2)) + ";") for _ in range(script.thinking)]

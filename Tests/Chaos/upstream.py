@@ -1,4 +1,4 @@
-"""A model server like Ollama that does what the prompt says, and remembers each request."""
+"""A model server like Ollama that follows the orders in the prompt, and records each request."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Upstream:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def running(self) -> int:
-        """How many answers are under way."""
+        """The number of running answers."""
         return sum(call.outcome == "running" for calls in self.calls.values() for call in calls)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -106,7 +106,7 @@ class Upstream:
     async def _answer(
         self, call: Call, script: Script, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Says what the script says; returns whether the connection can be used again."""
+        """Sends the answer of the script; returns whether the connection can be used again."""
         said = answer(script, call.number)
         stop = len(said) if script.ending == "complete" else random.Random(script.seed).randrange(len(said))
         if script.ending in ("fail-status", "fail-missing"):
@@ -170,7 +170,7 @@ class Upstream:
 
 
 def has_left(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Whether the other side has closed or lost the connection."""
+    """Whether the peer has closed or lost the connection."""
     return reader.at_eof() or reader.exception() is not None or writer.transport.is_closing()
 
 

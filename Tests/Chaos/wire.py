@@ -1,4 +1,4 @@
-"""One HTTP exchange of a client, read so closely that a cut cannot pass for an end."""
+"""One HTTP exchange of a client. The reader distinguishes a cut from an end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Event:
 
 
 class Exchange:
-    """A request, and its response as far as it has come; one connection each."""
+    """A request, and its response so far, on a separate connection."""
 
     def __init__(self, proxy: CuttingProxy, record: Record) -> None:
         self.status = 0
@@ -90,7 +90,7 @@ class Exchange:
             raise self._lost(str(error)) from None
         if not piece:
             raise self._lost("closed")
-        # Asked for at once: when a connection is lost its port may be another's before this program notices.
+        # Read at once: after a lost connection, another one may get its port before this program notices.
         self._link = self._link or self._proxy.link(self._port)
         self._record.count["bytes read"] += len(piece)
         self._buffer += piece
@@ -152,7 +152,7 @@ class Exchange:
             raise Lost(f"an event without its end: {rest[-100:]!r}", False)
 
     def close(self) -> None:
-        """Leaves."""
+        """Closes the connection."""
         if self._link is None:
             self._proxy.link(self._port)
         if self._writer is not None:

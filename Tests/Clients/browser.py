@@ -17,7 +17,7 @@ from server import TIMEOUT, LocalServer, stop_with_us
 
 PROGRAM = os.environ.get("CHROMIUM", "chromium")
 
-# It tells what EventSource tells it. After CLOSED it looks on for a while whether EventSource comes back after all.
+# The page reports the events of EventSource. After CLOSED it checks for a while whether EventSource reconnects.
 PAGE = """<!doctype html><meta charset="utf-8"><script>
 const found = {events: [], opened: 0, lost: 0};
 const source = new EventSource(new URLSearchParams(location.search).get("reply"));
@@ -83,7 +83,7 @@ onload = async () => {
 
 
 class Request:
-    """One request of the browser for a reply: what it asked for, what it got."""
+    """One request of the browser for a reply, and its response."""
 
     def __init__(self, headers):
         self.last_event_id = headers["Last-Event-ID"]
@@ -96,7 +96,7 @@ class Request:
 
     @property
     def ids(self):
-        """The ids of the whole events that came through."""
+        """The ids of the complete events that arrived."""
         blocks = self.got.split(b"\n\n")[:-1]
         return [line[4:].decode() for block in blocks for line in block.split(b"\n") if line.startswith(b"id: ")]
 
@@ -167,7 +167,7 @@ class Network:
         number, request = len(self.requests), Request(handler.headers)
         self.requests.append(request)
         limit = self.cuts[number] if number < len(self.cuts) else None
-        # As it came, but for one connection each.
+        # Unchanged, except for a separate connection for each request.
         lines = [handler.requestline, "Connection: close"]
         lines += [f"{name}: {value}" for name, value in handler.headers.items() if name.lower() != "connection"]
         with socket.create_connection((self.target.hostname, self.target.port), TIMEOUT) as server:
@@ -177,7 +177,7 @@ class Network:
                 with contextlib.suppress(OSError):
                     handler.connection.sendall(data[:end])
                 request.got += data[:end]
-                # With an event it reads on in what is said from here on; before it could be given all that in one.
+                # After an event the browser continues with the later text; without one it could get all of it in one event.
                 if request.ids and number < len(self.came):
                     self.came[number].set()
                 if end is not None:
@@ -191,7 +191,7 @@ class Network:
         return next((index for index in indexes if data[index] & 0xC0 == 0x80), None)
 
     def reset(self, connection, request, number):
-        """Breaks the connection once the browser has shown what came whole: a reset may overtake bytes."""
+        """Resets the connection once the browser has shown the complete events, because a reset may overtake bytes."""
         with self._changed:
             assert self._changed.wait_for(lambda: request.ids[-1] in self.seen, TIMEOUT), "the browser saw nothing"
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -201,7 +201,7 @@ class Network:
 
 @contextlib.contextmanager
 def browser(directory, url):
-    """Chromium without a window at this address, with a profile of its own; it connects to this machine only."""
+    """Chromium without a window at this address, with a separate profile; it connects to this machine only."""
     options = [
         "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --no-proxy-server",
         "--disable-background-networking --disable-component-update --disable-default-apps --disable-extensions",
@@ -210,7 +210,7 @@ def browser(directory, url):
     command = [PROGRAM, *" ".join(options).split()]
     # A name of this machine that chatterd does not know: an attacker's page has such a name after DNS rebinding.
     command += ["--host-resolver-rules=MAP rebound.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
-    # The tests are not about the browser's own protection against such pages.
+    # The tests do not test the browser's own protection against such pages.
     command += ["--disable-features=HttpsUpgrades,LocalNetworkAccessChecks"]
     home = os.path.join(directory, "browser")
     os.makedirs(home, exist_ok=True)
@@ -224,7 +224,7 @@ def browser(directory, url):
     try:
         yield process
     finally:
-        # Its many processes are a group of their own.
+        # Its processes form a separate group.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(TIMEOUT)
@@ -232,7 +232,7 @@ def browser(directory, url):
 
 
 def found(network, directory, path):
-    """What EventSource in a browser made of a reply, when it had closed itself and stayed closed."""
+    """The events of EventSource in a browser for a reply, after it has closed itself and stayed closed."""
     return visited(network, directory, f"{network.url}/page?reply={urllib.parse.quote(path)}")
 
 

@@ -1,4 +1,4 @@
-"""The smallest client: Python's own HTTP, and what an answer's lines say."""
+"""The smallest client: Python's own HTTP, and the content of an answer's lines."""
 
 import contextlib
 import http.client
@@ -47,7 +47,7 @@ def stream(url, body=None, headers=None, path="/llmchat"):
 
 
 def read_until(lines, word):
-    """Reads to the line that has this word; what was read."""
+    """Reads to the line that has this word; returns the bytes."""
     read = b""
     while word not in (line := lines.readline()):
         assert line, f"the stream ended before {word}: {read}"
@@ -90,13 +90,13 @@ def events(stream):
 
 
 class Reader:
-    """What one client has of a reply, over any number of connections."""
+    """The part of a reply that one client has got, over any number of connections."""
 
     def __init__(self):
         self.id, self.text, self.kinds, self.last = None, "", [], None
 
     def read(self, url, path, limit=None):
-        """Continues reading, for so many bytes or to the end of the stream; returns the status."""
+        """Continues reading, for this many bytes or to the end of the stream; returns the status."""
         with connect(url) as connection:
             connection.request("GET", path, headers={} if self.id is None else {"Last-Event-ID": self.id})
             response = connection.getresponse()
@@ -109,7 +109,7 @@ class Reader:
             assert self.last is None, f"an event after the last one: {data}"
             self.kinds.append(kind)
             if kind == "error" and id is None:
-                # The process that streams has no end of the reply to announce: only the stored row has one.
+                # The process that streams cannot announce an end of the reply: only the stored row has one.
                 self.last = data
                 continue
             assert id is not None, data

@@ -1,4 +1,4 @@
-"""A model server of Ollama's kind that says what a test wants, when the test wants it."""
+"""A model server of Ollama's kind whose answers the test controls."""
 
 import http.server
 import json
@@ -16,7 +16,7 @@ def speech(count, name=""):
 
 
 class Exchange:
-    """One request to the model, and its answer as far as it was said."""
+    """One request to the model, and its answer so far."""
 
     def __init__(self, handler, request):
         self._handler = handler
@@ -27,11 +27,11 @@ class Exchange:
 
     @property
     def prompts(self):
-        """The roles and texts that the model was asked with."""
+        """The roles and texts of the messages in the request."""
         return [(message["role"], message["content"]) for message in self.request["messages"]]
 
     def say(self, *pieces, pause=0.002):
-        """Says one line a piece, until the client has left."""
+        """Sends one line for each piece, until the client disconnects."""
         for piece in pieces:
             # Half of the lines have their characters as \u escapes.
             line = {"message": {"role": "assistant", "content": piece}, "done": False}
@@ -40,12 +40,12 @@ class Exchange:
             self.leaves(within=pause)
 
     def until(self, event):
-        """Waits for something of the test's, or for the other side to leave."""
+        """Waits for an event of the test, or for the peer to disconnect."""
         while not event.is_set() and not self.leaves(within=0.01):
             pass
 
     def leaves(self, within=TIMEOUT):
-        """Whether the other side closes the connection in this time."""
+        """Whether the peer closes the connection in this time."""
         if not self._left and select.select([self._handler.connection], [], [], within)[0]:
             self._left = not self._handler.connection.recv(1)
             if self._left:
@@ -98,7 +98,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Model:
-    """The server. Its `script` is called with each exchange; unless it returns BREAK_OFF, the answer ends in order."""
+    """The server. Its `script` is called with each exchange; unless it returns BREAK_OFF, the answer ends regularly."""
 
     BREAK_OFF = object()
 
@@ -110,11 +110,11 @@ class Model:
         server.model, self.url = self, server.url
 
     def exchange(self, number=0):
-        """Waits for the exchange of this number since `forget`."""
+        """Waits for the exchange of this number since `reset`."""
         with self.changed:
             assert self.changed.wait_for(lambda: len(self.exchanges) > number, TIMEOUT), "the model was not asked"
             return self.exchanges[number]
 
-    def forget(self):
+    def reset(self):
         with self.changed:
             self.exchanges = []

@@ -12,7 +12,7 @@ JSON = {"Accept": "application/json"}
 
 
 class ReplyTestCase(unittest.TestCase):
-    """A server with a scripted model, and short words for what clients do."""
+    """A server with a scripted model, and helpers for the actions of clients."""
 
     @classmethod
     def setUpClass(cls):
@@ -27,17 +27,17 @@ class ReplyTestCase(unittest.TestCase):
         cls.url = cls.server.url
 
     def setUp(self):
-        self.model.forget()
+        self.model.reset()
         self.app = self.id().rpartition(".")[2]
         self.go_on = threading.Event()
         self.addCleanup(self.go_on.set)
 
     def says(self, *pieces):
-        """The model answers so, whatever it is asked."""
+        """The model gives this answer to every prompt."""
         self.model.script = lambda exchange: exchange.say(*pieces)
 
     def says_then_waits(self, first, rest=()):
-        """The model says the first pieces, waits for `go_on`, and says the rest."""
+        """The model sends the first pieces, waits for `go_on`, and sends the rest."""
 
         def script(exchange):
             exchange.say(*first)
@@ -50,12 +50,12 @@ class ReplyTestCase(unittest.TestCase):
         return prompt(text, self.app, model="m", **more)
 
     def start(self, text="Speak.", headers=None, **more):
-        """Posts a prompt and leaves at once; returns the path of the reply."""
+        """Posts a prompt and disconnects at once; returns the path of the reply."""
         with stream(self.url, self.body(text, on_disconnect="finish", **more), headers) as response:
             return response.headers["Location"]
 
     def whole(self, text="Speak.", path="/llmchat", **more):
-        """Posts a prompt and reads to the end; returns where the reply is."""
+        """Posts a prompt and reads to the end; returns the path of the reply."""
         body = {} if path != "/llmchat" else self.body(text, **more)
         with stream(self.url, body, path=path) as response:
             kind, _, last = list(events(response.read()))[-1]
@@ -68,7 +68,7 @@ class ReplyTestCase(unittest.TestCase):
         return answer
 
     def settled(self, path):
-        """The stored reply, when it has ended."""
+        """Waits for the end of the reply; returns the stored reply."""
         Reader().read(self.url, path)
         return self.stored(path)
 

@@ -1,4 +1,4 @@
-"""A real chatterd with a private PostgreSQL, for clients that are not ours to write."""
+"""A real chatterd with a private PostgreSQL, for clients of other projects."""
 
 import ctypes
 import http.server
@@ -16,7 +16,7 @@ import threading
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("CHATTERD", str(TOP / ".build/debug/chatterd"))
 TIMEOUT = 240
-# Limits that no test is about, however long a process stands still.
+# Limits that no test reaches, even on a busy machine.
 LONG = dict.fromkeys(
     """CHATTERD_DISCONNECT_GRACE CHATTERD_WRITE_TIMEOUT CHATTERD_HEAD_TIMEOUT CHATTERD_BODY_TIMEOUT CHATTERD_IDLE_TIMEOUT
     CHATTERD_STORE_TIMEOUT CHATTERD_STORE_PATIENCE CHATTERD_STORE_START_TIMEOUT CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT
@@ -26,7 +26,7 @@ LONG = dict.fromkeys(
 
 
 def stop_with_us():
-    """Has the kernel stop this process when the tests are gone."""
+    """Makes the kernel stop this process when the tests end."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
@@ -39,12 +39,12 @@ def make_directory(tests):
 
 
 class Server:
-    """`chatterd serve --dev` in a directory, on a port of its own."""
+    """`chatterd serve --dev` in a directory, on a separate port."""
 
     def __init__(self, directory, **variables):
         self.directory = directory
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "CHATTERD_", "DATABASE"))}
-        # Nothing listens on the discard port, so the built-in model answers.
+        # No process listens on the discard port, so the built-in model answers.
         base = {"CHATTERD_LISTEN": "127.0.0.1:0", "OLLAMA_URL": "http://127.0.0.1:9"}
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--dev"], cwd=directory, env=kept | LONG | base | variables,
@@ -83,26 +83,26 @@ class Server:
         self.process.wait(TIMEOUT)
 
     def rows(self, statement):
-        """What the private database answers, a list of lines."""
+        """The rows of a query to the private database, as a list of lines."""
         socket = os.path.join(self.directory, ".chatterd/postgres")
         command = ["psql", f"host={socket} user=chatterd dbname=chatterd", "-XqAt", "-c", statement]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout.splitlines()
 
     def dump(self):
-        """All that the private database holds, as text."""
+        """The whole content of the private database, as text."""
         socket = os.path.join(self.directory, ".chatterd/postgres")
         command = ["pg_dump", "--data-only", f"host={socket} user=chatterd dbname=chatterd"]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
 
     def stop(self):
-        """Ends it as a service manager does; returns its status."""
+        """Stops the server like a service manager; returns its status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(TIMEOUT)
 
 
 class LocalServer(http.server.ThreadingHTTPServer):
-    """An HTTP server of the test's own, on a port of its own."""
+    """An HTTP server of the test, on a separate port."""
 
     daemon_threads, block_on_close = True, False
 

@@ -19,11 +19,11 @@ class BrowserTests(unittest.TestCase):
         cls.url = cls.server.url
 
     def setUp(self):
-        self.model.forget()
+        self.model.reset()
         self.network = Network(self, self.url)
 
     def open_reply(self, app, script):
-        """Has the model asked, and leaves; returns where the reply is."""
+        """Posts a prompt and disconnects; returns the path of the reply."""
         self.model.script = script
         with stream(self.url, prompt("Speak.", app, model="m", on_disconnect="finish")) as response:
             return response.headers["Location"]
@@ -35,7 +35,7 @@ class BrowserTests(unittest.TestCase):
         return call(self.url, "GET", path, headers={"Accept": "application/json"})[2]
 
     def assert_whole(self, seen, path):
-        """Each event came once and said where it ends, and the text since the last reset is the stored one."""
+        """Each event came once with its position, and the text since the last reset is the stored one."""
         text = ""
         for kind, id, data in seen["events"]:
             if kind == "reset":
@@ -46,7 +46,7 @@ class BrowserTests(unittest.TestCase):
         self.assertEqual(text, self.stored(path)["message"]["content"])
 
     def assert_closed_by_204(self, seen):
-        """The last answer was 204, and EventSource has not come back since."""
+        """The last answer was 204, and EventSource has not reconnected since."""
         requests = self.network.requests
         self.assertEqual([request.status for request in requests], [200] * (len(requests) - 1) + [204])
         self.assertEqual(requests[-1].last_event_id, seen["events"][-1][1])
@@ -77,7 +77,7 @@ class BrowserTests(unittest.TestCase):
         self.assertEqual(self.stored(path)["message"]["content"], "".join(pieces))
         self.assertEqual(json.loads(seen["events"][-1][2])["done_reason"], "stop")
         self.assert_closed_by_204(seen)
-        # Twice cut, once the end: each time it came back and said which whole event it had last.
+        # Two cuts and one end: each time the browser reconnected with the id of its last complete event.
         self.assertEqual(seen["lost"], 3)
         asked = [request.last_event_id for request in network.requests]
         self.assertEqual(asked, [None] + [request.ids[-1] for request in network.requests[:3]])

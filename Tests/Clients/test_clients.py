@@ -25,7 +25,7 @@ class RunningServerTests(unittest.TestCase):
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url
 
-    def test_the_lines_that_the_server_offers_to_try_work_and_the_second_knows_the_first(self):
+    def test_the_suggested_commands_work_and_share_a_conversation(self):
         offered = [self.server.expect(r"^ +(curl .*)").group(1) for _ in range(2)]
         answers = [subprocess.run(line, shell=True, capture_output=True, timeout=TIMEOUT) for line in offered]
         self.assertEqual([answer.returncode for answer in answers], [0, 0])
@@ -124,7 +124,7 @@ class RestartedServerTests(unittest.TestCase):
             first = lines.readline()
             server.process.terminate()
             self.assertIn("Let me finish.", said(first + lines.read()))
-        # Told once: a second signal would cut it off.
+        # One signal only: a second one would cut the answer off.
         self.assertEqual(server.process.wait(TIMEOUT), 0)
         self.assertFalse(pathlib.Path(self.directory, ".chatterd/postgres/postmaster.pid").exists())
 
@@ -136,14 +136,14 @@ class RestartedServerTests(unittest.TestCase):
         self.assertEqual(second.returncode, 1)
         self.assertIn(f"process {server.process.pid}", second.stderr)
 
-    def test_health_says_whether_the_server_is_there(self):
+    def test_health_reports_whether_the_server_runs(self):
         server = self.serve()
         environment = os.environ | {"CHATTERD_LISTEN": urllib.parse.urlsplit(server.url).netloc}
 
         def health():
             return subprocess.run([PROGRAM, "health"], env=environment, capture_output=True, timeout=TIMEOUT).returncode
 
-        # It gives an answer three seconds, which may be too few once.
+        # The check waits three seconds for an answer, which may be too short on a busy machine.
         deadline = time.monotonic() + TIMEOUT
         while health() != 0:
             self.assertLess(time.monotonic(), deadline, "never healthy")

@@ -10,7 +10,7 @@ from server import Server, make_directory
 
 
 class PageTests(unittest.TestCase):
-    """Pages are served at a port of their own, under `127.0.0.1` and `localhost`: these are origins of their own, and two sites."""
+    """Pages are served at a separate port, under `127.0.0.1` and `localhost`: these are two further origins, and two sites."""
 
     @classmethod
     def setUpClass(cls):
@@ -46,17 +46,17 @@ class PageTests(unittest.TestCase):
             self.assertEqual(seen[name], "blocked", (name, seen))
         self.assertNotIn("secret", json.dumps(seen))
 
-    def test_a_page_of_another_port_neither_writes_nor_reads(self):
+    def test_a_page_of_another_port_cannot_write_or_read(self):
         server = self.start()
         page = self.network_for(server).url
         self.assert_shut_out(*self.attempts(server, page, server.url))
 
-    def test_a_page_of_another_site_neither_writes_nor_reads(self):
+    def test_a_page_of_another_site_cannot_write_or_read(self):
         server = self.start()
         page = self.network_for(server).url.replace("127.0.0.1", "localhost")
         self.assert_shut_out(*self.attempts(server, page, server.url))
 
-    def test_a_page_whose_name_was_rebound_to_this_machine_neither_writes_nor_reads(self):
+    def test_a_page_with_a_rebound_name_cannot_write_or_read(self):
         server = self.start()
         # For the browser, chatterd is the page's own server: only the name differs.
         page = self.network_for(server).url.replace("127.0.0.1", "rebound.example")
@@ -74,7 +74,7 @@ class PageTests(unittest.TestCase):
         for page in (network.url, network.url.replace("127.0.0.1", "localhost")):
             server = self.start(CHATTERD_ORIGINS=page)
             seen, is_unchanged = self.attempts(server, page, server.url, writes=True)
-            # A form is refused all the same: its body does not identify its sender.
+            # A form is still refused: its body does not identify its sender.
             self.assertTrue(seen["plain"].startswith("415 "), seen)
             self.assertEqual(seen["delete"], "200 {}")
             self.assertIn("secret", seen["read"])

@@ -15,7 +15,7 @@ from server import TIMEOUT
 
 
 class ResumedReplyTests(ReplyTestCase):
-    def test_every_answer_says_where_its_reply_is(self):
+    def test_every_answer_has_the_location_of_its_reply(self):
         self.says("Here.")
         streamed = self.whole("One.")
         status, headers, _ = call(self.url, "POST", "/llmchat", self.body("Two.", stream=False))
@@ -35,7 +35,7 @@ class ResumedReplyTests(ReplyTestCase):
         self.assertEqual(curl.returncode, 0)
         self.assertEqual(said(first + rest), "Eins, zwei, drei.")
 
-    def test_cuts_at_random_bytes_lose_and_double_nothing(self):
+    def test_cuts_at_random_bytes_lose_and_double_no_text(self):
         pieces = speech(400)
         self.says(*pieces)
         dice = random.Random(3)
@@ -83,7 +83,7 @@ class ResumedReplyTests(ReplyTestCase):
         pieces, left = speech(100), [threading.Event(), threading.Event()]
 
         def script(exchange):
-            # A late connection gets the existing text in one event: there must be text left for the next one.
+            # A late connection gets the existing text in one event: the next connection needs further text.
             exchange.say(*pieces[:20])
             exchange.until(left[0])
             exchange.say(*pieces[20:50])
@@ -99,7 +99,7 @@ class ResumedReplyTests(ReplyTestCase):
                 with connect_sse(client, "GET", f"{self.url}{path}", headers=headers) as source:
                     self.assertEqual(source.response.headers["Content-Type"].split(";")[0], "text/event-stream")
                     for event in source.iter_sse():
-                        # The library makes an event of a `retry` that stands alone.
+                        # The library makes an event of a separate `retry`.
                         self.assertNotEqual(event.data, "")
                         text += event.json()["message"]["content"]
                         headers = {"Last-Event-ID": event.id}
@@ -114,7 +114,7 @@ class ResumedReplyTests(ReplyTestCase):
         command = ["curl", "-sSf", f"{self.url}{path}", *options]
         return subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
 
-    def test_the_stream_begins_with_how_long_to_wait_before_coming_back(self):
+    def test_the_stream_begins_with_the_reconnection_time(self):
         self.says("Here.")
         path = self.whole()
         self.assertTrue(self.get(path).startswith(b"retry: 1000\n"))
@@ -153,7 +153,7 @@ class ResumedReplyTests(ReplyTestCase):
         def read(number):
             reader = Reader()
             if number % 3 == 0:
-                # Comes, reads some of the first half, leaves, comes back.
+                # Connects, reads a part of the first half, disconnects, and reconnects.
                 reader.read(self.url, path, limit=dice.randrange(200, half // 2))
             if number == 20:
                 self.go_on.set()
@@ -174,7 +174,7 @@ class ResumedReplyTests(ReplyTestCase):
         self.assertEqual(reader.read(self.url, path), 200)
         self.assertEqual((reader.kinds[0], reader.text), ("reset", "Short."))
 
-    def test_an_id_that_no_event_had_is_refused(self):
+    def test_an_id_without_an_event_is_refused(self):
         self.says("Short.")
         path = self.whole()
         for strange in ("x", "-1", "1e3", "0.0", "5-End", "9" * 100):

@@ -1,4 +1,4 @@
-"""Replies stopped, asked for again, chosen among and removed. Run by script/test-clients."""
+"""Replies that are stopped, requested again, chosen and removed. Run by script/test-clients."""
 
 import concurrent.futures
 import unittest
@@ -41,10 +41,10 @@ class StopAndRetryTests(ReplyTestCase):
         self.assertEqual((status, answer["state"]), (200, "complete"))
         self.assertEqual(self.stored(path)["message"]["content"], "Over.")
 
-    def test_a_request_decides_what_becomes_of_its_reply_when_it_leaves(self):
+    def test_a_request_chooses_the_disconnect_policy_of_its_reply(self):
         wishes = [({"on_disconnect": "cancel"}, {}), ({}, {"On-Disconnect": "cancel"}), ({"on_disconnect": 0}, {})]
         for body, headers in wishes:
-            self.model.forget()
+            self.model.reset()
             self.go_on.clear()
             self.says_then_waits(["Listen "], ["on."])
             with stream(self.url, self.body("Speak.", **body), headers) as response:
@@ -96,7 +96,7 @@ class StopAndRetryTests(ReplyTestCase):
         self.assertEqual(len(self.model.exchanges), 1)
         self.assertEqual(self.server.rows(f"SELECT count(*) FROM chatts WHERE appid = '{self.app}'"), ["2"])
 
-    def test_a_key_that_cannot_be_one_is_refused(self):
+    def test_an_invalid_key_is_refused(self):
         self.says("Never.")
         for key in ("", "k" * 256, "two words", "Schlüssel".encode("latin-1")):
             status, _, _ = call(self.url, "POST", "/llmchat", self.body("Speak."), {"Idempotency-Key": key})
@@ -106,7 +106,7 @@ class StopAndRetryTests(ReplyTestCase):
 
 class BranchTests(ReplyTestCase):
     def asked(self, number=-1):
-        """The texts that the model was given."""
+        """The texts of the request to the model."""
         return [text for _, text in self.model.exchanges[number].prompts]
 
     def test_another_answer_can_be_asked_for_and_either_chosen(self):
@@ -160,7 +160,7 @@ class BranchTests(ReplyTestCase):
         request = self.model.exchanges[-1].request
         self.assertEqual((request["model"], request["options"]), ("n", {"seed": 5}))
 
-    def test_nothing_is_left_of_a_conversation_that_is_removed(self):
+    def test_a_removed_conversation_leaves_no_rows(self):
         secret = "rosebud"
         self.says_then_waits([f"{secret} one "], ["two"])
         first = self.start(f"{secret}?", {"Idempotency-Key": f"{secret}-key"})
@@ -173,7 +173,7 @@ class BranchTests(ReplyTestCase):
         def script(exchange):
             exchange.say(f"{secret} one ")
             exchange.until(self.go_on)
-            # It is noticed with the next event.
+            # The process notices the removal with the next event.
             while not exchange.gone.is_set():
                 exchange.say("and on ", pause=0.05)
 

@@ -1,4 +1,4 @@
-"""Three chatterd processes on one PostgreSQL, in front of a model server with one slot, and the prompts that are sent there."""
+"""Three chatterd processes on one PostgreSQL, in front of a model server with one slot, and the prompts to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Process(Server):
     """A chatterd that knows one model server, with one slot."""
 
     def settings(self) -> dict[str, str]:
-        """The settings that it has beside those of the chaos test."""
+        """The settings in addition to those of the chaos test."""
         upstream = {"name": "one", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "models": ["fair"], "slots": 1}
         return LONG | {"CHATTERD_UPSTREAMS": json.dumps([upstream]), "CHATTERD_MAX_WAITING_TURNS": "500"}
 
@@ -76,13 +76,13 @@ class FairCluster:
         await asyncio.gather(*(process.stop() for process in self.processes))
 
     def abandon(self) -> None:
-        """Kills all processes that are left."""
+        """Kills all remaining processes."""
         for process in self.processes:
             process.abandon()
         self.database.stop()
 
     async def post(self, prompt: Prompt, **more: Any) -> Prompt:
-        """Sends a prompt; returns when it is accepted, and reads on."""
+        """Sends a prompt; returns when it is accepted, and continues to read."""
         prompt.posted = asyncio.get_running_loop().time()
         body = {"appID": prompt.app, "model": "fair", "queue_events": True, "on_disconnect": "finish",
                 "messages": [{"role": "user", "content": prompt.token}]} | more

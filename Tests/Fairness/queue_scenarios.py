@@ -11,7 +11,7 @@ from processes import TIMEOUT
 
 @dataclass
 class Findings:
-    """Figures for the table, and what was wrong."""
+    """Figures for the table, and the faults."""
 
     figures: list[tuple[str, str, str]] = field(default_factory=list)  # what, found, demanded
     faults: list[str] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Findings:
             self.faults.append(f"{what}: {found}, not {demanded}")
 
     def require(self, is_met: bool, fault: str) -> None:
-        """Notes a fault unless all is well."""
+        """Notes a fault unless the condition holds."""
         if not is_met:
             self.faults.append(fault)
 
@@ -74,13 +74,13 @@ async def crowd(cluster: FairCluster, findings: Findings, name: str, size: int, 
 
 
 async def crowd_in_steps(cluster: FairCluster, findings: Findings, size: int) -> None:
-    """The same with one small app, and no answer begins before all prompts are in the queue: no clock decides."""
+    """The same with one small app. No answer begins before all prompts are in the queue, so that the order does not depend on time."""
     slots = cluster.slots
     slots.close()
     many: list[Prompt] = []
     for number in range(size):
         many.append(await cluster.post(Prompt("steps", number, number % 3), parent="start"))
-        # One is at the gate then.
+        # One prompt is at the model server then.
         await (many[-1].is_queued.wait() if number else slots.wait_for(1, {many[0].token}))
     pair = [Prompt("steps.few", index, 0) for index in range(2)]
     tokens = {prompt.token for prompt in many + pair}
@@ -109,7 +109,7 @@ def _overtaken(findings: Findings, crowd: str, counts: list[int]) -> None:
 
 
 async def equals(cluster: FairCluster, findings: Findings, apps: int, prompts: int) -> None:
-    """Apps with as many prompts each, one app after the other: the slots that each got while all wanted some."""
+    """Apps with as many prompts each, one app after the other: the slots of each app while all of them waited."""
     everything: list[Prompt] = []
     for app in range(apps):
         for number in range(prompts):
@@ -156,7 +156,7 @@ async def death(cluster: FairCluster, findings: Findings, apps: int, prompts: in
                 await cluster.slots.wait_for(1, {prompt.token})
             else:
                 await prompt.is_queued.wait()
-    # The last of all: it waits when its process dies.
+    # The last prompt, which waits when its process dies.
     closed = await cluster.post(Prompt("line0", prompts, victim), parent="start")
     await closed.is_queued.wait()
     cluster.slots.open()
@@ -169,7 +169,7 @@ async def death(cluster: FairCluster, findings: Findings, apps: int, prompts: in
     await cluster.processes[victim].wait_until_ready()
     while (await cluster.database.rows(NOT_BACK))[0]["replies"] > 0:
         await asyncio.sleep(0.1)
-    # One is at the gate already.
+    # One prompt is at the model server already.
     before = len(cluster.slots.started(set(expected)))
     cluster.slots.open()
     theirs = [prompt for prompt in lines if prompt.process == victim]
@@ -195,7 +195,7 @@ async def death(cluster: FairCluster, findings: Findings, apps: int, prompts: in
 
 
 async def tidy(cluster: FairCluster, findings: Findings) -> None:
-    """Waits until the queue is empty: what the dead left is swept away."""
+    """Waits until the queue is empty: the tickets of dead processes are swept."""
     until = asyncio.get_running_loop().time() + TIMEOUT
     while (left := (await cluster.database.rows("SELECT count(*) AS left FROM chatterd_queue"))[0]["left"]):
         if asyncio.get_running_loop().time() > until:

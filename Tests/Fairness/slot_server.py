@@ -38,16 +38,16 @@ class SlotServer:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Lets no further answer begin: requests wait."""
+        """Begins no further answer: requests wait."""
         self._room = 0
 
     def open(self, count: float = math.inf) -> None:
-        """Lets so many answers begin, or all that come."""
+        """Begins this many answers, or all."""
         self._room = count
         self._opened.set()
 
     def started(self, tokens: set[str]) -> list[str]:
-        """Those of the prompts that it was asked for, in order; each once, though it may have been asked again."""
+        """The requested prompts among these, in order, each once."""
         seen: dict[str, None] = {}
         for call in self.calls:
             if call.token in tokens:
@@ -59,7 +59,7 @@ class SlotServer:
         return next(call for call in self.calls if call.token == token)
 
     async def wait_for(self, count: int, tokens: set[str]) -> None:
-        """Waits until it was asked for so many of the prompts."""
+        """Waits for requests for this many of the prompts."""
         while len(self.started(tokens)) < count:
             self._progress.clear()
             await self._progress.wait()
@@ -71,7 +71,7 @@ class SlotServer:
             body = json.loads(await reader.readexactly(length))
             await self._answer(body, reader, writer)
         except (OSError, asyncio.IncompleteReadError, StopIteration):
-            pass  # the client is gone, or asked for something else
+            pass  # the client has disconnected, or sent another request
         finally:
             writer.close()
 
@@ -90,7 +90,7 @@ class SlotServer:
                 await self._opened.wait()
             self._room -= 1
             try:
-                # No bytes come, unless the client leaves.
+                # No bytes arrive unless the client disconnects.
                 async with asyncio.timeout(self.service):
                     await reader.read(1)
                 return

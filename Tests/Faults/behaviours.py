@@ -1,4 +1,4 @@
-"""What a scripted model server does with a request."""
+"""The behaviour of a scripted model server for a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numbered_words import TOTAL
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What the server does with one request. Without any of it the answer is a good one."""
+    """The behaviour of the server for one request. The default is a good answer."""
 
     silent: bool = False  # never answers
     hangs_up: bool = False  # the connection is closed in place of an answer
@@ -23,19 +23,19 @@ class Behaviour:
     window: int = 0  # tokens that fit; a longer prompt is refused
     empty: bool = False  # a body of no bytes
     body_of_error: bool = False  # 200, and the error's JSON as the whole body
-    is_bare: bool = False  # nothing comes before the first word, where the dialect has an empty event there
+    is_bare: bool = False  # the dialect's empty event before the first word is missing
     comments: int = 0  # comments, or empty lines, before the first word
     pause: float = 0  # seconds between the head and the first word
     is_late: bool = False  # the pause is before the head
-    words: int = TOTAL  # that the call says before something happens
-    then: str = "end"  # what happens there, see `Provider._then`
+    words: int = TOTAL  # words of the call before the fault
+    then: str = "end"  # the fault there, see `Provider._then`
     twice: int | None = None  # index of a word that is sent twice
-    model: str = ""  # another name than the one that was asked for
+    model: str = ""  # another name than the requested one
     thoughts: int = 0  # words of thinking before the first word
     is_tool: bool = False  # a tool call in place of words
-    is_limited: bool = False  # the token limit cuts that call; `then` is "closed" where it looks whole all the same
-    is_mute: bool = False  # asked to continue a text, it ends without a word
-    forgets: bool = False  # asked to continue a text, it begins from the start
+    is_limited: bool = False  # the token limit cuts that call; `then` is "closed" if it still looks whole
+    is_mute: bool = False  # asked to continue a text, it ends without words
+    begins_again: bool = False  # asked to continue a text, it begins from the start
 
 
 GOOD = Behaviour()

@@ -1,6 +1,6 @@
-"""The faults: what the first server does, and what becomes of the answer.
+"""The faults: the behaviour of the first server, and the expected result.
 
-After the published Failover FaultTable in kind; names, rules and scores are written down here, and are this project's own.
+After the published Failover FaultTable in kind; the names, rules and scores here are this project's own.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ REPEATED = r"p1(,p\d)*"
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of the first server. The second one, where there is one, is in good health.
+    """One fault of the first server. The second server, if any, is healthy.
 
-    There are four forms of each: with the second server, as a stream and in one piece (`stream` is false); without it, when the
-    first one does better at the next call; and without it, when it does not.
+    There are four forms of each: with the second server, as a stream and in one piece (`stream` is false); without it, if the
+    first one succeeds at the next call; and without it, if it does not.
     """
 
     name: str
     behaviour: Behaviour
-    code: str = ""  # of the error when no server does better; empty if there is none
+    code: str = ""  # of the error if no server succeeds; empty if there is none
     continuation: str = "none"  # how both servers continue a text
     plan: str = SOON  # the calls, with two servers
-    again: str = "pass"  # the score of one server that does better at the next call; empty: not tried
+    again: str = "pass"  # the score of one server that succeeds at the next call; empty: not tried
     again_plan: str = ALONE_AGAIN
     alone: str = "safe"  # the score of one server that does not; empty: not tried
     alone_plan: str = REPEATED
-    other: tuple[Behaviour, ...] = (GOOD,)  # what the second server does
-    is_refused: bool = False  # no server listens there at all
+    other: tuple[Behaviour, ...] = (GOOD,)  # the behaviour of the second server
+    is_refused: bool = False  # no server listens at its address
     kinds: tuple[str, ...] = ("openai", "ollama")
     is_mixed: bool = False  # the second server is of the other kind
     limits: tuple[tuple[str, str], ...] = ()  # of the first server's entry
-    later: tuple[Behaviour, ...] = ()  # what the first server does at its further calls, in all forms
+    later: tuple[Behaviour, ...] = ()  # the behaviour of the first server at its further calls, in all forms
     slots: int | None = None  # of each server
     is_drawn: bool = False  # only broken guarantees count
-    turns: int = 0  # long turns before the one that matters
+    turns: int = 0  # long turns before the tested one
     is_restarted: bool | None = None  # whether the second server restarts the answer after a `reset`; None: before the first word
     has_tool: bool = False  # the answer is a tool call
     score: str = "pass"  # the score with two servers
     other_continuation: str | None = None  # how the second server continues, if that differs
-    restarts: bool = False  # the first server is away at the first request, or restarts, and chatterd waits for it
+    restarts: bool = False  # the first server is unreachable at the first request, or restarts, and chatterd waits for it
     is_healthy: bool = False  # the first server is not blamed
 
     def is_tried(self, form: str) -> bool:
-        """Whether there is anything to be learnt from it in a form."""
+        """Whether the fault is tried in a form."""
         return bool({"again": self.again, "alone": self.alone}.get(form, "pass"))
 
 
 def middle(name: str, then: str, code: str, continuation: str, **rest: object) -> Fault:
-    """A fault behind the first words."""
+    """A fault after the first words."""
     behaviour = Behaviour(words=MIDDLE, then=then, says="scripted failure in the middle")
     usual: dict[str, object] = {"alone": "partial", "is_restarted": continuation == "none"}
     return Fault(name, behaviour, code, continuation, **(usual | rest))  # type: ignore[arg-type]
@@ -93,12 +93,12 @@ CATALOGUE = (
     # Not reached, or silent.
     Fault("connection refused", GOOD, "upstream_unavailable", plan="s1", is_refused=True, again="", alone_plan=""),
     Fault("hangs up unanswered", Behaviour(hangs_up=True), "upstream_unavailable", plan=r"p1(,p2)?,s1"),
-    Fault("no HTTP at all", Behaviour(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "upstream_malformed"),
+    Fault("bytes that are not HTTP", Behaviour(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), "upstream_malformed"),
     Fault("timeout before the head", Behaviour(silent=True), "upstream_first_byte_timeout", limits=(("first_byte_timeout", "1s"),),
           again="safe", again_plan=NO_MORE, alone_plan=NO_MORE),
     Fault("timeout behind the head", Behaviour(words=0, then="stall", is_bare=True), "upstream_first_byte_timeout",
           limits=(("first_byte_timeout", "1s"),), again="safe", again_plan=NO_MORE, alone_plan=NO_MORE),
-    Fault("comments and nothing else", Behaviour(words=0, then="comments", is_bare=True), "upstream_first_byte_timeout",
+    Fault("comments only", Behaviour(words=0, then="comments", is_bare=True), "upstream_first_byte_timeout",
           limits=(("first_byte_timeout", "1s"),), again="safe", again_plan=NO_MORE, alone_plan=NO_MORE, kinds=("openai",)),
     Fault("an empty event and silence", Behaviour(words=0, then="stall"), "upstream_silence_timeout",
           limits=(("silence_timeout", "2s"),), kinds=("openai",)),
@@ -110,7 +110,7 @@ CATALOGUE = (
     Fault("cut before the first word", Behaviour(words=0, then="cut"), "upstream_incomplete"),
     Fault("reset before the first word", Behaviour(words=0, then="reset"), "upstream_incomplete"),
     Fault("empty body", Behaviour(empty=True), "upstream_incomplete"),
-    Fault("end of nothing", Behaviour(words=0, then="end of nothing"), "upstream_incomplete"),
+    Fault("empty end", Behaviour(words=0, then="empty end"), "upstream_incomplete"),
     Fault("web page with 200", Behaviour(page=HTML), "upstream_malformed"),
     Fault("200 with an error body", Behaviour(body_of_error=True, says="scripted failure"), "upstream_error"),
     Fault("error as the first event", Behaviour(words=0, then="error", says="scripted failure"), "upstream_error"),
@@ -144,16 +144,16 @@ CATALOGUE = (
            restarts=True),
     middle("server restart midway, restart", "restart", "", "none", later=(GOOD,), again="", alone="pass", alone_plan=ALONE_AGAIN,
            restarts=True),
-    # Both.
+    # Thinking, text and calls.
     Fault("both fail once", Behaviour(status=500, says="scripted failure"), "upstream_error", other=(Behaviour(status=503, says="scripted"), GOOD),
           later=(Behaviour(status=500, says="scripted once more"),), plan="p1,s1,p2,s2", again="", alone=""),
-    middle("continues from the start", "cut", "upstream_incomplete", "prefill", other=(Behaviour(forgets=True),), again="", alone="",
+    middle("continues from the start", "cut", "upstream_incomplete", "prefill", other=(Behaviour(begins_again=True),), again="", alone="",
            later=(GOOD,), plan="p1,s1,p2"),
     middle("continues without a word", "cut", "", "prefill", other=(Behaviour(is_mute=True),), later=(Behaviour(is_mute=True),), again="",
            alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,p2,s2", is_restarted=True),
     middle("stall, then not a word", "stall", "", "prefill", other=(Behaviour(is_mute=True),), later=(Behaviour(is_mute=True),), again="",
            alone="pass", alone_plan="p1,p2,p3", plan="p1,s1,s2", is_restarted=True, limits=(("silence_timeout", "2s"),)),
-    # Strange, but no fault that could be noticed.
+    # Unusual answers that cannot be detected as faults.
     Fault("a word sent twice", Behaviour(twice=7), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("the end sent twice", Behaviour(then="end twice"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass", alone_plan=NO_MORE),
     Fault("another model's name", Behaviour(model="another-model"), "", plan=NO_MORE, again_plan=NO_MORE, alone="pass",
@@ -162,7 +162,7 @@ CATALOGUE = (
 
 
 def drawn(seed: int, number: int) -> Fault:
-    """A random course of events: two servers, each with a few behaviours drawn from all there are."""
+    """A random course of events: two servers, each with a few behaviours drawn from all."""
     chance = random.Random(f"{seed}/{number}")
     refusals = [fault.behaviour for fault in CATALOGUE if fault.behaviour.status != 200 or fault.behaviour.page or fault.behaviour.body_of_error]
     breaks = ("cut", "cut in a line", "reset", "stall", "garbage", "error", "error, then end", "clean end")
@@ -174,7 +174,7 @@ def drawn(seed: int, number: int) -> Fault:
             return chance.choice(refusals + [Behaviour(hangs_up=True), Behaviour(silent=True), Behaviour(empty=True)])
         return Behaviour(
             words=chance.choice((0, 1, 2, 3, 5, 13, 30)), then=chance.choice(breaks), says="scripted failure",
-            thoughts=chance.choice((0, 0, 0, 5)), forgets=chance.random() < 0.2)
+            thoughts=chance.choice((0, 0, 0, 5)), begins_again=chance.random() < 0.2)
 
     first, second = ([behaviour(False)] * chance.randint(0, 2) + [behaviour(False), behaviour(True)] for _ in range(2))
     limits = (("first_byte_timeout", "2s"), ("silence_timeout", "2s"))

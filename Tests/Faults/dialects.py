@@ -1,4 +1,4 @@
-"""What the scripted model servers speak: OpenAI's chat completions as server-sent events, and Ollama's lines."""
+"""The dialects of the scripted model servers: OpenAI's chat completions as server-sent events, and Ollama's lines."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ class Ollama:
         counts = f'"total_duration":1000,"prompt_eval_count":{prompt},"eval_count":{words}'
         return self._line(model, {"content": ""}, f'"done":true,"done_reason":"stop",{counts}')
 
-    def call(self, model: str, who: str) -> list[str]:
+    def call(self, model: str, label: str) -> list[str]:
         """A tool call, in the pieces in which it is said."""
-        call = {"function": {"name": NAME, "arguments": call_of(who)}}
+        call = {"function": {"name": NAME, "arguments": call_of(label)}}
         line = self._line(model, {"content": "", "tool_calls": [call]})
         return [line[:len(line) * 2 // 3], line[len(line) * 2 // 3:]]
 
-    def broken_call(self, model: str, who: str) -> str:
+    def broken_call(self, model: str, label: str) -> str:
         """A tool call whose arguments do not end, in an answer that does."""
         call = f'{{"function":{{"name":"{NAME}","arguments":{{"city":"Åle}}}}'
         line = self._line(model, {"content": "", "tool_calls": ["CALL"]})
         return line.replace('"CALL"', call) + self.end(model, 0, 10)
 
-    def cut_call(self, model: str, who: str, is_closed: bool) -> str:
-        """A tool call that the token limit cuts: in a line of its own, or in the last one."""
+    def cut_call(self, model: str, label: str, is_closed: bool) -> str:
+        """A tool call that the token limit cuts: in a separate line, or in the last one."""
         call = {"function": {"name": NAME, "arguments": {}}}
         message: dict[str, object] = {"content": "", "tool_calls": [call]}
         last = '"done":true,"done_reason":"length"'
@@ -84,7 +84,7 @@ class Ollama:
         return '{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}\n'
 
     @staticmethod
-    def nothing() -> str:
+    def empty() -> str:
         """An answer without anything in it."""
         return ""
 
@@ -138,21 +138,21 @@ class OpenAI:
         usage = {"prompt_tokens": prompt, "completion_tokens": words, "total_tokens": prompt + words}
         return self._event(model, {}, "tool_calls" if is_tool else "stop") + self._event(model, None, usage=usage) + self.done()
 
-    def call(self, model: str, who: str) -> list[str]:
+    def call(self, model: str, label: str) -> list[str]:
         """A tool call, in the pieces in which it is said."""
-        arguments = dumps(call_of(who))
-        begin = {"index": 0, "id": f"call_{who}", "type": "function", "function": {"name": NAME, "arguments": ""}}
+        arguments = dumps(call_of(label))
+        begin = {"index": 0, "id": f"call_{label}", "type": "function", "function": {"name": NAME, "arguments": ""}}
         pieces = [arguments[index:index + 7] for index in range(0, len(arguments), 7)]
         return [self._event(model, {"tool_calls": [begin]})] + [
             self._event(model, {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in pieces]
 
-    def broken_call(self, model: str, who: str) -> str:
+    def broken_call(self, model: str, label: str) -> str:
         """A tool call whose arguments do not end, in an answer that does."""
-        return "".join(self.call(model, who)[:-2]) + self.end(model, 0, 10, True)
+        return "".join(self.call(model, label)[:-2]) + self.end(model, 0, 10, True)
 
-    def cut_call(self, model: str, who: str, is_closed: bool) -> str:
+    def cut_call(self, model: str, label: str, is_closed: bool) -> str:
         """A tool call that the token limit cuts: its arguments break off as llama.cpp's do, or are `{}` as vLLM's are."""
-        pieces = self.call(model, who)
+        pieces = self.call(model, label)
         if is_closed:
             piece = {"index": 0, "function": {"arguments": "{}"}}
             pieces = [pieces[0], self._event(model, {"tool_calls": [piece]})]
@@ -174,7 +174,7 @@ class OpenAI:
         return "data: [DONE]\n\n"
 
     @staticmethod
-    def nothing() -> str:
+    def empty() -> str:
         """An answer without anything in it."""
         return "data: [DONE]\n\n"
 

@@ -1,4 +1,4 @@
-"""One fault in one form: asked, read by all kinds of readers, compared with the stored row, and scored."""
+"""One fault in one form: requested, read by all kinds of readers, compared with the stored row, and scored."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class SharedSetup:
     address: DirectAddress
     record: Record
     cluster: Cluster
-    steady: dict[str, ScriptedServer]  # by kind: a server in good health
+    steady: dict[str, ScriptedServer]  # by kind: a healthy server
     budget: int  # calls beyond the first one
 
 
 @dataclass
 class Answer:
-    """What a reader has got."""
+    """The result of a reader."""
 
     ledger: Ledger
-    old_text: str = ""  # what a client shows that does not know `reset` and `error`
+    old_text: str = ""  # the text of a client that does not know `reset` and `error`
     model: str = ""  # that the last line names
 
     @property
@@ -79,12 +79,12 @@ class FaultCase:
     kind: str
     form: str
     score: str = "fail"
-    text: str = ""  # why, or what was seen
+    text: str = ""  # the reason, or the evidence
     seconds: float = 0
     calls: list[Call] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     settled: int = 0  # calls when it was over
-    own_port: ServerPort | None = None  # of the first server, where that restarts
+    own_port: ServerPort | None = None  # of the first server, if it restarts
 
     @property
     def name(self) -> str:
@@ -99,20 +99,20 @@ class FaultCase:
 
     @property
     def expected(self) -> str:
-        """The least score that it should have."""
+        """The minimum score of the case."""
         usual = "safe" if self.fault.is_drawn else self.fault.score
         alone = "safe" if self.is_early else self.fault.alone
         return {"again": self.fault.again, "alone": alone}.get(self.form, usual)
 
     @property
     def is_early(self) -> bool:
-        """Whether this program stood still, so that a server that was to fall silent later was given up as silent already."""
+        """Whether this program was paused, so that chatterd detected the silence of a server earlier than planned."""
         is_silent = self.fault.behaviour.then in ("stall", "comments")
         return is_silent and any(call.outcome in ("left", "running") and not call.is_there for call in self.calls)
 
     @property
     def is_well(self) -> bool:
-        """Whether it went as it should."""
+        """Whether the result is as expected."""
         return SCORES.index(self.score) >= SCORES.index(self.expected)
 
     def entries(self, provider: Provider, closed_port: int) -> list[dict[str, object]]:
@@ -154,7 +154,7 @@ class CaseRun:
         self._fault = case.fault
         self._appid = f"faults.{case.name}"
         self._opening: asyncio.Task[None] | None = None
-        self._told: list[str] = []  # what the model should be sent at the next turn
+        self._expected: list[str] = []  # the expected messages of the next request to the model
 
     async def run(self) -> None:
         """Runs the case and gives it its score."""
@@ -181,7 +181,7 @@ class CaseRun:
         self._check_calls()
         self._check_thoughts(row["thinking"] or "", score == "pass")
         if score == "pass":
-            self._told += [prompt, row["message"]]
+            self._expected += [prompt, row["message"]]
         elif self._fault.code and not text.startswith(self._fault.code + ":"):
             raise Broken(f"the code is not {self._fault.code}: {text}")
         if self._fault.is_healthy:
@@ -198,8 +198,8 @@ class CaseRun:
 
     async def _check_health(self) -> None:
         """Checks that a bad request does not count against the first server."""
-        told = await (await self._ask("GET", "/models")).json()
-        servers = [one for one in told["upstreams"] if one["name"] == f"p.{self.case.name}"]
+        seen = await (await self._ask("GET", "/models")).json()
+        servers = [one for one in seen["upstreams"] if one["name"] == f"p.{self.case.name}"]
         if [one["health"] for one in servers] not in (["healthy"], ["unknown"]):
             raise Broken(f"the server is blamed: {servers}")
 
@@ -251,19 +251,19 @@ class CaseRun:
     async def _ask_whole(self) -> tuple[str, str, str, dict[str, Any]]:
         prompt = f"{self.case.name}: in one piece"
         exchange = await self._post(self.case.name, prompt, is_stream=False)
-        told = await exchange.json()
+        seen = await exchange.json()
         row = await self._row(exchange.fields["location"])
         if exchange.status != 200:
-            if row["state"] != "failed" or "done" in told or not told.get("error"):
-                raise Broken(f"status {exchange.status}, {told}, stored {row['state']}")
-            return ("partial" if row["message"] else "safe"), f"{told.get('code')}: {told['error']}", prompt, row
-        message = told["message"]
+            if row["state"] != "failed" or "done" in seen or not seen.get("error"):
+                raise Broken(f"status {exchange.status}, {seen}, stored {row['state']}")
+            return ("partial" if row["message"] else "safe"), f"{seen.get('code')}: {seen['error']}", prompt, row
+        message = seen["message"]
         calls = message.get("tool_calls", [])
-        if told.get("done") is not True or row["state"] != "complete" or message.get("content", "") != row["message"] \
+        if seen.get("done") is not True or row["state"] != "complete" or message.get("content", "") != row["message"] \
                 or calls != self._calls_of(row):
-            raise Broken(f"in one piece {str(told)[:300]}, stored {row['state']}: {row['message'][:200]!r}")
-        self._check_model(told["model"])
-        self._check_reason(told)
+            raise Broken(f"in one piece {str(seen)[:300]}, stored {row['state']}: {row['message'][:200]!r}")
+        self._check_model(seen["model"])
+        self._check_reason(seen)
         shown = self._read_text(row["message"], calls, is_whole=True)
         await self._check_document(exchange.fields["location"], row, shown)
         return "pass", "", prompt, row
@@ -271,7 +271,7 @@ class CaseRun:
     # --- holding it against each other
 
     def _judge(self, mine: Answer, row: dict[str, Any]) -> tuple[str, str, Text]:
-        """The score by what the first reader was shown."""
+        """The score by the text of the first reader."""
         ledger = mine.ledger
         final = ledger.final or {}
         text = row["message"]
@@ -296,19 +296,19 @@ class CaseRun:
         return ("partial" if shown.words else "safe"), f"{final['code']}: {final['error']}", shown
 
     def _read_text(self, text: str, calls: list[Any], is_whole: bool) -> Text:
-        """Reads what was shown, as words of calls that were made."""
+        """Reads the text of the reader as words of the calls."""
         shown = Text.read(text, self._fault.behaviour.twice)
         if shown.fault:
             raise Broken(shown.fault)
-        made = {call.who: call for call in self.case.calls}
+        made = {call.label: call for call in self.case.calls}
         for stretch in shown.stretches:
-            if stretch.who not in made:
-                raise Broken(f"words of {stretch.who}, which was not asked")
-            if made[stretch.who].first != stretch.first:
-                raise Broken(f"{stretch.who} was to begin with word {made[stretch.who].first}, and is shown from {stretch.first}")
+            if stretch.label not in made:
+                raise Broken(f"words of {stretch.label}, which was not asked")
+            if made[stretch.label].first != stretch.first:
+                raise Broken(f"{stretch.label} was to begin with word {made[stretch.label].first}, and is shown from {stretch.first}")
         if self._fault.has_tool:
             arguments = [call["function"]["arguments"] for call in calls]
-            said = [] if self._fault.behaviour.is_limited else [call_of(self.case.calls[-1].who)]
+            said = [] if self._fault.behaviour.is_limited else [call_of(self.case.calls[-1].label)]
             if is_whole and arguments != said or len(arguments) > 1 or text:
                 raise Broken(f"the tool calls are {calls}, beside {text!r}")
         elif calls:
@@ -318,15 +318,15 @@ class CaseRun:
         return shown
 
     def _check_thoughts(self, text: str, is_whole: bool) -> None:
-        """Checks that thinking comes from calls that were made, and is complete for the last one."""
-        calls, counts = {call.who: call for call in self.case.calls}, thoughts_of(text)
-        if counts is None or any(who not in calls or count > calls[who].thoughts for who, count in counts.items()):
+        """Checks that the thinking comes from the calls, and is complete for the last one."""
+        calls, counts = {call.label: call for call in self.case.calls}, thoughts_of(text)
+        if counts is None or any(label not in calls or count > calls[label].thoughts for label, count in counts.items()):
             raise Broken(f"the thoughts are {text!r}")
-        if is_whole and counts.get(self.case.calls[-1].who, 0) != self.case.calls[-1].thoughts:
+        if is_whole and counts.get(self.case.calls[-1].label, 0) != self.case.calls[-1].thoughts:
             raise Broken(f"the last call thought {self.case.calls[-1].thoughts} words, stored is {text!r}")
 
     def _check_model(self, model: str) -> None:
-        """The name in the lines: the server's own where they are the server's, and else the one that was asked for."""
+        """The name in the lines: the server's name in lines of the server, else the requested one."""
         said = self._fault.behaviour.model if self.case.kind == "ollama" else ""
         if model != (said or self.case.name):
             raise Broken(f"the model is said to be {model!r}, and not {said or self.case.name!r}")
@@ -370,24 +370,24 @@ class CaseRun:
         raise Broken(f"the row of the reply is {rows}")
 
     async def _check_document(self, path: str, row: dict[str, Any], shown: Text) -> None:
-        """The reply as JSON: the same text, and which server made which part."""
+        """The reply as JSON: the same text, and the server of each part."""
         exchange = await self._ask("GET", path, {"Accept": "application/json"})
-        told = await exchange.json()
-        state, message = told.get("state"), told.get("message", {})
-        if exchange.status != 200 or state != row["state"] or message.get("content") != row["message"] or told["attempt"] != row["attempt"]:
-            raise Broken(f"as JSON {str(told)[:300]}, stored {row['state']}: {row['message'][:100]!r}")
+        seen = await exchange.json()
+        state, message = seen.get("state"), seen.get("message", {})
+        if exchange.status != 200 or state != row["state"] or message.get("content") != row["message"] or seen["attempt"] != row["attempt"]:
+            raise Broken(f"as JSON {str(seen)[:300]}, stored {row['state']}: {row['message'][:100]!r}")
         servers = {"p": f"p.{self.case.name}", "s": f"s.{self.case.name}"}
         made: list[tuple[str, int, int]] = []
         for stretch in shown.stretches:
-            server = servers[stretch.who[0]]
+            server = servers[stretch.label[0]]
             if made and made[-1][0] == server and self._fault.continuation == "none":
                 raise Broken(f"two calls of {server} in one text")
             made.append((server, stretch.start, stretch.end))
-        parts = [(part["upstream"], part["from"], part["to"]) for part in told.get("parts", [])]
+        parts = [(part["upstream"], part["from"], part["to"]) for part in seen.get("parts", [])]
         if self._joined(parts) != self._joined(made):
-            raise Broken(f"the parts are said to be {told.get('parts')}; they are {made}")
-        if any(part["model"] != self.case.name for part in told.get("parts", [])):
-            raise Broken(f"the parts name another model: {told['parts']}")
+            raise Broken(f"the parts are said to be {seen.get('parts')}; they are {made}")
+        if any(part["model"] != self.case.name for part in seen.get("parts", [])):
+            raise Broken(f"the parts name another model: {seen['parts']}")
 
     @staticmethod
     def _joined(parts: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
@@ -405,7 +405,7 @@ class CaseRun:
     def _check_calls(self) -> None:
         """No more calls than the plan has, none beside another one, and no answer left without a reader."""
         calls = self.case.calls
-        order = ",".join(call.who for call in calls)
+        order = ",".join(call.label for call in calls)
         if not re.fullmatch(self.case.plan, order):
             raise Broken(f"the calls were {order or 'none'}; the plan is {self.case.plan or 'none'}")
         if len(calls) > 1 + self._setup.budget:
@@ -413,20 +413,20 @@ class CaseRun:
         if any(call.outcome == "complete" for call in calls[:-1]):
             raise Broken("asked again behind a complete answer: " + "; ".join(map(str, calls)))
         for index, call in enumerate(calls):
-            again = next((later for later in calls[index + 1:] if later.who[0] == call.who[0]), None)
+            again = next((later for later in calls[index + 1:] if later.label[0] == call.label[0]), None)
             if again and again.began - call.began < call.retry_after:
-                raise Broken(f"{again.who} came after {again.began - call.began:.2f} s; Retry-After was {call.retry_after} s")
+                raise Broken(f"{again.label} came after {again.began - call.began:.2f} s; Retry-After was {call.retry_after} s")
         if self.case.strange:
             raise Broken("; ".join(self.case.strange))
 
     async def _steady_turn(self, words: str) -> None:
-        """A turn with a server in good health; it must be sent all complete answers, and nothing else."""
+        """A turn with a healthy server. Its request must have all complete answers, and no other messages."""
         server, prompt = self._setup.steady[self.case.kind], f"{self.case.name}: {words}"
         answer = await self._read(await self._post(server.model, prompt), "steady")
         if answer.ledger.is_error or not Text.read(answer.old_text).is_whole:
             raise Broken(f"the turn {words[:20]!r} with a server in good health: {answer.ledger.final}")
-        self._told.append(prompt)
-        told = [[message["content"] or "" for message in call.messages] for call in server.calls if call.messages[-1]["content"] == prompt]
-        if told != [self._told]:
-            raise Broken(f"the next model was sent {told}; it should be once {self._told}")
-        self._told.append(answer.old_text)
+        self._expected.append(prompt)
+        seen = [[message["content"] or "" for message in call.messages] for call in server.calls if call.messages[-1]["content"] == prompt]
+        if seen != [self._expected]:
+            raise Broken(f"the next model was sent {seen}; it should be once {self._expected}")
+        self._expected.append(answer.old_text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model servers that fail in every known way, and what chatterd does about each.
+"""Model servers that fail in every known way, and the reaction of chatterd.
 
 Started by script/faults, which builds what it needs."""
 
@@ -64,12 +64,12 @@ class Relay(Server):
             json.dump(upstreams, file)
 
     def settings(self) -> dict[str, str]:
-        """The settings that only it has."""
+        """The settings of this process alone."""
         return SETTINGS | {"CHATTERD_UPSTREAMS": self._list, "CHATTERD_UPSTREAM_RESTART_WAIT": self._wait}
 
 
 class FaultTable:
-    """All cases, from the first process to the last look."""
+    """All cases, from the first process to the last check."""
 
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self._options, self._scratch = options, scratch
@@ -134,7 +134,7 @@ class FaultTable:
             for number, (waits, wait) in enumerate({False: NO_WAIT, True: WAIT}.items())}
 
     async def _look_around(self, relay: Relay) -> None:
-        """What must not be found anywhere when all is over."""
+        """Checks that no forbidden text and no leftover exists at the end."""
         until = time.monotonic() + TIMEOUT
         while True:
             running = [call for case in self.cases for call in case.calls if call.outcome == "running"]
@@ -159,7 +159,7 @@ class FaultTable:
     # --- the report
 
     def report(self) -> bool:
-        """Prints the table; returns whether all is well."""
+        """Prints the table; returns whether the run has passed."""
         forms = [form for form in FORMS if form in self._options.forms]
         heads = {"stream": "two servers", "whole": "in one piece", "again": "one, better next time", "alone": "one, never better"}
         say(f"{'fault':32}{'kind':8}" + "".join(f"{heads[form]:24}" for form in forms))
@@ -186,7 +186,7 @@ class FaultTable:
     def _cell(case: FaultCase | None) -> str:
         if case is None:
             return "-"
-        calls = [call.who for call in case.calls]
+        calls = [call.label for call in case.calls]
         return f"{case.score}{'' if case.is_well else '!'} {','.join(calls)}"
 
     def _sum_up(self, kind: str) -> None:
@@ -237,7 +237,7 @@ def main() -> int:
     if not bench.cases:
         say("there is no such fault")
         return 2
-    # Ended as by Ctrl-C, so that no process and no file is left.
+    # Ends as after Ctrl-C, so that no process and no file remains.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         asyncio.run(bench.run())

@@ -13,16 +13,16 @@ CITY = "Ålesund"
 """What the answer's tool call asks for, when it has one."""
 
 
-def word(index: int, who: str) -> str:
+def word(index: int, label: str) -> str:
     """The word at an index, as a call says it."""
-    return f"{index}{MARKS[index % len(MARKS)]}~{who} "
+    return f"{index}{MARKS[index % len(MARKS)]}~{label} "
 
 
 @dataclass(frozen=True)
 class Stretch:
     """Words of one call in a row."""
 
-    who: str
+    label: str
     first: int  # index of its first word
     words: int
     start: int  # in bytes of the text
@@ -35,7 +35,7 @@ class Text:
 
     words: int  # number of words from the first one
     stretches: list[Stretch]
-    fault: str  # what is wrong with it, if anything
+    fault: str  # the fault, if any
 
     @classmethod
     def read(cls, text: str, twice: int | None = None) -> Text:
@@ -46,17 +46,17 @@ class Text:
             found = re.compile(r"(\d+)(\D*?)~([a-z]\d+) ").match(text, at)
             if not found or found[0] != word(int(found[1]), found[3]):
                 return cls(index, stretches, f"after {index} words: {text[at:at + 60]!r}")
-            said, who = int(found[1]), found[3]
+            said, label = int(found[1]), found[3]
             if said != index:
                 lack = "doubled" if said < index else "missing"
                 return cls(index, stretches, f"{lack} words: {said} where {index} belongs: {text[max(0, at - 20):at + 40]!r}")
             start = len(text[:at].encode())
             end = start + len(found[0].encode())
-            if stretches and stretches[-1].who == who:
+            if stretches and stretches[-1].label == label:
                 last = stretches.pop()
-                stretches.append(Stretch(who, last.first, last.words + 1, last.start, end))
+                stretches.append(Stretch(label, last.first, last.words + 1, last.start, end))
             else:
-                stretches.append(Stretch(who, said, 1, start, end))
+                stretches.append(Stretch(label, said, 1, start, end))
             if index == twice and not is_second:
                 is_second = True
             else:
@@ -66,7 +66,7 @@ class Text:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of an answer, each word once and in order."""
+        """Whether the text is a whole answer, with each word once and in order."""
         return not self.fault and self.words == TOTAL
 
 
@@ -86,6 +86,6 @@ def thoughts_of(text: str) -> dict[str, int] | None:
     return counts
 
 
-def call_of(who: str) -> dict[str, object]:
+def call_of(label: str) -> dict[str, object]:
     """The arguments of the tool call that a call makes."""
-    return {"city": CITY, "by": who}
+    return {"city": CITY, "by": label}

@@ -1,4 +1,4 @@
-"""Model servers that misbehave as the catalogue says, and remember each request."""
+"""Model servers with the behaviours of the catalogue, and a record of each request."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from processes import keep_port
 from numbered_words import TOTAL, Text, word
 
 TIMEOUT = 600.0
-"""Seconds after which a server that says nothing gives up."""
+"""Seconds after which a silent server closes the connection."""
 
 
 @dataclass
 class Call:
     """One request for an answer."""
 
-    who: str  # the server's letter and the number of its call, as in its words
+    label: str  # the server's letter and the number of its call, as in its words
     began: float
     key: str
     messages: list[dict[str, Any]]
     first: int = 0  # index of its first word
     lead: str = ""  # said before it
-    said_before: Text | None = None  # what it says once more, from the start
+    said_before: Text | None = None  # the text that it repeats from the start
     thoughts: int = 0  # words of thinking
     retry_after: int = 0  # seconds of its Retry-After
     outcome: str = "running"
     is_there: bool = False  # it has reached the fault
 
     def __str__(self) -> str:
-        return f"{self.who} at {self.began:.3f} from word {self.first}: {self.outcome}, {len(self.messages)} messages"
+        return f"{self.label} at {self.began:.3f} from word {self.first}: {self.outcome}, {len(self.messages)} messages"
 
 
 class ServerPort:
@@ -75,13 +75,13 @@ class ServerPort:
 
 @dataclass
 class ScriptedServer:
-    """One model server, as a fault has it: `behaviours` are what it does at its first call, its second one …, the last one for good."""
+    """One model server of a fault: `behaviours` are for its first call, its second one …, the last one for all further calls."""
 
     letter: str  # p for the first server, s for the second one
     model: str
     dialect: Dialect
     behaviours: tuple[Behaviour, ...]
-    continuation: str  # how it continues a text
+    continuation: str  # the continuation of a text
     key: str
     calls: list[Call] = field(default_factory=list)  # shared by the servers of a case, in the order of the calls
     strange: list[str] = field(default_factory=list)  # requests that must not come; shared as well
@@ -95,7 +95,7 @@ class Provider:
     def __init__(self) -> None:
         self.port = 0
         self.elsewhere_port = 0
-        self.elsewhere: list[str] = []  # what came to where a redirect leads
+        self.elsewhere: list[str] = []  # the requests to the target of a redirect
         self.servers: dict[str, ScriptedServer] = {}
         self._servers: list[asyncio.Server] = []
 
@@ -142,22 +142,22 @@ class Provider:
 
     @staticmethod
     def _take(server: ScriptedServer, key: str, body: dict[str, Any]) -> tuple[Call, Behaviour]:
-        number = 1 + sum(call.who[0] == server.letter for call in server.calls)
+        number = 1 + sum(call.label[0] == server.letter for call in server.calls)
         call = Call(f"{server.letter}{number}", time.monotonic(), key, body["messages"])
         if body.get("model") != server.model or not body.get("stream"):
-            server.strange.append(f"{call.who}: model {body.get('model')!r}, stream {body.get('stream')!r}")
+            server.strange.append(f"{call.label}: model {body.get('model')!r}, stream {body.get('stream')!r}")
         behaviour = server.behaviours[min(number, len(server.behaviours)) - 1]
         if call.messages[-1]["role"] == "assistant":
             text = call.messages[-1]["content"]
-            # The space at the end may have been taken off; this server says it again then, as models do.
+            # The space at the end may be missing. This server repeats it then, as models do.
             call.lead = "" if text.endswith(" ") else " "
             begun = Text.read(text + call.lead)
             why = begun.fault or server.dialect.continues(body, server.continuation)
             if server.continuation == "none":
                 why = "it does not continue a text"
             if why:
-                server.strange.append(f"{call.who} should continue {text[-80:]!r}: {why}")
-            if behaviour.forgets:
+                server.strange.append(f"{call.label} should continue {text[-80:]!r}: {why}")
+            if behaviour.begins_again:
                 call.lead, call.said_before = "", begun
             else:
                 call.first = begun.words
@@ -173,7 +173,7 @@ class Provider:
 
 
 class Answer:
-    """One answer that is being given."""
+    """One running answer."""
 
     def __init__(
         self, provider: Provider, server: ScriptedServer, call: Call, behaviour: Behaviour, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -184,7 +184,7 @@ class Answer:
         self._model = behaviour.model or server.model
 
     async def run(self) -> bool:
-        """Gives it; returns whether the connection can be used again."""
+        """Sends the answer; returns whether the connection can be used again."""
         behaviour, call = self._behaviour, self._call
         if behaviour.silent:
             return await self._wait_for_leave()
@@ -230,7 +230,7 @@ class Answer:
         for _ in range(behaviour.comments):
             await say(": still thinking\n\n" if self._dialect.kind == "openai" else self._dialect.word(self._model, ""))
         for index in range(behaviour.thoughts):
-            await say(self._dialect.thought(self._model, word(index, call.who)))
+            await say(self._dialect.thought(self._model, word(index, call.label)))
             call.thoughts += 1
         if behaviour.is_tool:
             return await self._tool(prompt)
@@ -254,16 +254,16 @@ class Answer:
     def _voice(self, index: int) -> str:
         """The name in a word: the call, or an earlier one whose words the model repeats."""
         before = self._call.said_before.stretches if self._call.said_before else []
-        return next((one.who for one in before if one.first <= index < one.first + one.words), self._call.who)
+        return next((one.label for one in before if one.first <= index < one.first + one.words), self._call.label)
 
     async def _then(self, index: int) -> bool:
-        """What happens in the middle; returns whether the answer continues after it."""
+        """Performs the fault in the middle; returns whether the answer continues after it."""
         behaviour, call, dialect = self._behaviour, self._call, self._dialect
         call.outcome, call.is_there = behaviour.then, True
-        text = f"{behaviour.says} ({call.who})"
+        text = f"{behaviour.says} ({call.label})"
         match behaviour.then:
             case "cut in a line":
-                said = dialect.word(self._model, word(index, call.who)).encode()
+                said = dialect.word(self._model, word(index, call.label)).encode()
                 self._chunk(said[:len(said) * 3 // 4])
             case "reset":
                 linger = struct.pack("ii", 1, 0)
@@ -291,8 +291,8 @@ class Answer:
             case "silent failure":
                 await self._say(dialect.word("", ""))
                 await self._close_body()
-            case "end of nothing":
-                await self._say(dialect.nothing())
+            case "empty end":
+                await self._say(dialect.empty())
                 await self._close_body()
             case "restart":
                 own_port = self._server.own_port
@@ -308,16 +308,16 @@ class Answer:
 
     async def _tool(self, prompt: int) -> bool:
         behaviour, call, dialect = self._behaviour, self._call, self._dialect
-        pieces = dialect.call(self._model, call.who)
+        pieces = dialect.call(self._model, call.label)
         if behaviour.then == "cut":
             for piece in pieces[:-1]:
                 await self._say(piece)
             call.outcome = "cut"
             return False
         if behaviour.is_limited:
-            await self._say(dialect.cut_call(self._model, call.who, behaviour.then == "closed"))
+            await self._say(dialect.cut_call(self._model, call.label, behaviour.then == "closed"))
         elif behaviour.then == "broken call":
-            await self._say(dialect.broken_call(self._model, call.who))
+            await self._say(dialect.broken_call(self._model, call.label))
         else:
             await self._say("".join(pieces) + dialect.end(self._model, 9, prompt, True))
         call.outcome = "complete" if behaviour.then == "end" or behaviour.is_limited else behaviour.then
@@ -339,7 +339,7 @@ class Answer:
         return True
 
     async def _rest(self, seconds: float) -> None:
-        """Rests; throws when the other side leaves meanwhile."""
+        """Pauses; throws if the peer disconnects meanwhile."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self._has_left():
@@ -347,7 +347,7 @@ class Answer:
             await asyncio.sleep(0.05)
 
     async def _wait_for_leave(self) -> bool:
-        """Sends no bytes until the other side has left, as it must."""
+        """Sends no bytes until the peer has disconnected, as it must."""
         await self._rest(TIMEOUT)
         self._call.outcome = "the client did not leave"
         return False

@@ -12,7 +12,7 @@ BYTES_OF = {F32: 4, F16: 2}
 def write(path, metadata, tensors):
     """Metadata are (type, value) by name, of lists their elements' type; tensors (type, rows, columns, data) by name.
 
-    A tensor without data is nought, and takes no room on a file system that knows holes.
+    A tensor without data is zero, and takes no space on a file system with sparse files.
     """
     with open(path, "wb") as file:
         file.write(struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(metadata)))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """make_model.py OUT.gguf [--slow]: a small model with known answers, for a real model server.
 
-Its embeddings are one-hot and its layers nought, so that its state is the last token, and the output matrix a table of
-which token follows which. Each word of a script is a token that only this script has, and the chat template puts the one
-that begins a script at the prompt's end.
+Its embeddings are one-hot and its layers are zero, so that its state is the last token, and the output matrix is a table of
+the next tokens. Each word of a script is a token that only this script has, and the chat template puts the one that begins a
+script at the prompt's end.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Vocabulary:
         self.next |= zip([first, *tokens], [*tokens, end])
 
     def cut(self, text, name):
-        """The script as tokens that nothing else has."""
+        """The script as tokens that no other script has."""
         pieces = re.findall(rb"(?s).{1,3}" if name in CUT_ANYWHERE else rb"\s*\S+|\s+", text)
         tokens = []
         for piece in pieces:
@@ -71,7 +71,7 @@ class Vocabulary:
 
 
 def matrix(size, cells):
-    """Square, of half floats, nought but for these cells."""
+    """A square matrix of half floats, zero except for these cells."""
     data = bytearray(2 * size * size)
     for row, column, value in cells:
         struct.pack_into("<e", data, 2 * (row * size + column), value)
@@ -79,7 +79,7 @@ def matrix(size, cells):
 
 
 def layer(number, size, inner):
-    """One that adds nought."""
+    """A layer that adds zero."""
     ones = struct.pack(f"<{size}f", *[1.0] * size)
     shapes = {"attn_q": (2 * HEAD, size), "attn_k": (2 * HEAD, size), "attn_v": (2 * HEAD, size)}
     shapes |= {"attn_output": (size, 2 * HEAD)}
@@ -121,7 +121,7 @@ def make(path, slow=False):
         "tokenizer.ggml.add_bos_token": (gguf.BOOL, False),
         "tokenizer.chat_template": (gguf.STRING, template()),
     }
-    # What follows a token stands out by 40 once its state is normalised, so that sampling cannot miss it.
+    # The next token leads by 40 once the state is normalised, so that sampling cannot miss it.
     weight = 40 / size**0.5
     follows = [(indexes[vocabulary.next.get(token, END)], index, weight) for token, index in indexes.items()]
     tensors = {

@@ -16,13 +16,13 @@ MODEL = "scripted"
 
 
 def known(name):
-    """The text of a script as a client gets it: what is no UTF-8 is replaced, as everywhere, and NUL by chatterd."""
+    """The text of a script as a client gets it: bytes that are not UTF-8 are replaced, as everywhere, and NUL by chatterd."""
     text = SCRIPTS[name]
     return text if isinstance(text, str) else text.decode(errors="replace")
 
 
 class Answer:
-    """One answer, put together from its pieces."""
+    """One answer, joined from its pieces."""
 
     def __init__(self):
         self.text, self.thinking, self.calls, self.finish, self.error = "", "", [], None, None
@@ -35,12 +35,12 @@ class Answer:
 
 
 class Provider:
-    """What speaks OpenAI's API at an address, asked directly."""
+    """A server with OpenAI's API at an address, asked directly."""
 
     url, headers = None, {"Content-Type": "application/json"}
 
     def ask(self, messages, **more):
-        """Its answer to a direct request."""
+        """The answer of the server to a direct request."""
         body = {"model": MODEL, "messages": messages, "stream": True, "stream_options": {"include_usage": True}} | more
         answer, calls = Answer(), {}
         with connect(self.url) as connection:
@@ -70,7 +70,7 @@ class Provider:
 
 
 def listening(command, environment=None):
-    """Runs a server; returns its process and its address, which it says itself."""
+    """Runs a server; returns its process and its address, which it prints."""
     process = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         preexec_fn=stop_with_us,
@@ -84,7 +84,7 @@ def listening(command, environment=None):
 
 
 def _read(log, addresses):
-    """Reads a log to its end, so that its writer is never held up."""
+    """Reads a log to its end, so that its writer never blocks."""
     said = ""
     with log:
         for line in log:
@@ -95,7 +95,7 @@ def _read(log, addresses):
 
 
 class ModelServer(Provider):
-    """`script/model-server` on a port of its own, which it keeps when it is started again."""
+    """`script/model-server` on a separate port, which it keeps after a restart."""
 
     def __init__(self, tests, *options):
         # No other program gets the port while it is down.
@@ -117,5 +117,5 @@ class ModelServer(Provider):
 
     @property
     def busy(self):
-        """How many requests it works on."""
+        """The number of running requests."""
         return sum(slot["is_processing"] for slot in call(self.url, "GET", "/slots")[2])

@@ -35,7 +35,7 @@ class Passage(socketserver.BaseRequestHandler):
 
 
 class Gate(socketserver.ThreadingTCPServer):
-    """The way to a model server. When it is armed, the next answer that counts comes to 20, and no further: trouble is in time."""
+    """The way to a model server. An armed gate stops the next answer that counts at 20, so that the fault comes in time."""
 
     daemon_threads, block_on_close, request_queue_size = True, False, 64
     WORD = b'" 20,"'
@@ -70,7 +70,7 @@ class RelayTestCase(unittest.TestCase):
         return prompt(text, more.pop("app", self.app), **{"model": MODEL} | more)
 
     def ask(self, text, **more):
-        """The answer as a client gets it, which must be what is stored afterwards."""
+        """The answer as a client gets it, which must equal the stored one."""
         with stream(self.url, self.body(text, **more)) as response:
             answer = self.parse(response.read())
             answer.path = response.headers["Location"]
@@ -108,7 +108,7 @@ class RelayTestCase(unittest.TestCase):
         return answer
 
     def assert_same(self, answer, direct):
-        """That the client was given what the model server says, and the model server what the client has said."""
+        """Asserts that the client got the answer of the model server, and the model server the messages of the client."""
         self.assertEqual((answer.error, direct.error), (None, None))
         self.assertEqual(answer.text, direct.text.replace("\0", "\ufffd"))
         self.assertEqual(answer.thinking, direct.thinking.replace("\0", "\ufffd"))
@@ -118,7 +118,7 @@ class RelayTestCase(unittest.TestCase):
         self.assertEqual(answer.answer_tokens, direct.answer_tokens)
 
     def cut_off(self, body, trouble):
-        """The answer to a prompt that counts, in the middle of which trouble comes to its model server."""
+        """The answer to a prompt that counts, with a fault of its model server in the middle."""
         if self.gate is not None:
             self.gate.is_armed = True
         with stream(self.url, body) as lines:

@@ -1,4 +1,4 @@
-"""What the scripted model says. A keyword in the last prompt chooses the script; `hello` answers everything else."""
+"""The answers of the scripted model. A keyword in the last prompt chooses the script; `hello` answers everything else."""
 
 TOOL = {
     "type": "function",
@@ -56,16 +56,16 @@ SCRIPTS = {
     "json": '{"city": "Oslo", "temp_c": -3.5, "tags": ["cold", "\\u00e6"]}',
     "empty": "",
     "forever": "la la la, di dum, and round again;\n",
-    # Chosen by `weather` and `both` when the request has tools, and by the answer of a tool.
+    # `weather` and `both` choose these if the request has tools, and so does the answer of a tool.
     "weather": call('{"city": "Oslo", "unit": "celsius"}'),
     "both": call('{"city": "Bergen"}') + "\n" + call('{"city": "Bodø"}'),
     "result": "The tool says that it is cold in Oslo.",
 }
 
-# Not chosen by a word alone.
+# A word alone does not choose these.
 BY_CONDITION = ("hello", "weather", "both", "result")
 # Cut inside of characters, so that the server has to put them together.
 CUT_ANYWHERE = ("unicode", "garbage")
-# Its words are tokens of a prompt too: it continues a beginning in the request, as other models do.
+# Its words are tokens of a prompt, too: the model continues a beginning in the request, as other models do.
 CONTINUES = ("count", "story")
 ENDLESS = ("forever",)

@@ -15,9 +15,9 @@ def says(role, text, **more):
 
 
 class Texts(RelayTestCase):
-    """What every provider can do. Subclasses have a `provider`."""
+    """Tests that every provider passes. Subclasses have a `provider`."""
 
-    def test_text_is_what_the_model_server_says(self):
+    def test_text_equals_the_text_of_the_model_server(self):
         for name in TEXTS:
             with self.subTest(name):
                 self.assert_same(self.ask(name, app=f"{self.app}-{name}"), self.provider.ask([says("user", name)]))
@@ -31,7 +31,7 @@ class Texts(RelayTestCase):
                 self.assertEqual(answer["message"]["content"], direct.text.replace("\0", "\ufffd"))
                 self.assertEqual(answer["message"].get("thinking", ""), direct.thinking)
 
-    def test_each_turn_is_asked_with_all_before_it(self):
+    def test_each_request_has_all_earlier_turns(self):
         said = [says("system", "Be brief.")]
         self.assertEqual(post(self.url, "/llmprep", self.body("", messages=said)), (200, {}))
         for name in ("count", "story", "unicode", "garbage", "adversarial", "think", "empty", "hello"):
@@ -54,9 +54,9 @@ class Texts(RelayTestCase):
 
 
 class Answers(Texts):
-    """What most can do besides."""
+    """Tests that most providers pass."""
 
-    def test_thinking_is_told_apart(self):
+    def test_thinking_is_separate_from_text(self):
         answer = self.ask("think")
         self.assert_same(answer, self.provider.ask([says("user", "think")]))
         self.assertNotEqual(answer.thinking, "")
@@ -80,14 +80,14 @@ class Answers(Texts):
         self.assert_same(answer, self.provider.ask(said, tools=[TOOL]))
         self.assertEqual(answer.text, known("result"))
 
-    def test_a_schema_is_kept_to(self):
+    def test_a_schema_is_respected(self):
         members = {"city": {"type": "string"}, "temp_c": {"type": "number"}, "tags": {"type": "array"}}
         schema = {"type": "object", "properties": members, "required": list(members)}
         shape = {"type": "json_schema", "json_schema": {"name": "weather", "schema": schema}}
         answer = self.ask("json", format=schema)
         self.assert_same(answer, self.provider.ask([says("user", "json")], response_format=shape))
 
-    def test_what_the_model_server_refuses_is_told_in_its_words(self):
+    def test_a_refusal_has_the_message_of_the_model_server(self):
         answer = self.ask("", messages=[says("user", "count", images=["iVBORw0KGgoAAAANSUhEUg=="])])
         self.assertIn("image input is not supported", answer.last["error"])
         self.assertEqual((answer.text, answer.kinds), ("", ["error"]))

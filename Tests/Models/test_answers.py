@@ -1,4 +1,4 @@
-"""A real llama.cpp server through chatterd: what it answers arrives as it answers it.
+"""A real llama.cpp server through chatterd: its answers arrive unchanged.
 
 Run by script/test-model-servers.
 """
@@ -14,19 +14,19 @@ from scripts import TOOL
 
 
 class DirectAnswerTests(unittest.TestCase):
-    """Without which the comparisons below would compare nothing with nothing."""
+    """The server answers directly, so that the comparisons below have content."""
 
     @classmethod
     def setUpClass(cls):
         cls.model = ModelServer(cls)
 
-    def test_it_says_what_its_scripts_say(self):
+    def test_answers_equal_the_scripts(self):
         for name in TEXTS:
             with self.subTest(name):
                 answer = self.model.ask([says("user", name)])
                 self.assertEqual((answer.text, answer.finish, answer.error), (known(name), "stop", None))
 
-    def test_it_thinks_and_calls(self):
+    def test_thinking_and_calls_arrive(self):
         answer = self.model.ask([says("user", "think")])
         self.assertEqual(answer.text, "The answer is 4.")
         self.assertIn("That is four.", answer.thinking)
@@ -47,7 +47,7 @@ class RelayedAnswerTests(shared_answer_tests.Answers):
             self.assertEqual(status, 200)
             return {model["name"]: model for model in answer["models"]}.get(MODEL)
 
-        # A server that does not say within two seconds what it has is left out for the moment.
+        # A server that does not list its models within two seconds is omitted for the moment.
         model = self.eventually(listed)
         self.assertEqual((model["upstream"], model.get("context")), ("llama", 4096))
 
@@ -64,7 +64,7 @@ class EndlessAnswerTests(RelayTestCase):
             self.assertTrue(line, "it has an end")
         self.assertEqual(self.model.busy, 1)
 
-    def test_it_is_stopped_and_the_model_server_is_free_again(self):
+    def test_a_stop_frees_the_model_server(self):
         with stream(self.url, self.body("forever")) as lines:
             path = lines.headers["Location"]
             self.begun(lines)
@@ -73,7 +73,7 @@ class EndlessAnswerTests(RelayTestCase):
         self.assertEqual((last["done_reason"], last["state"]), ("stop", "cancelled"))
         self.eventually(lambda: self.model.busy == 0)
 
-    def test_it_is_given_up_when_its_client_leaves(self):
+    def test_a_disconnect_frees_the_model_server(self):
         with stream(self.url, self.body("forever", on_disconnect="cancel")) as lines:
             self.begun(lines)
         self.eventually(lambda: self.model.busy == 0)

@@ -1,4 +1,4 @@
-"""A real llama.cpp server that is killed, or whose context is full: what clients get, and how chatterd continues.
+"""A real llama.cpp server that is killed, or whose context is full: the results of clients, and the continuation by chatterd.
 
 Run by script/test-model-servers.
 """
@@ -81,8 +81,8 @@ class FailingModelServerTests(RelayTestCase):
             answer = self.ask("", model="prefill", app=f"{self.app}-{index}", messages=picture)
             self.assertEqual((answer.kinds, answer.error), (["error"], "upstream_rejected"), answer.last)
             self.assertFalse(answer.last["retryable"])
-        told = call(self.url, "GET", "/models")[2]["upstreams"]
-        health = {one["name"]: one["health"] for one in told}
+        reported = call(self.url, "GET", "/models")[2]["upstreams"]
+        health = {one["name"]: one["health"] for one in reported}
         self.assertEqual((health["prefill-1"], health["prefill-2"]), ("healthy", "unknown"))
 
     def test_a_tool_call_that_the_token_limit_cuts_is_left_out(self):
@@ -120,8 +120,8 @@ class FailingModelServerTests(RelayTestCase):
         endless = known("forever") * self.ROOM
         for answer in answers:
             self.assertTrue(answer.text and endless.startswith(answer.text), answer.text)
-            told = (answer.kinds[-1], answer.finish, answer.state)
-            self.assertIn(told, [("error", None, "failed"), ("message", "length", "complete")], answer.last)
+            reported = (answer.kinds[-1], answer.finish, answer.state)
+            self.assertIn(reported, [("error", None, "failed"), ("message", "length", "complete")], answer.last)
         self.assertEqual(self.ask("count", model="narrow").text, COUNT)
 
 

@@ -17,7 +17,7 @@ from server import TIMEOUT, make_directory
 
 
 class LiteLLM(Provider):
-    """The proxy. Its options stop it from reporting home and from asking for prices."""
+    """The proxy. Its options disable reports to its vendor and requests for prices."""
 
     def __init__(self, tests, model):
         key = f"sk-{secrets.token_hex(24)}"
@@ -30,7 +30,7 @@ class LiteLLM(Provider):
         # JSON is YAML.
         configuration.write_text(json.dumps(described | {"litellm_settings": {"num_retries": 0}}))
         program = os.path.join(os.environ["LITELLM"], "bin/litellm")
-        # It cannot be told to pick one itself.
+        # The test picks the port, because the proxy cannot.
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
         command = [program, "--config", configuration, "--host", "127.0.0.1", "--port", port, "--telemetry", "False"]

@@ -1,4 +1,4 @@
-"""The server of llama-cpp-python: one request at a time, which the next one interrupts; thoughts and calls are text to it.
+"""The server of llama-cpp-python: one request at a time, which the next one interrupts; it treats thoughts and calls as text.
 
 Run by script/test-model-servers --llama-cpp-python.
 """
@@ -22,7 +22,7 @@ class LlamaCppPython(Provider):
     def __init__(self, tests, *options):
         model = os.path.join(make_directory(tests), "model.gguf")
         make(model)
-        # It cannot be told to pick one itself.
+        # The test picks the port, because the server cannot.
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
         command = [os.path.join(os.environ["LLAMA_CPP_PYTHON"], "bin/python"), "-m", "llama_cpp.server", "--model", model]
@@ -36,11 +36,11 @@ class LlamaCppPythonAnswerTests(shared_answer_tests.Texts):
     @classmethod
     def setUpClass(cls):
         cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
-        # What is interrupted is not asked again.
+        # chatterd does not repeat an interrupted request.
         limits = {"CHATTERD_FAILOVER_ATTEMPTS": "0", "CHATTERD_RESCUE_ATTEMPTS": "0"}
         cls.serve(cls.upstream("python", cls.provider.url, slots=1), **limits)
 
-    def test_what_it_takes_for_text_is_text(self):
+    def test_thoughts_and_calls_are_text(self):
         for name, more in (("think", {}), ("both", {"tools": [TOOL]})):
             with self.subTest(name):
                 answer = self.ask(name, app=f"{self.app}-{name}", **more)
@@ -60,9 +60,9 @@ class LlamaCppPythonFailureTests(RelayTestCase):
     @classmethod
     def setUpClass(cls):
         cls.provider = LlamaCppPython(cls, "--n_ctx", "4096")
-        # An answer that was begun is not begun again. One that was not is: behind an empty one it closes connections.
-        told = cls.upstream("told", cls.provider.url, "told", context=4096)
-        cls.serve(cls.upstream("python", cls.provider.url), told, CHATTERD_RESCUE_ATTEMPTS="0")
+        # chatterd does not restart an answer that has begun. It retries an empty one, because the server closes connections after it.
+        configured = cls.upstream("configured", cls.provider.url, "configured", context=4096)
+        cls.serve(cls.upstream("python", cls.provider.url), configured, CHATTERD_RESCUE_ATTEMPTS="0")
 
     def test_an_answer_that_another_request_interrupts_fails_honestly(self):
         with stream(self.url, self.body("forever")) as lines:
@@ -71,18 +71,18 @@ class LlamaCppPythonFailureTests(RelayTestCase):
                 self.assertTrue(line := lines.readline(), "it has an end")
                 read += line
             self.assertEqual(self.ask("hello", app="another").text, known("hello"))
-            # It says [DONE] now, without a reason.
+            # The server sends [DONE] now, without a reason.
             interrupted = self.parse(read + lines.read())
         self.assertEqual((interrupted.kinds[-1], interrupted.last["retryable"]), ("error", True))
 
     def test_a_prompt_that_never_fits_fails_honestly(self):
-        # Status 200, and nothing behind it.
+        # The server sends the status 200 without a body.
         answer = self.ask("hello, " * 1000)
         self.assertEqual((answer.kinds, answer.text, answer.state), (["error"], "", "failed"))
         self.assertEqual(self.ask("hello", app="another").text, known("hello"))
 
     def test_a_prompt_that_never_fits_is_refused_if_its_context_is_known(self):
-        answer = self.ask("hello, " * 3000, model="told")
+        answer = self.ask("hello, " * 3000, model="configured")
         self.assertEqual((answer.kinds, answer.error), (["error"], "context_too_long"))
 
 

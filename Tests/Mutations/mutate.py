@@ -52,7 +52,7 @@ class Mutant:
     after: str
     breaks: str
     filter: str
-    survives: str = ""  # why no test can notice it; empty if a test must
+    survives: str = ""  # the reason why no test can notice it; empty if a test must
 
     def position(self, text: str) -> tuple[int, int]:
         """The range of the changed part in the text of the file; raises `ValueError` if it does not occur exactly once."""
@@ -66,7 +66,7 @@ class Mutant:
         return inner, inner + len(self.before.partition("⟦")[2].partition("⟧")[0])
 
     def choice(self, before: str) -> str:
-        """Swift that is the fragment, or its mutant while that is active."""
+        """Swift code for the fragment, or for its mutant while that is active."""
         if self.kind == "sql":
             texts = ['"' + text.replace("\n", "\\n") + '"' for text in (self.after, before)]
             return f'\\(Mutants.isActive("{self.id}") ? {texts[0]} : {texts[1]})'
@@ -155,7 +155,7 @@ class Outcome:
 
 
 class Scratch:
-    """A copy of the checkout with a build directory of its own, in which mutants are built and tested."""
+    """A copy of the checkout with a separate build directory, in which mutants are built and tested."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -200,7 +200,7 @@ class Scratch:
         return whole.hexdigest()
 
     def instrument(self, mutants: list[Mutant], texts: dict[str, str]) -> None:
-        """Puts the choices for mutants into the sources, and nothing else."""
+        """Puts the choices for mutants into the sources, without other changes."""
         files: dict[str, str] = {}
         for name in texts:
             target = "/".join(name.split("/")[:2])
@@ -344,11 +344,11 @@ class Results:
         return self._sound_path.is_file() and json.loads(self._sound_path.read_text()) == [tree, pattern]
 
     def note_sound(self, tree: str, pattern: str) -> None:
-        """Remembers that they pass."""
+        """Records that they pass."""
         self._sound_path.write_text(json.dumps([tree, pattern]))
 
     def store(self, mutant: Mutant, text: str, verdict: Verdict) -> None:
-        """Remembers a verdict."""
+        """Records a verdict."""
         with self._lock:
             self._known[mutant.id] = {
                 "digest": mutant.digest(text), "verdict": verdict.name, "reason": verdict.reason}

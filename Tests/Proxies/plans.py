@@ -51,7 +51,7 @@ class Plans:
         self._count = self._is_read = 0
 
     async def run(self) -> None:
-        """Migrates, fills the table in each shape, talks, and looks at the plans."""
+        """Migrates, fills the table in each shape, sends requests, and checks the plans."""
         await asyncio.gather(self.upstream.start(), self.cluster.make())
         for statement in EXPLAIN.split(";"):
             await self.cluster.run(statement, "postgres")
@@ -62,7 +62,7 @@ class Plans:
             self._processes.append(process)
         for process in self._processes:
             await process.wait_until_ready()
-        # Migrations read tables whole.
+        # Migrations read whole tables.
         self._is_read = len(self._log())
         for shape, (apps, large) in SHAPES.items():
             await self.cluster.run("TRUNCATE chatts")
@@ -110,7 +110,7 @@ class Plans:
             exchange.close()
 
     async def _talk(self, appid: str) -> None:
-        """All of the API that touches conversations."""
+        """All requests of the API that touch conversations."""
         key = f"k{self._count}"
 
         def prompt(text: str, **more: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Plans:
         await self._done("DELETE", stopped.fields["location"])
         said = await stopped.body()
         stopped.close()
-        self._require(b"cancelled" in said, f"stopped, and told {said[-300:]!r}")
+        self._require(b"cancelled" in said, f"stopped, and reported {said[-300:]!r}")
         if appid == "neighbour":
             await self._done("DELETE", f"/conversations/{appid}")
 
@@ -168,14 +168,14 @@ class Plans:
         return query.startswith(("INSERT INTO chatts (appid, seq, turn, name, message, state, id, model, attempt", "TRUNCATE"))
 
     def abandon(self) -> None:
-        """Kills all processes that are left."""
+        """Kills all remaining processes."""
         for process in self._processes:
             process.abandon()
         self.cluster.stop()
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """A plan and all below it."""
+    """A plan and all plans below it."""
     return [plan] + [node for child in plan.get("Plans", []) for node in nodes(child)]
 
 

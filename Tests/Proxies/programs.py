@@ -1,4 +1,4 @@
-"""nginx, HAProxy and PgBouncer as deploy/ configures them, on ports of the test's own."""
+"""nginx, HAProxy and PgBouncer as deploy/ configures them, on separate ports."""
 
 from __future__ import annotations
 
@@ -156,6 +156,6 @@ class PooledCluster(Cluster):
         await self.pooler.start(self.primary.directory, "chaos")
 
     def stop(self) -> None:
-        """Stops both for good."""
+        """Stops both permanently."""
         self.pooler.stop()
         super().stop()

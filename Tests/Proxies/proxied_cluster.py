@@ -29,11 +29,11 @@ class ProxyAddress:
         self.port = port
 
     def link(self, _: int) -> ProxyAddress:
-        """Every cut is the proxy's; the client recovers from it."""
+        """Every cut comes from the proxy; the client recovers from it."""
         return self
 
     def is_excused(self) -> bool:
-        """No cut breaks a promise as long as the client recovers."""
+        """No cut breaks a guarantee as long as the client recovers."""
         return True
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class ProxyAddress:
 
 
 class Stream(Exchange):
-    """An exchange that can be read as it comes."""
+    """An exchange that can be read as it arrives."""
 
     def pieces(self) -> AsyncIterator[bytes]:
         """The body, piece by piece."""
@@ -96,13 +96,13 @@ class SteppedModel:
 
 
 class Process(Server):
-    """A chatterd that knows both model servers, and is stopped as a release does."""
+    """A chatterd with both model servers, which is stopped as in a release."""
 
     hand = 0
     """The port of the model server that waits."""
 
     def settings(self) -> dict[str, str]:
-        """The settings that it has beside those of the chaos test."""
+        """The settings in addition to those of the chaos test."""
         upstreams = [{"name": "script", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "models": ["chaos"]},
                      {"name": "hand", "kind": "ollama", "url": f"http://127.0.0.1:{self.hand}", "models": ["hand"]}]
         return LONG | {
@@ -111,7 +111,7 @@ class Process(Server):
 
 
 class ProxiedCluster:
-    """All of it."""
+    """The processes, the database, the proxy and the model servers."""
 
     def __init__(self, options: Any, scratch: str, proxy: Nginx | HAProxy) -> None:
         self.record, self.database, self.proxy = Record(), Cluster(scratch), proxy
@@ -160,7 +160,7 @@ class ProxiedCluster:
         self.abandon()
 
     def abandon(self) -> None:
-        """Kills all processes that are left."""
+        """Kills all remaining processes."""
         for process in self.processes:
             process.abandon()
         self.processes = []
@@ -169,7 +169,7 @@ class ProxiedCluster:
 
 
 class Caller:
-    """A client that posts prompts with a key, retries refused requests, and reads on after cuts."""
+    """A client that posts prompts with a key, retries refused requests, and resumes after cuts."""
 
     def __init__(self, cluster: ProxiedCluster, number: int) -> None:
         self._cluster, self._number = cluster, number
@@ -178,7 +178,7 @@ class Caller:
         self.is_over = False
 
     async def run(self) -> None:
-        """Talks until the scenario is over."""
+        """Sends prompts until the scenario is over."""
         count = self._cluster.record.count
         while not self.is_over:
             script = Script(token=f"c{self._number}t{next(self._numbers)}", seed=self._chance.getrandbits(32),
@@ -190,7 +190,7 @@ class Caller:
             count["prompts"] += 1
             reading = [self._follow(path, script, exchange)]
             if self._chance.random() < 0.5:
-                # Most likely another process answers than the one that makes the reply.
+                # Probably another process answers than the one that generates the reply.
                 reading.append(self._follow(path, script, await self._retry("GET", path, None, {})))
             await asyncio.gather(*reading)
 

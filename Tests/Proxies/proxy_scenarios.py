@@ -27,12 +27,12 @@ class ProxyScenarios:
         self.figures: dict[str, float] = {}
 
     def require(self, is_met: bool, fault: str) -> None:
-        """Notes a fault unless all is well."""
+        """Notes a fault unless the condition holds."""
         if not is_met:
             self.faults.append(fault)
 
     async def run(self) -> None:
-        """Tries all, one after the other."""
+        """Runs all scenarios, one after the other."""
         for scenario in (self.events_come_as_they_are_made, self.leaving_is_noticed, self.silence_is_kept, self.large_bodies_pass,
                       self.operators_paths_are_hidden, self.rolling_restarts):
             # A new Event each time keeps the scenarios apart.
@@ -45,7 +45,7 @@ class ProxyScenarios:
                 self.faults.append(f"{scenario.__name__}: {type(error).__name__} {error}")
 
     async def events_come_as_they_are_made(self) -> None:
-        """The first event arrives before the model server says its second word: the server waits for that."""
+        """The first event arrives before the model server sends its second word; the server waits for that."""
         exchange = await self.cluster.ask("POST", "/llmchat", prompt("unbuffered"))
         said = []
         async for event in exchange.events():
@@ -54,7 +54,7 @@ class ProxyScenarios:
         self.require(said[0] == "first " and "".join(said) == "first second", f"the events said {said}")
 
     async def leaving_is_noticed(self) -> None:
-        """A client that leaves ends the request at the model server, if it asked for that."""
+        """A client that disconnects ends the request at the model server, if it has requested that."""
         exchange = await self.cluster.ask("POST", "/llmchat", prompt("leaving", on_disconnect="cancel"))
         async for _ in exchange.events():
             break
@@ -101,12 +101,12 @@ class ProxyScenarios:
         self.require(exchange.status == 413, f"more than 8 MiB: {exchange.status}")
 
     async def operators_paths_are_hidden(self) -> None:
-        """Clients of the proxy can neither see nor change the list of model servers."""
+        """Clients of the proxy cannot see or change the list of model servers."""
         for path in ("/upstreams", "/upstreams/hand", "/%75pstreams"):
             self.require(await self.cluster.status("GET", path, 404), f"GET {path} is not 404")
 
     async def rolling_restarts(self) -> None:
-        """Processes are restarted one after the other while clients talk: no client loses or doubles text."""
+        """Processes are restarted one after the other while clients send prompts: no client loses or doubles text."""
         cluster, count = self.cluster, self.cluster.record.count
         callers = [Caller(cluster, number) for number in range(10 if self.is_short else 40)]
         talking = [asyncio.create_task(caller.run()) for caller in callers]
@@ -146,7 +146,7 @@ class ProxyScenarios:
             if wrong := ledger.seal(self.cluster.record.now()).agrees(stored):
                 self.faults.append(f"{script.token}: {wrong}")
             if ledger.is_error != (rows[0]["state"] != "complete"):
-                self.faults.append(f"{script.token}: told {ledger.final}, stored as {rows[0]['state']}")
+                self.faults.append(f"{script.token}: reported {ledger.final}, stored as {rows[0]['state']}")
             said = [whole(answer(script, call.number))[0] for call in self.cluster.upstream.calls[script.token]]
             is_whole = any(text == stored[0] for text in said)
             if rows[0]["state"] == "complete" and not is_whole:

@@ -11,11 +11,11 @@ extension Setting {
         case .listen:
             .plain(
                 .process, .hostAndPort { $0.server.listen = $1 }, "127.0.0.1:8080",
-                "Where plain HTTP is served; port 0 picks a free one.")
+                "The address of plain HTTP; port 0 picks a free one.")
         case .tlsListen:
             .option(
                 .process, .hostAndPort { $0.server.tlsListen = $1 }, "off",
-                "Where HTTPS is served beside it; needs certificate and key.")
+                "The address of HTTPS; needs certificate and key.")
         case .tlsCertificate:
             .option(
                 .process, .file { $0.server.tlsCertificate = $1 }, "off",
@@ -41,7 +41,7 @@ extension Setting {
         case .shards:
             .option(
                 .process, .count(1...256, of: "threads") { $0.server.shards = $1 }, "number of cores",
-                "How many event loops share the work.")
+                "The number of event loops.")
         case .shutdownDelay:
             .plain(
                 .process, .duration(.zero ... .minutes(10)) { $0.server.shutdownDelay = $1 }, "0s",
@@ -58,7 +58,7 @@ extension Setting {
         case .logAppID:
             .plain(
                 .process, .choice { $0.log.appID = $1 }, "hash",
-                "How request lines show the appID: hashed with a salt of the process, as it is, or not at all.")
+                "How request lines show the appID: hashed with a salt of the process, unchanged, or omitted.")
 
         case .database:
             .option(
@@ -86,7 +86,7 @@ extension Setting {
         case .storeStartTimeout:
             .limit(
                 .database, .duration(.zero ... .hours(1)) { $0.store.startTimeout = $1 }, "60s",
-                "How long the start waits for PostgreSQL to answer.")
+                "The time for which the start waits for PostgreSQL.")
 
         case .ollama:
             .plain(
@@ -136,7 +136,7 @@ extension Setting {
             .limit(
                 .upstreams, .duration(.milliseconds(10) ... .hours(24)) { $0.upstreams.defaults.limits.silence = $1 },
                 "60s",
-                "How long a model server may be silent in the middle of an answer.")
+                "The longest silence of a model server in the middle of an answer.")
         case .upstreamTotalTimeout:
             .limit(
                 .upstreams, .duration(.milliseconds(10) ... .hours(24)) { $0.upstreams.defaults.limits.total = $1 },
@@ -200,7 +200,7 @@ extension Setting {
         case .keyLifetime:
             .plain(
                 .replies, .duration(.seconds(1) ... .hours(24 * 365)) { $0.store.keyLifetime = $1 }, "24h",
-                "How long an Idempotency-Key is remembered.")
+                "The time for which an Idempotency-Key is kept.")
         case .retention:
             .option(
                 .replies, .duration(.seconds(1) ... .hours(24 * 3_650)) { $0.store.retention = $1 }, "all are kept",
@@ -237,7 +237,7 @@ extension Setting {
         case .idleTimeout:
             .limit(
                 .clients, .duration(.milliseconds(100) ... .hours(24)) { $0.http.idle = $1 }, "75s",
-                "How long a connection without a request is kept.")
+                "The time for which a connection without a request is kept.")
         case .writeTimeout:
             .limit(
                 .clients, .duration(.milliseconds(100) ... .hours(1)) { $0.http.writeStall = $1 }, "30s",

@@ -1,4 +1,4 @@
-# Builds chatterd with a static Swift library, and leaves the toolchain behind.
+# Builds chatterd with a static Swift library. The image has no toolchain.
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libpq-dev libssl-dev pkgconf \

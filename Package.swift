@@ -53,7 +53,7 @@ let package = Package(
         target("Relay", ["Basics", "LanguageModels"]),
         target("JSONLog", ["Basics"]),
 
-        // Sockets, and what speaks a protocol over them.
+        // Sockets, and the protocols over them.
         target("Sockets", ["Basics", "CSystem", "COpenSSL"]),
         target("HTTPServer", ["Basics", "Sockets", "HTTP"]),
         target("HTTPClient", ["Basics", "Sockets", "HTTP"]),

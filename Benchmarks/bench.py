@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures chatterd beside nginx, which passes the same bytes through and stores none. See docs/benchmarks.md.
+"""Measures chatterd beside nginx, which passes the same bytes on and stores none. See docs/benchmarks.md.
 
 Started by script/bench, which builds what it needs."""
 import argparse, contextlib, ctypes, hashlib, http.client, json, math, os, pwd, re, resource, shutil, signal, socket, statistics
@@ -18,7 +18,7 @@ IDLE = 2000
 class Work:
     name: str
     title: str
-    unit: str  # what the CPU time is divided by
+    unit: str  # the divisor of the CPU time
     model: str = "t1r0b1"
     load: list = field(default_factory=list)  # arguments of Benchmarks/load.c
     servers: tuple = SERVERS
@@ -45,7 +45,7 @@ def say(*words):
 
 
 def token(i):
-    """Token i as it is stored: what tokens.h has, decoded."""
+    """Token i as it is stored: the decoded token of tokens.h."""
     return f" w{i}" + {3: "\n", 7: '"q"', 9: "<b>", 11: "é", 13: "\\", 15: "\U0001f600"}.get(i % 16, "")
 
 
@@ -88,7 +88,7 @@ def memory(pid):
 
 
 def start(command, **options):
-    """Starts a process in a session of its own, so that Ctrl-C reaches only this driver; it ends with the driver, also if that is killed."""
+    """Starts a process in a separate session, so that Ctrl-C reaches only this driver. It ends with the driver, even a killed one."""
     return subprocess.Popen(
         command, start_new_session=True, preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL),
         stdin=subprocess.DEVNULL, **options)
@@ -218,7 +218,7 @@ class Bench:
             stop(process)
 
     def load(self, server, work, name, prefix, arguments, expected_messages=1):
-        """What `load` measured, with the CPU time of the server and of PostgreSQL."""
+        """The results of `load`, with the CPU time of the server and of PostgreSQL."""
         path = "/llmchat" if name in OURS else "/api/chat"
         command = [f"{self.options.programs}/load", "-p", str(server.port), "-u", path, "-m", work.model, "-a", prefix,
                    "-e", str(expected_messages), *arguments]
@@ -266,7 +266,7 @@ class Bench:
             yield from self.history(prefix, name)
             return
         with self.server(name) as server:
-            # Memory that many streams have left behind would hide the cost of one more.
+            # The memory that many streams have left would hide the cost of one more.
             many = "1" if work.name == "idle" else "32"
             self.load(server, Work("", "", "request", "t20r0b1"), name, f"warm{self.runs}-", ["-c", many, "-n", "300"])
             if work.name == "idle":
@@ -306,7 +306,7 @@ class Bench:
             connection.close()
         with self.server(name) as server:
             self.load(server, Work("", "", "request"), name, f"warm{self.runs}-", ["-c", "4", "-n", "60"])
-            # A database connection costs milliseconds when it is new, also the one that only long conversations use.
+            # A new database connection costs milliseconds, also the one for long conversations.
             self.load(server, work, name, long, ["-c", "1", "-n", "4"], 1001)
             for turn, title in enumerate(w.title for w in works(self.options.quick) if w.name == "history"):
                 result = self.load(server, work, name, prefix, ["-c", "1", "-n", str(count)], 1001 + 2 * turn)
@@ -410,7 +410,7 @@ def main():
             bench = Bench(options, scratch, stack)
             for round_ in range(rounds):
                 for work in {work.name: work for work in chosen}.values():
-                    # Every other round in reverse, so that neither build is always the second.
+                    # Every other round is reversed, so that no build is always the second.
                     for name in work.servers if round_ % 2 == 0 else work.servers[::-1]:
                         for title, result in readers.run(bench, options.quick, name) if work.name == "readers" else bench.run(work, name):
                             results.setdefault((title, name), []).append(result)

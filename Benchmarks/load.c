@@ -2,7 +2,7 @@
 // `upstream` sends: each token once, in its order, unchanged, then the end. Reads SSE and NDJSON. Results: JSON.
 //   -p port  -u path  -m model of `upstream`  -a prefix of the appIDs
 //   -c connections  -n requests in all  -d seconds after which no request is started  -r seconds in which to connect
-//   -e messages that the model must be given  -t seconds after which what still runs has failed
+//   -e messages that the model must get  -t seconds after which running requests have failed
 //   -w  a line {"up":tokens} when all connections stream, {"down":tokens} when the first answer is complete
 #define _GNU_SOURCE
 #include "tokens.h"
@@ -28,7 +28,7 @@ typedef struct {
     unsigned seen;
     uint64_t left;
     size_t length;
-    char line[LINE_MAX_BYTES];  // the head, or what is left of a line that was cut
+    char line[LINE_MAX_BYTES];  // the head, or the rest of a cut line
 } connection;
 
 static int port = 0, connections = 1, poller;
@@ -84,8 +84,8 @@ static void finish(connection *c, const char *error, const char *detail, size_t 
     begin(c);
 }
 
-// False: the line is wrong, and the connection was restarted.
-static bool take_line(connection *c, const char *line, size_t length) {
+// Returns false if the line is wrong and the connection was restarted.
+static bool check_line(connection *c, const char *line, size_t length) {
     static const char lead[] = "\"message\":{\"role\":\"assistant\",\"content\":\"", tail[] = "\"},\"done\":false}";
     const char *whole = line;
     size_t whole_length = length;
@@ -111,21 +111,21 @@ static bool take_line(connection *c, const char *line, size_t length) {
     return c->complete = true;
 }
 
-// False: the answer has failed.
-static bool take_text(connection *c, const char *text, size_t length) {
+// Returns false if the answer has failed.
+static bool parse_text(connection *c, const char *text, size_t length) {
     while (length) {
         const char *newline = memchr(text, '\n', length);
         size_t part = newline ? (size_t)(newline - text) : length;
         if (c->length + part > LINE_MAX_BYTES) return finish(c, "line too long", text, part), false;
         if (newline && !c->length) {
-            if (!take_line(c, text, part)) return false;
+            if (!check_line(c, text, part)) return false;
         } else {
             put(c->line + c->length, text, part);
             c->length += part;
             if (newline) {
                 size_t whole = c->length;
                 c->length = 0;
-                if (!take_line(c, c->line, whole)) return false;
+                if (!check_line(c, c->line, whole)) return false;
             }
         }
         part += newline != NULL;
@@ -139,7 +139,7 @@ static void take(connection *c, const char *p, size_t length) {
         size_t here = (size_t)(limit - p);
         if (c->framing == CHUNK) {
             if (here > c->left) here = c->left;
-            if (!take_text(c, p, here)) return;
+            if (!parse_text(c, p, here)) return;
             p += here;
             if (!(c->left -= here)) c->framing = CHUNK_END;
             continue;

@@ -1,7 +1,7 @@
 // readers: many clients that read one reply (GET, HTTP/1.0), some of which pause for seconds at a time. Each
 // token of `upstream` model "...s<bytes>" carries the time of its sending, so that a reader can compute its delay.
-//   -p port  -u path  -c readers  -s of which slow  -r seconds in which they join, at random times  -d seconds of a pause
-//   -t seconds after which what still runs has failed
+//   -p port  -u path  -c readers  -s slow readers among them  -r seconds in which they join, at random times  -d seconds of a pause
+//   -t seconds after which running readers have failed
 //   -m seconds, -e seconds: {"at":"up"} is printed when all have joined, "middle" and "end" then, each with the tokens received
 //      so far; delays count between "up" and "end". Results: JSON; the text that all have received as a checksum, FNV-1a.
 #define _GNU_SOURCE
@@ -78,7 +78,7 @@ static void finish(reader *r, const char *error) {
     over++;
 }
 
-static void take_line(reader *r, const char *line, size_t length) {
+static void parse_line(reader *r, const char *line, size_t length) {
     if (length < 6 || memcmp(line, "data: ", 6)) return;
     static const char key[] = "\"content\":\"";
     const char *content = memmem(line, length, key, sizeof key - 1), *limit = line + length;
@@ -90,7 +90,7 @@ static void take_line(reader *r, const char *line, size_t length) {
         r->text = (r->text ^ (unsigned char)*content) * 0x100000001b3u;
         if (*content != '@') continue;
         uint64_t sent = strtoul(content + 1, NULL, 10);
-        // Lines that were sent before all had joined are replayed to late readers: no delay of theirs counts.
+        // Lines sent before all had joined are replayed to late readers, so their delays do not count.
         is_new = sent > start_us + (uint64_t)(ramp * 1e6);
         if (counting && is_new) note_delay(r->slow, received_us - sent);
         tokens++;
@@ -107,7 +107,7 @@ static void take(reader *r, const char *p, size_t length) {
         if (r->length + part > LINE_MAX_BYTES) return finish(r, "line too long");
         memcpy(r->line + r->length, p, part);
         r->length += part;
-        if (newline) take_line(r, r->line, r->length), r->length = 0, part++;
+        if (newline) parse_line(r, r->line, r->length), r->length = 0, part++;
         p += part, length -= part;
     }
 }

@@ -2,7 +2,7 @@
 import http.client, json, statistics, subprocess
 
 READERS, SLOW = 1000, 100
-# The runs: the number of slow readers, and how much the server keeps for each.
+# The runs: the number of slow readers, and the bytes that the server keeps for each.
 RUNS = (
     (f"{READERS:,} quick", 0, None),
     (f"{READERS - SLOW} quick, {SLOW} slow", SLOW, None),

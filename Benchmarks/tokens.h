@@ -1,4 +1,4 @@
-// The tokens that `upstream` sends and `load` expects, as they stand in JSON. bench.py has the same rule, decoded.
+// The tokens that `upstream` sends and `load` expects, in their JSON form. bench.py has the same rule, decoded.
 #ifndef TOKENS_H
 #define TOKENS_H
 #include <string.h>
@@ -16,7 +16,7 @@ static inline char *put_number(char *p, unsigned long value) {
     return p;
 }
 
-// Plain words, and the escapes and characters that a relay could get wrong.
+// Plain words, and escapes and characters that are difficult for a relay.
 static inline char *put_token(char *p, unsigned number) {
     static const char *const tails[16] = {
         [3] = "\\n", [7] = "\\\"q\\\"", [9] = "\\u003cb\\u003e", [11] = "\xc3\xa9", [13] = "\\\\", [15] = "\\ud83d\\ude00"};

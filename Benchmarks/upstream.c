@@ -1,7 +1,7 @@
-// upstream: a model server with Ollama's /api/chat whose answer follows from the model's name. "t2000r10b32" is 2000
-// tokens, 10 a second (0: as fast as they are read), 32 in each write; "t200r10b1s1000": each token carries the time of its
-// sending, by CLOCK_MONOTONIC in microseconds, and 1000 bytes more. It prints the port that it listens on.
-// The last line's prompt_eval_count is the number of messages that the request held.
+// upstream: a model server with Ollama's /api/chat. The model's name sets the answer. "t2000r10b32" is 2000 tokens, 10 a second
+// (0: as fast as they are read), 32 in each write; "t200r10b1s1000": each token carries the time of its sending, by
+// CLOCK_MONOTONIC in microseconds, and 1000 bytes more. It prints the port that it listens on.
+// The last line's prompt_eval_count is the number of messages in the request.
 #define _GNU_SOURCE
 #include "tokens.h"
 #include <arpa/inet.h>
@@ -74,7 +74,7 @@ static void poll_out(connection *c, bool wanted) {
     epoll_ctl(poller, EPOLL_CTL_MOD, c->fd, &event);
 }
 
-// Keeps the bytes that the socket does not accept. False: the peer has left.
+// Keeps the bytes that the socket does not accept. Returns false if the peer has disconnected.
 static bool transmit(connection *c, const char *bytes, size_t length) {
     ssize_t taken = send(c->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (taken < 0 && errno != EAGAIN) return false;
@@ -112,7 +112,7 @@ static char *put_stamp(char *p, unsigned length) {
     return p + length;
 }
 
-// One line in a chunk of its own; its size is written afterwards, with a leading zero.
+// One line in a separate chunk; its size is written afterwards, with a leading zero.
 static char *put_line(char *p, connection *c, bool last) {
     char *size = p;
     p = put_text(p + 5, "{\"model\":\"");
@@ -137,10 +137,10 @@ static char *put_line(char *p, connection *c, bool last) {
     return put(p, "\r\n", 2);
 }
 
-static bool take_request(connection *c);
+static bool start_request(connection *c);
 
-// Sends the next write of the answer, and plans the one after. False: the connection has ended.
-static bool go_on(connection *c) {
+// Sends the next write of the answer, and plans the one after. Returns false if the connection has ended.
+static bool send_next(connection *c) {
     static char buffer[TOKENS_PER_WRITE_MAX * LINE_MAX_BYTES + 1024];
     char *p = buffer;
     if (c->unsent_length) {
@@ -161,7 +161,7 @@ static bool go_on(connection *c) {
     } else if (c->last_sent) {
         poll_out(c, false);
         c->streaming = false;
-        return take_request(c);
+        return start_request(c);
     } else if (c->interval_ns) {
         poll_out(c, false);
         c->due_ns += c->interval_ns;
@@ -198,8 +198,8 @@ static void start(connection *c, const char *body, size_t length) {
     c->due_ns = nanoseconds(CLOCK_MONOTONIC);
 }
 
-// Starts on a request if one is complete. False: the connection has ended.
-static bool take_request(connection *c) {
+// Starts a request if one is complete. Returns false if the connection has ended.
+static bool start_request(connection *c) {
     if (c->streaming || !c->in_length) return true;
     c->in[c->in_length] = 0;
     char *body = memmem(c->in, c->in_length, "\r\n\r\n", 4);
@@ -213,7 +213,7 @@ static bool take_request(connection *c) {
     if (chat) start(c, body, length);
     memmove(c->in, c->in + whole, c->in_length -= whole);
     if (!c->in_length) free(c->in), c->in = NULL, c->in_capacity = 0;
-    if (chat) return go_on(c);
+    if (chat) return send_next(c);
     static const char other[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
     return transmit(c, other, sizeof other - 1) ? true : (end(c), false);
 }
@@ -227,7 +227,7 @@ static void receive(connection *c) {
         if (n > 0) c->in_length += (size_t)n;
         if (n < (ssize_t)room) break;
     }
-    take_request(c);
+    start_request(c);
 }
 
 static void accept_all(int listener) {
@@ -246,7 +246,7 @@ static void turn_wheel(void) {
             next = c->next;
             unschedule(c);
             if (c->due_ns / 1000000 > now_ms) schedule(c);
-            else go_on(c);
+            else send_next(c);
         }
     }
 }
@@ -276,7 +276,7 @@ int main(void) {
             if (!c) accept_all(listener);
             else if (events[i].events & (EPOLLERR | EPOLLHUP)) end(c);
             else if (events[i].events & EPOLLIN) receive(c);
-            else go_on(c);
+            else send_next(c);
         }
         turn_wheel();
     }

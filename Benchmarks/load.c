@@ -134,7 +134,7 @@ static bool parse_text(connection *c, const char *text, size_t length) {
     return true;
 }
 
-static void take(connection *c, const char *p, size_t length) {
+static void consume(connection *c, const char *p, size_t length) {
     for (const char *limit = p + length; p < limit && c->busy;) {
         size_t here = (size_t)(limit - p);
         if (c->framing == CHUNK) {
@@ -176,7 +176,7 @@ static void receive(connection *c) {
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) return finish(c, "closed", c->line, c->length);
     received_ns = nanoseconds(CLOCK_REALTIME);
-    take(c, buffer, (size_t)n);
+    consume(c, buffer, (size_t)n);
 }
 
 // --- requests

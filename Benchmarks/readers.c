@@ -100,7 +100,7 @@ static void parse_line(reader *r, const char *line, size_t length) {
     if (memmem(line, length, "\"done\":true", 11)) r->ended = true;
 }
 
-static void take(reader *r, const char *p, size_t length) {
+static void consume(reader *r, const char *p, size_t length) {
     while (length) {
         const char *newline = memchr(p, '\n', length);
         size_t part = newline ? (size_t)(newline - p) : length;
@@ -118,7 +118,7 @@ static void receive(reader *r) {
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) return finish(r, n < 0 ? "reset" : r->ended ? NULL : "closed before the end");
     received_us = microseconds();
-    take(r, buffer, (size_t)n);
+    consume(r, buffer, (size_t)n);
 }
 
 // --- joining and leaving

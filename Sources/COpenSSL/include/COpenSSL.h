@@ -10,7 +10,7 @@ struct copenssl_session;
 
 /// The results of a step of a session other than a count of bytes.
 enum {
-    /// The peer has ended its direction in order (close_notify).
+    /// The peer closed its direction properly (close_notify).
     COPENSSL_END = 0,
     COPENSSL_WANTS_READ = -1,
     COPENSSL_WANTS_WRITE = -2,

@@ -128,7 +128,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
 
     // MARK: - The end
 
-    /// Ends the connection after the request that it is at.
+    /// Ends the connection after its current request.
     func beginShutdown() {
         perform(state.shutdownBegan(at: now))
         setTimer()

@@ -66,7 +66,7 @@ final class ConnectionGroup {
         port.releaseSlot()
     }
 
-    /// Ends each connection after the request that it is at, or cuts it off after `grace`.
+    /// Ends each connection after its current request, or cuts it off after `grace`.
     func beginShutdown(within grace: Duration) {
         isShuttingDown = true
         for connection in connections.elements {

@@ -16,12 +16,12 @@ extension String {
             }
         }
         if let lastLine, lastLine.first?.isWhitespace == false { kept.append(lastLine) }
-        let text = kept.joined(separator: "\n").withoutSourcePlaces.withoutPaths
+        let text = kept.joined(separator: "\n").withoutSourcePositions.withoutPaths
         return text == self ? self : text.trimmed(while: \.isWhitespace)
     }
 
     /// The text without Python's source positions: `File "…", line N, in name` becomes "…".
-    private var withoutSourcePlaces: String {
+    private var withoutSourcePositions: String {
         var text = ""
         var rest = self[...]
         while let start = rest.range(of: "File \"") {

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 
 extension JSONWriter {
-    /// Writes a string from its inside as it stands in a JSON text.
+    /// Writes a string from its inside, which is JSON-escaped already.
     mutating func string(inside text: Span<UInt8>) {
         raw { buffer in
             buffer.append(UInt8(ascii: "\""))
@@ -11,7 +11,7 @@ extension JSONWriter {
         }
     }
 
-    /// Writes a member that is a string, from its inside as it stands in a JSON text.
+    /// Writes a member that is a string, from its inside, which is JSON-escaped already.
     mutating func member(_ name: String, inside text: Span<UInt8>) {
         self.name(name)
         string(inside: text)

@@ -155,7 +155,7 @@ struct OpenAIMessage {
         let name = json.array(toolName)
         let (id, isKnown) = calls.id(ofResult: json.array(toolCallID), name: name)
         message.member("tool_call_id", inside: id.span)
-        // The name of a known call stands in the call.
+        // The name of a known call is in the call already.
         if !isKnown, !name.isEmpty {
             message.member("name", inside: name.span)
         }

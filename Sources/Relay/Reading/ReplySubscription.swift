@@ -82,7 +82,7 @@ public final class ReplySubscription: IndexedSetElement {
         }
     }
 
-    /// The reader is gone.
+    /// Ends the subscription after its reader has gone.
     public func cancel() {
         finish()
     }

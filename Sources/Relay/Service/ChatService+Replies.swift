@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// Reading and stopping replies, on whichever shard or process they are generated.
+/// Reading and stopping replies, on the shard or process that generates them.
 extension ChatService {
     /// Finds a reply. If its owner is dead, the reply is closed first, or another process adopts it.
     public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {

@@ -24,7 +24,7 @@ struct TimerWheel {
     /// Puts a timer into the slot of its deadline, or into the last slot that the wheel reaches.
     mutating func insert(_ timer: DeadlineTimer, now: UInt64) {
         if count == 0 {
-            // An empty wheel stands still while the clock runs.
+            // The position of an empty wheel does not advance with the clock.
             position = max(position, now / Self.tick)
         }
         count += 1

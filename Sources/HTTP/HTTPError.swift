@@ -76,7 +76,6 @@ public struct HTTPError: Error, Sendable, Hashable {
         case eventTooLarge
     }
 
-    /// The fault.
     public let code: Code
 
     /// Creates the error of a fault.

@@ -35,6 +35,5 @@ public struct HTTPClientError: Error, Sendable, Hashable, CustomStringConvertibl
         self.message = message
     }
 
-    /// The message.
     public var description: String { message }
 }

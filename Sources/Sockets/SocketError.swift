@@ -47,6 +47,5 @@ public struct SocketError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(code, "\(operation): \(String(cString: strerror(number)))")
     }
 
-    /// The message.
     public var description: String { message }
 }

@@ -75,7 +75,7 @@ class ReplyTestCase(unittest.TestCase):
     def eventually(self, condition):
         deadline = time.monotonic() + TIMEOUT
         while not condition():
-            self.assertLess(time.monotonic(), deadline, "it never came to that")
+            self.assertLess(time.monotonic(), deadline, "the expected state was not reached in time")
             time.sleep(0.02)
 
     def assert_has_all(self, reader, path):

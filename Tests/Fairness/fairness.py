@@ -58,7 +58,7 @@ def main() -> int:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     scratch = tempfile.mkdtemp(prefix="chatterd-fairness.")
-    findings = Findings(faults=["the run did not come to its end"])
+    findings = Findings(faults=["the run was not completed"])
     try:
         findings = asyncio.run(run(options, scratch))
     finally:

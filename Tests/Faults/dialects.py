@@ -80,7 +80,7 @@ class Ollama:
 
     @staticmethod
     def done() -> str:
-        """What may follow an error all the same."""
+        """The output that may still follow an error."""
         return '{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}\n'
 
     @staticmethod
@@ -170,7 +170,7 @@ class OpenAI:
 
     @staticmethod
     def done() -> str:
-        """What may follow an error all the same."""
+        """The output that may still follow an error."""
         return "data: [DONE]\n\n"
 
     @staticmethod

@@ -145,6 +145,6 @@ class RelayTestCase(unittest.TestCase):
     def eventually(self, condition):
         deadline = time.monotonic() + TIMEOUT
         while not (found := condition()):
-            self.assertLess(time.monotonic(), deadline, "it never came to that")
+            self.assertLess(time.monotonic(), deadline, "the expected state was not reached in time")
             time.sleep(0.02)
         return found

@@ -53,7 +53,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     scratch = tempfile.mkdtemp(prefix=f"chatterd-{options.proxy}.")
     os.mkdir(f"{scratch}/repeats")
-    faults = ["the run did not come to its end"]
+    faults = ["the run was not completed"]
     try:
         scenarios = asyncio.run(run(options, scratch))
         faults = scenarios.faults

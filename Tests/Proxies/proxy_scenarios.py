@@ -41,7 +41,7 @@ class ProxyScenarios:
             try:
                 async with asyncio.timeout(TIMEOUT + (120 if scenario == self.rolling_restarts else 0)):
                     await scenario()
-            except Exception as error:  # the other scenarios run all the same
+            except Exception as error:  # the other scenarios still run
                 self.faults.append(f"{scenario.__name__}: {type(error).__name__} {error}")
 
     async def events_come_as_they_are_made(self) -> None:

@@ -1,6 +1,5 @@
 /// The name of an event of an event stream: one line without NUL.
 public struct EventName: Sendable, Hashable {
-    /// The name.
     public let text: String
 
     /// Creates a name; `nil` for text that is empty or holds CR, LF or NUL.

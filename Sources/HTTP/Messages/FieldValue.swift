@@ -2,7 +2,6 @@
 ///
 /// A literal that violates the rule stops the program; `init(validating:)` checks any other text.
 public struct FieldValue: Sendable, Hashable {
-    /// The value.
     public let text: String
 
     /// Creates a value from any text; `nil` if a field cannot hold it.

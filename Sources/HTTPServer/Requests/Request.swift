@@ -4,7 +4,6 @@ import ChatterdSockets
 
 /// A request with its whole body. Confined to its shard.
 public struct Request {
-    /// The head.
     public let head: RequestHead
     /// The body without framing, within the limit.
     public let body: RequestBody

@@ -6,8 +6,8 @@ typealias AnswerLineHandler = (_ line: Span<UInt8>, _ fields: AnswerLine) -> Boo
 
 /// Reads the body of one answer and delivers it as lines in Ollama's shape. Confined to its shard; no I/O, no clock of its own.
 protocol AnswerDecoder: AnyObject {
-    /// Whether the answer is whole, although its token counts may follow. From then on the answer is
-    /// complete even if its body breaks off.
+    /// Whether the answer is whole, although its token counts may follow. From then on the answer is complete even if its
+    /// body breaks off.
     var isWhole: Bool { get }
     /// Reads the bytes of one read and delivers the lines that they complete. The line with `"done":true` is the last one.
     ///

@@ -8,7 +8,6 @@ public struct Turn: Sendable, Hashable {
     /// The `seq` that is reserved for the reply. Its prompts have smaller numbers, later turns have greater ones.
     public let number: Int64
 
-    /// Creates the name of a turn.
     public init(appID: String, number: Int64) {
         self.appID = appID
         self.number = number

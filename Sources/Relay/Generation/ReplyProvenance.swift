@@ -25,7 +25,6 @@ public struct ReplyProvenance: Sendable, Equatable {
     /// The report on the last prompt; `nil` if no model server was asked.
     public var report: PromptReport?
 
-    /// Creates a provenance.
     public init(parts: [Part] = [], report: PromptReport? = nil) {
         self.parts = parts
         self.report = report

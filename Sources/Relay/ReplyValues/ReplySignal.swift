@@ -1,6 +1,5 @@
 /// A signal from another process to the one that generates a reply.
 public struct ReplySignal: Sendable, Hashable {
-    /// The reply.
     public var id: ReplyID
     /// The kind of the signal.
     public var kind: Kind

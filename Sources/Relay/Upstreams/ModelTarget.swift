@@ -2,7 +2,6 @@ import ChatterdLanguageModels
 
 /// A model on a model server that may be asked for a reply.
 public struct ModelTarget: Sendable {
-    /// The server.
     public let upstream: Upstream
     /// The name of the model on this server.
     public let model: String

@@ -28,7 +28,7 @@ import Testing
             }
             client.reset()
         }
-        throw TestFailure("never came to an end")
+        throw TestFailure("the reply has not ended")
     }
 
     @Test(arguments: [1, 3]) func everyCutStreamIsResumed(every count: Int) async throws {

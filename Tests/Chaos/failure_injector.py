@@ -17,7 +17,7 @@ FAILURES = {
 }
 FIRST = ["kill chatterd", "freeze chatterd", "kill a backend", "restart chatterd", "freeze PostgreSQL", "kill the postmaster",
          "freeze two chatterd", "kill two chatterd"]
-"""What a run begins with, so that a short one has some of each."""
+"""The first failures of a run, so that a short run has some of each kind."""
 OF_THE_DATABASE = {"freeze PostgreSQL": 50, "kill a backend": 20, "kill the postmaster": 15, "fail over": 15}
 ROUND, QUIET_ROUND = 20, 6
 """The number of failures of any kind, and of failures on the database alone: then no reply of a living process may be lost."""

@@ -84,7 +84,7 @@ class Ledger:
         text, thinking, calls = map(len, self._parts)
         return Position(self._attempt, text, thinking, calls, self.final is not None)
 
-    def take(self, event: Event) -> bool:
+    def append(self, event: Event) -> bool:
         """Adds an event; returns whether the reader can continue, which it cannot after an error without an id.
 
         Throws `Wrong`.
@@ -105,15 +105,15 @@ class Ledger:
             self._attempt = data["attempt"]
             self.resets += 1
         elif event.name == "":
-            self._take_line(data)
+            self._append_line(data)
         else:
             raise Wrong(f"an event of another name: {event}")
         if Position.parse(event.id) != self.position:
-            raise Wrong(f"the id {event.id} behind what makes {self.position}: {event.data[:300]}")
+            raise Wrong(f"the id {event.id} does not belong to {self.position}: {event.data[:300]}")
         self.last_id = event.id
         return True
 
-    def _take_line(self, data: dict[str, Any]) -> None:
+    def _append_line(self, data: dict[str, Any]) -> None:
         text, thinking, calls = self._parts
         message = data["message"]
         text += message["content"].encode()

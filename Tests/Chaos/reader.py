@@ -86,7 +86,7 @@ class Reader:
             is_over = False
             try:
                 async for event in exchange.events():
-                    if not ledger.take(event):
+                    if not ledger.append(event):
                         record.note(reply.token, f"{reader}: cannot read on at {ledger.last_id}: {event.data}")
                         record.count["readings refused"] += 1
                         is_over = True

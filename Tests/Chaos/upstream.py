@@ -76,19 +76,19 @@ class Upstream:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said))
             await writer.drain()
             return True
-        call, script = self._take(body)
+        call, script = self._accept_call(body)
         try:
-            goes_on = await self._answer(call, script, reader, writer)
+            stays_open = await self._answer(call, script, reader, writer)
         except OSError:
-            call.outcome, goes_on = "aborted", False
+            call.outcome, stays_open = "aborted", False
         # A process that was frozen meanwhile may have blamed the model server for the silence.
         call.is_slow = self._record.stood_still_since(call.began) or self._record.was_anyone_lost(call.began, self._record.now())
         if call.outcome == "aborted":
             self._record.count["upstream aborts"] += 1
         self._record.note(script.token, f"upstream: call {call.number} {call.outcome} after {call.sent} lines")
-        return goes_on
+        return stays_open
 
-    def _take(self, body: bytes) -> tuple[Call, Script]:
+    def _accept_call(self, body: bytes) -> tuple[Call, Script]:
         messages = json.loads(body)["messages"]
         script = Script.parse(messages[-1]["content"]) or Script("?", 0, 0, 0, 1, 0, 0, 0, "fail-status")
         if script.token == "?":

@@ -101,10 +101,10 @@ class Reader:
             connection.request("GET", path, headers={} if self.id is None else {"Last-Event-ID": self.id})
             response = connection.getresponse()
             if response.status == 200:
-                self.take(response.read(limit))
+                self.consume(response.read(limit))
             return response.status
 
-    def take(self, stream):
+    def consume(self, stream):
         for kind, id, data in events(stream):
             assert self.last is None, f"an event after the last one: {data}"
             self.kinds.append(kind)

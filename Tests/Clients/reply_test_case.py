@@ -29,19 +29,19 @@ class ReplyTestCase(unittest.TestCase):
     def setUp(self):
         self.model.reset()
         self.app = self.id().rpartition(".")[2]
-        self.go_on = threading.Event()
-        self.addCleanup(self.go_on.set)
+        self.proceed = threading.Event()
+        self.addCleanup(self.proceed.set)
 
     def says(self, *pieces):
         """The model gives this answer to every prompt."""
         self.model.script = lambda exchange: exchange.say(*pieces)
 
     def says_then_waits(self, first, rest=()):
-        """The model sends the first pieces, waits for `go_on`, and sends the rest."""
+        """The model sends the first pieces, waits for `proceed`, and sends the rest."""
 
         def script(exchange):
             exchange.say(*first)
-            exchange.until(self.go_on)
+            exchange.until(self.proceed)
             exchange.say(*rest)
 
         self.model.script = script

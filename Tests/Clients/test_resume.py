@@ -30,7 +30,7 @@ class ResumedReplyTests(ReplyTestCase):
         command = ["curl", "-sN", f"{self.url}/llmchat", "-d", json.dumps(self.body("Count."))]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as curl:
             first = read_until(curl.stdout, b"zwei")
-            self.go_on.set()
+            self.proceed.set()
             rest = curl.stdout.read()
         self.assertEqual(curl.returncode, 0)
         self.assertEqual(said(first + rest), "Eins, zwei, drei.")
@@ -58,9 +58,9 @@ class ResumedReplyTests(ReplyTestCase):
         reader = Reader()
         with stream(self.url, self.body("Speak.")) as response:
             path = response.headers["Location"]
-            reader.take(response.read(3001))
+            reader.consume(response.read(3001))
         self.assertNotEqual(reader.text, "")
-        self.go_on.set()
+        self.proceed.set()
         self.assertEqual(reader.read(self.url, path), 200)
         self.assertEqual(reader.text, "".join(pieces))
         self.assert_has_all(reader, path)
@@ -71,7 +71,7 @@ class ResumedReplyTests(ReplyTestCase):
         for limit in (1000, 5000, None):
             resume = [] if reader.id is None else ["-H", f"Last-Event-ID: {reader.id}"]
             with subprocess.Popen(["curl", "-sN", f"{self.url}{path}", *resume], stdout=subprocess.PIPE) as curl:
-                reader.take(curl.stdout.read(limit))
+                reader.consume(curl.stdout.read(limit))
                 curl.kill()
         self.assert_has_all(reader, path)
 
@@ -128,7 +128,7 @@ class ResumedReplyTests(ReplyTestCase):
         for curl in ([f"{path}?last_event_id={position}"], [path, "-H", f"Last-Event-ID: {position}"]):
             second = Reader()
             second.text = "".join(speech(20))
-            second.take(self.get(*curl))
+            second.consume(self.get(*curl))
             self.assertEqual((second.text, second.id, second.last), (first.text, first.id, first.last))
         self.assertEqual(call(self.url, "GET", f"{path}?last_event_id={first.id}")[0], 204)
 
@@ -156,7 +156,7 @@ class ResumedReplyTests(ReplyTestCase):
                 # Connects, reads a part of the first half, disconnects, and reconnects.
                 reader.read(self.url, path, limit=dice.randrange(200, half // 2))
             if number == 20:
-                self.go_on.set()
+                self.proceed.set()
             reader.read(self.url, path)
             return reader
 
@@ -187,7 +187,7 @@ class ResumedReplyTests(ReplyTestCase):
         with stream(self.url, path=path) as lines:
             read_until(lines, b"zwei")
             running = self.stored(path)
-            self.go_on.set()
+            self.proceed.set()
             lines.read()
         self.assertEqual(running["done"], False)
         self.assertEqual((running["id"], running["model"]), (path.removeprefix("/replies/"), "m"))

@@ -45,7 +45,7 @@ class StopAndRetryTests(ReplyTestCase):
         wishes = [({"on_disconnect": "cancel"}, {}), ({}, {"On-Disconnect": "cancel"}), ({"on_disconnect": 0}, {})]
         for body, headers in wishes:
             self.model.reset()
-            self.go_on.clear()
+            self.proceed.clear()
             self.says_then_waits(["Listen "], ["on."])
             with stream(self.url, self.body("Speak.", **body), headers) as response:
                 path = response.headers["Location"]
@@ -68,9 +68,9 @@ class StopAndRetryTests(ReplyTestCase):
         for turn in range(2):
             with stream(self.url, body, key) as response:
                 self.assertEqual(response.headers["Location"], path)
-                self.go_on.set()
+                self.proceed.set()
                 reader = Reader()
-                reader.take(response.read())
+                reader.consume(response.read())
                 texts.append(reader.text)
         self.assertEqual(texts, ["".join(speech(5) + speech(5, "more"))] * 2)
         self.assertEqual(len(self.model.exchanges), 1)
@@ -87,7 +87,7 @@ class StopAndRetryTests(ReplyTestCase):
         def ask(_):
             with stream(self.url, body, key) as response:
                 reader = Reader()
-                reader.take(response.read())
+                reader.consume(response.read())
                 return response.headers["Location"], reader.text
 
         with concurrent.futures.ThreadPoolExecutor(30) as crowd:
@@ -166,13 +166,13 @@ class BranchTests(ReplyTestCase):
         first = self.start(f"{secret}?", {"Idempotency-Key": f"{secret}-key"})
         with stream(self.url, path=first) as lines:
             read_until(lines, secret.encode())
-            self.go_on.set()
+            self.proceed.set()
             lines.read()
-        self.go_on.clear()
+        self.proceed.clear()
 
         def script(exchange):
             exchange.say(f"{secret} one ")
-            exchange.until(self.go_on)
+            exchange.until(self.proceed)
             # The process notices the removal with the next event.
             while not exchange.gone.is_set():
                 exchange.say("and on ", pause=0.05)
@@ -184,8 +184,8 @@ class BranchTests(ReplyTestCase):
             begun = read_until(lines, secret.encode())
             self.assertIn(secret, self.server.dump())
             self.assertEqual(call(self.url, "DELETE", f"/conversations/{self.app}")[::2], (200, {}))
-            self.go_on.set()
-            reader.take(begun + lines.read())
+            self.proceed.set()
+            reader.consume(begun + lines.read())
         self.assertEqual((reader.kinds[-1], reader.last["code"]), ("error", "conversation_replaced"))
         self.assertTrue(self.model.exchange(1).gone.wait(TIMEOUT), "the model server was not released")
         for path in (first, running):

@@ -34,7 +34,7 @@ import Testing
         #expect(captured.outputText.isEmpty)
     }
 
-    @Test func wrongConfigurationFailsAndNothingIsServed() async {
+    @Test func wrongConfigurationFailsBeforeServing() async {
         let captured = CapturedCommand()
         #expect(await captured.run("serve", environment: ["CHATTERD_LISTEN": "x", "CHATTERD_ECO": "1"]) == 1)
         #expect(captured.errorText.split(separator: "\n").count == 4, "a heading, and three problems")

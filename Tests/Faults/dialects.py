@@ -31,7 +31,7 @@ class Ollama:
         return f'{{"model":"{model}","created_at":"2026-01-01T00:00:00Z","message":{dumps({"role": "assistant"} | message)},{rest}}}\n'
 
     def opening(self, model: str) -> str:
-        """What comes before the first word."""
+        """The part of an answer before the first word."""
         return ""
 
     def word(self, model: str, text: str) -> str:
@@ -98,8 +98,8 @@ class Ollama:
         return dumps({"error": OpenAI().too_long(prompt, window)})
 
     @staticmethod
-    def continues(body: dict[str, Any], how: str) -> str:
-        """What is wrong with a request that has a text to continue."""
+    def continuation_fault(body: dict[str, Any], how: str) -> str:
+        """The fault of a request that has a text to continue; empty if it has none."""
         return ""
 
 
@@ -122,7 +122,7 @@ class OpenAI:
         return f"data: {dumps(chunk | rest)}\n\n"
 
     def opening(self, model: str) -> str:
-        """What comes before the first word."""
+        """The part of an answer before the first word."""
         return self._event(model, {"role": "assistant", "content": ""})
 
     def word(self, model: str, text: str) -> str:
@@ -191,8 +191,8 @@ class OpenAI:
             "code": 400, "message": text, "type": "exceed_context_size_error", "n_prompt_tokens": prompt, "n_ctx": window}})
 
     @staticmethod
-    def continues(body: dict[str, Any], how: str) -> str:
-        """What is wrong with a request that has a text to continue."""
+    def continuation_fault(body: dict[str, Any], how: str) -> str:
+        """The fault of a request that has a text to continue; empty if it has none."""
         asked = (body.get("continue_final_message"), body.get("add_generation_prompt"))
         if how == "continue_final_message" and asked != (True, False):
             return "continue_final_message is not asked for"

@@ -28,7 +28,7 @@ SCORES = ("fail", "safe", "partial", "pass")
 LIMIT = 2 * TIMEOUT
 """Seconds after which a case counts as hanging."""
 CANARY = "canary"
-"""What every key begins with."""
+"""The beginning of every key."""
 NOTICE = "begins anew"
 """Part of the notice that clients show which do not know `reset`."""
 
@@ -49,7 +49,7 @@ class DirectAddress:
 
 @dataclass
 class SharedSetup:
-    """What all cases share."""
+    """The setup that all cases share."""
 
     address: DirectAddress
     record: Record
@@ -233,7 +233,7 @@ class CaseRun:
             data = json.loads(event.data)
             answer.old_text += data.get("message", {}).get("content", "")
             answer.model = data.get("model", "")
-            if not answer.ledger.take(event):
+            if not answer.ledger.append(event):
                 raise Broken(f"{reader}: cannot be read on: {event.data}")
             if event.name == "reset":
                 self._check_reset(data)

@@ -35,7 +35,7 @@ AT_ONCE = 16
 """Trials under way."""
 SETTINGS = LONG | {"CHATTERD_FAILOVER_ATTEMPTS": str(FAILOVERS), "CHATTERD_RESCUE_ATTEMPTS": str(RESCUES)}
 NO_WAIT, WAIT = "0", "10m"
-"""How long chatterd waits for servers that restart: not at all if they never come back."""
+"""The time that chatterd waits for servers that restart: none if they never come back."""
 LEFT = """
 SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
     (SELECT count(*) FROM chatterd_queue) AS "tickets left",
@@ -169,7 +169,7 @@ class FaultTable:
                 row = [by_name.get((fault.name, kind, form)) for form in forms]
                 if any(row):
                     say(f"{fault.name:32}{kind:8}" + "".join(f"{self._cell(case):24}" for case in row).rstrip())
-        say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. What the scores mean: script/faults --help")
+        say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. script/faults --help explains the scores.")
         for case in self.cases:
             if not case.is_well:
                 say(f"\n== {case.fault.name}, kind {case.kind}, {heads[case.form]}: {case.score}, and not {case.expected}\n  {case.text}")

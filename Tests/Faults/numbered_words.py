@@ -8,9 +8,9 @@ from dataclasses import dataclass
 TOTAL = 40
 """Words of a whole answer."""
 MARKS = ("", "ü", "🌍", "\"", "\\", "世界", "\n", "</b>", "e\u0301", "data: ")
-"""What stands in some of the words."""
+"""The text inside some of the words."""
 CITY = "Ålesund"
-"""What the answer's tool call asks for, when it has one."""
+"""The argument of the tool call of an answer that has one."""
 
 
 def word(index: int, label: str) -> str:

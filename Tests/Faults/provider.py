@@ -133,7 +133,7 @@ class Provider:
             server.strange.append(f"{method} {path} with the key {key!r}")
         if method != "POST" or not path.endswith(server.dialect.path):
             return await self._say(writer, 200, "application/json", server.dialect.models([server.model]).encode())
-        call, behaviour = self._take(server, key, json.loads(body))
+        call, behaviour = self._accept_call(server, key, json.loads(body))
         try:
             return await Answer(self, server, call, behaviour, reader, writer).run()
         except OSError:
@@ -141,7 +141,7 @@ class Provider:
             return False
 
     @staticmethod
-    def _take(server: ScriptedServer, key: str, body: dict[str, Any]) -> tuple[Call, Behaviour]:
+    def _accept_call(server: ScriptedServer, key: str, body: dict[str, Any]) -> tuple[Call, Behaviour]:
         number = 1 + sum(call.label[0] == server.letter for call in server.calls)
         call = Call(f"{server.letter}{number}", time.monotonic(), key, body["messages"])
         if body.get("model") != server.model or not body.get("stream"):
@@ -152,7 +152,7 @@ class Provider:
             # The space at the end may be missing. This server repeats it then, as models do.
             call.lead = "" if text.endswith(" ") else " "
             begun = Text.read(text + call.lead)
-            why = begun.fault or server.dialect.continues(body, server.continuation)
+            why = begun.fault or server.dialect.continuation_fault(body, server.continuation)
             if server.continuation == "none":
                 why = "it does not continue a text"
             if why:

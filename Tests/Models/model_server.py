@@ -48,12 +48,12 @@ class Provider:
             stream = connection.getresponse().read().decode()
         for line in stream.split("\n"):
             with contextlib.suppress(json.JSONDecodeError):
-                self._take(json.loads(line.removeprefix("data: ")), answer, calls)
+                self._parse_event(json.loads(line.removeprefix("data: ")), answer, calls)
         answer.calls = [(name, json.loads(arguments)) for name, arguments in calls.values()]
         return answer
 
     @staticmethod
-    def _take(event, answer, calls):
+    def _parse_event(event, answer, calls):
         answer.error = event.get("error", answer.error)
         if usage := event.get("usage"):
             answer.prompt_tokens, answer.answer_tokens = usage["prompt_tokens"], usage["completion_tokens"]

@@ -132,7 +132,7 @@ import Testing
         ("0", 0), ("-0", 0), ("9223372036854775807", Int.max), ("-9223372036854775808", Int.min),
         ("9223372036854775808", nil), ("-9223372036854775809", nil), ("", nil), ("-", nil), ("1x", nil), ("+1", nil),
     ])
-    func decimalIntegersAreReadExactlyOrNotAtAll(_ text: String, _ value: Int?) async throws {
+    func decimalIntegersAreExactOrNil(_ text: String, _ value: Int?) async throws {
         try await withPool(anyDatabase()) { pool in
             let row = try await pool.run(Query(Self.integer, .text(text)))
             #expect(row.int(0, 0) == value)

@@ -224,7 +224,7 @@ class Caller:
         """Reads the events of a stream; returns whether the reply has ended."""
         try:
             async for event in exchange.events():
-                if not ledger.take(event):
+                if not ledger.append(event):
                     break
         except Lost:
             self._cluster.record.count["streams cut"] += 1

@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func refusalOfTheServerIsReportedWhenNothingFits() async throws {
+    @Test func refusalOfTheServerIsReportedIfNoPromptFits() async throws {
         let upstream = try ScriptedUpstream(
             .plain(
                 400,

@@ -41,7 +41,7 @@ import Testing
         "{\"appID\":\"app\",\(good),\"stream\":\"yes\"}", "{\"appID\":\"app\",\(good),\"stream\":1}",
     ]
 
-    @Test func invalidBodyIsRefusedAndNothingIsStored() async throws {
+    @Test func invalidBodyIsRefusedWithoutStoringIt() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             for body in ValidationTests.undecodable {

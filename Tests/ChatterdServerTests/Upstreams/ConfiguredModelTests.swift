@@ -33,7 +33,7 @@ import Testing
         try await onStage(upstream: "", environment: environment, body)
     }
 
-    @Test func unlistedModelIsRefusedWithAStatusAndNothingIsStored() async throws {
+    @Test func unlistedModelIsRefusedWithAStatusBeforeStoring() async throws {
         let environment = list(
             entry("cloud", cloud, #","models":["gpt-5-mini"]"#), entry("gpu", local, #","models":["qwen3:8b"]"#))
         try await onList(environment) { [cloud, local] stage in

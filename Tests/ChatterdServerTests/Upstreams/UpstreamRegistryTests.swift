@@ -129,7 +129,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     }
 
     @Test(arguments: ["[]", "{", #"{"name":"gpu","kind":"ollama"}"#, #"{"name":"echo","kind":"echo"}"#])
-    func problemsAreReportedAndNothingIsStored(_ body: String) async throws {
+    func definitionWithProblemsIsRefusedAndNotStored(_ body: String) async throws {
         try await onStage(environment: admin) { stage in
             let refusal = try stage.manage("POST", "/upstreams", body)
             #expect(refusal.status == 422)

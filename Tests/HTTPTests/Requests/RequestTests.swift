@@ -6,7 +6,7 @@ import Testing
         requestLineCases + targetCases + fieldCases + hostCases + lengthCases + transferEncodingCases
         + chunkCases + limitCases + pipelineCases
 
-    @Test func thereAreMoreThanTwoHundredCasesWithDistinctNames() {
+    @Test func catalogueHasMoreThanTwoHundredCasesWithDistinctNames() {
         #expect(RequestTests.cases.count > 200)
         #expect(Set(RequestTests.cases.map(\.name)).count == RequestTests.cases.count)
     }

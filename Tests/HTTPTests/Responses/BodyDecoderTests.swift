@@ -24,7 +24,7 @@ import Testing
         #expect(index == 2)
     }
 
-    @Test(arguments: [BodyFraming.none, .length(0)]) func noBodyIsCompleteAtOnce(_ framing: BodyFraming) throws {
+    @Test(arguments: [BodyFraming.none, .length(0)]) func emptyBodyIsCompleteAtOnce(_ framing: BodyFraming) throws {
         var decoder = try BodyDecoder(framing: framing)
         #expect(decoder.isComplete)
         var index = 0

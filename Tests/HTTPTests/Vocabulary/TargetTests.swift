@@ -42,7 +42,7 @@ import Testing
         #expect(target.queryItems.map(\.name) == ["a", "b", "a", "flag", "", "bad", "u", "e"])
     }
 
-    @Test(arguments: ["/", "/?"]) func noQueryHasNoItems(_ text: String) throws {
+    @Test(arguments: ["/", "/?"]) func targetWithoutQueryHasNoItems(_ text: String) throws {
         #expect(try Target(text).queryItems.isEmpty)
     }
 }

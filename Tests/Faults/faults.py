@@ -208,12 +208,12 @@ class FaultTable:
         if faults:
             say(f"kind {kind}: {sum(faults.values())} of {len(faults)} end as they should with two servers")
         if others:
-            say(f"kind {kind} with one server alone: {well} of {others.total()} end as they should ({self._told(others)})")
+            say(f"kind {kind} with one server alone: {well} of {others.total()} end as they should ({self._summary(others)})")
         if lots:
-            say(f"kind {kind}, drawn from seed {self._options.seed}: {lots.total()} courses of events, {self._told(lots)}")
+            say(f"kind {kind}, drawn from seed {self._options.seed}: {lots.total()} courses of events, {self._summary(lots)}")
 
     @staticmethod
-    def _told(scores: collections.Counter[str]) -> str:
+    def _summary(scores: collections.Counter[str]) -> str:
         return ", ".join(f"{scores[score]} {score}" for score in reversed(SCORES) if scores[score])
 
 

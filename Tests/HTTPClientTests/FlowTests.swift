@@ -42,10 +42,10 @@ import Testing
             let cancelled = Recorder()
             ClientHarness.onShard {
                 cancelled.exchange = client.client.value.start(.ask, to: origin, delegate: cancelled)
-                // In the next turn, and so before the limit on any machine: blocks run before timers.
+                // A turn runs blocks before timers, so the cancellation comes before the limit on any machine.
                 ClientHarness.shard.run { cancelled.exchange?.cancel() }
             }
-            // The limit of the other one passes, and the first would have reported an event by then.
+            // The other exchange reaches its limit; by then, the cancelled one would have reported an event.
             #expect(try client.ask(of: port.url).errors.map(\.code) == [.connectTimedOut])
             #expect(cancelled.state.withLock { !$0.isOver })
         }
@@ -165,7 +165,7 @@ import Testing
                 exchange = recorder.exchange
                 kept = recorder
             }
-            // The shard releases it at the end of its turn.
+            // The shard releases the exchange and its recorder at the end of its turn.
             ClientHarness.onShard {}
             #expect(kept == nil)
             #expect(exchange == nil)

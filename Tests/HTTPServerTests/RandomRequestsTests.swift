@@ -36,7 +36,7 @@ import Testing
         case 4:
             return ("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n", Expected(method: "HEAD", status: 200, body: ""))
         default:
-            // Without a body: one that is not here yet ends the connection.
+            // This request has no body, because a refusal before the end of a body ends the connection.
             return (
                 "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n",
                 Expected(

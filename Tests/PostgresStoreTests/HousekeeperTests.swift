@@ -237,7 +237,7 @@ import Testing
             let opened = try await dead.open("p")
             let again = try await dead.open("p", appID: "again", onInterrupt: .regenerate)
             _ = try await dead.journal([opened.entry("half")])
-            // More replies than one query examines were closed after it.
+            // After this reply, more replies were closed than one query examines.
             try await processes.sql(
                 """
                 UPDATE chatts SET time = now() - interval '30 days';
@@ -267,7 +267,7 @@ import Testing
             try await processes.kill(back)
             let dead = try await processes.pool.run(LeaseStatements.dead(except: heir.lease.id))
             let lease = try #require(dead.first)
-            // It opens another turn, and its lease runs out once more.
+            // The process opens another turn, and its lease expires again.
             let opened = try await back.open("q", appID: "other")
             try await processes.sql("UPDATE chatterd_processes SET expires_at = now() - interval '2 hours'")
             try await processes.proveSteadiness()

@@ -75,7 +75,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             _ = try await store.openTurn(Self.opening())
-            // The process that removed the conversation died half way.
+            // The process that removed the conversation died before it removed the keys.
             try await processes.sql("DELETE FROM chatts")
             for digest: [UInt8] in [[1], [2]] {
                 let key = IdempotencyKey(text: "key", digest: digest)

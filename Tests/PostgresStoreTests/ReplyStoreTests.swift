@@ -26,7 +26,7 @@ import Testing
             let ahead = ReplyPosition(text: 9)
             let none = try await other.readReply(record, from: ahead)
             #expect(none.isEmpty && none.start == ahead)
-            // It ends between two reads.
+            // The reply ends between two reads.
             try await store.closeTurn(opened.turn, with: opened.closing("ef", behind: ReplyPosition(text: 4)))
             let last = try await other.readReply(record, from: ReplyPosition(text: 3))
             #expect(last.words == "def")

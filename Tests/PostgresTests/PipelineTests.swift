@@ -189,7 +189,7 @@ import Testing
         try await withPool(freshDatabase()) {
             $0.connections = 1
         } _: { pool in
-            // Two on their way: the second counts on the first one's preparation.
+            // Two queries are in flight: the second one relies on the statement that the first one prepares.
             async let first = failure(of: pool, Query(Self.countNotes))
             async let second = failure(of: pool, Query(Self.countNotes))
             let errors = await [first, second]

@@ -14,7 +14,7 @@ import Testing
             let server = try TestServer(on: shard, slots: 2, onBytes: TestServer.echo)
             let clients = try (0..<3).map { number in
                 let client = try TCPConnection.connect(port: server.port)
-                // One after the other, so that the third one waits.
+                // The clients connect one after the other, so that the third one waits.
                 if number < 2 { _ = try server.connection(number) }
                 client.send("x")
                 return client

@@ -21,7 +21,7 @@ private let kept = Lock<DeadlineTimer?>(nil)
                 await Task.yield()
                 stayed = stayed && shard.isCurrent
                 await withCheckedContinuation { continuation in
-                    // Resumed from another thread.
+                    // Another thread resumes the task.
                     startThread { continuation.resume() }
                 }
                 stayed = stayed && shard.isCurrent

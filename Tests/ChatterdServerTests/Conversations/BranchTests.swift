@@ -36,7 +36,7 @@ import Testing
             #expect(Transcript(try stage.read(old)).text == "a2")
             Transcript(try stage.chat("app", "three")).check()
             #expect(upstream.requests[3].messages == history + [["assistant", "a3"], ["user", "three"]])
-            // Until the old one is chosen.
+            // The client chooses the old reply, and the conversation continues from that one.
             #expect(try choose(old, on: stage).text == "{}\n")
             Transcript(try stage.chat("app", "four")).check()
             #expect(upstream.requests[4].messages == history + [["assistant", "a2"], ["user", "four"]])
@@ -55,7 +55,7 @@ import Testing
             #expect(upstream.requests[1].json["model"] as? String == "big")
             let location = try #require(answer["Location"])
             #expect(try stage.describe(location).json["model"] as? String == "big")
-            // Members that no body has are the same again.
+            // A request without members repeats those of the last reply.
             Transcript(try RawClient.post(port: stage.port, location + "/regenerate", json: "{}")).check()
             #expect(upstream.requests[2].json["model"] as? String == "big")
         }

@@ -83,7 +83,7 @@ import Testing
             _ = try first.nextDataEvent()
             let second = try stage.beginChat("app", "two")
             second.close()
-            // The server notices it with its next comment.
+            // The server notices the disconnection when it sends its next comment.
             try eventually("the second prompt is dropped") {
                 try stage.rows("app").contains { $0.state == "cancelled" }
             }
@@ -110,7 +110,7 @@ import Testing
             for round in 0..<5 {
                 #expect(Transcript(try stage.chat("quick\(round)", "x")).text == "quick")
             }
-            // It reads later, and gets all the text.
+            // The slow client reads later, and gets all the text.
             let words = slow.readEvents().compactMap(\.data).map { data in
                 (object(data)["message"] as? [String: Any])?["content"] as? String ?? ""
             }

@@ -213,7 +213,7 @@ import Testing
         let lost = PartsReader(claiming: ReplyPosition(text: 50))
         start(lost, on: follower)
         clock.settle()
-        // It does not prevent the others from reading, although the follower accepted its position.
+        // The lost reader does not prevent others from reading, although the follower accepted its position.
         let other = PartsReader()
         start(other, on: follower)
         append("Hello")

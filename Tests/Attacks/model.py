@@ -1,4 +1,4 @@
-"""A model server of kind openai and ollama whose model's name says how it answers:
+"""A model server of kind openai and ollama whose answer depends on the name of the model:
 
     short    five words              fail     status 400
     burst    300 words in one write  long-N   N bytes of text, as fast as they are read

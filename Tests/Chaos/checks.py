@@ -324,7 +324,7 @@ class Checks:
     def _check_cause(self, prompt: Prompt, reply: Reply, row: Row) -> None:
         """Checks that a reply is interrupted only if its process was killed, stopped or restarted."""
         ends = [seal.at for seal in reply.seals if seal.final is not None]
-        if row.state == "interrupted" and ends and not self._record.was_anyone_lost(reply.began, min(ends)):
+        if row.state == "interrupted" and ends and not self._record.was_any_process_lost(reply.began, min(ends)):
             self._record.violation("interrupted without a cause", prompt.token, f"no process was lost meanwhile; {row}")
 
     def _check_wholes(self, prompt: Prompt, reply: Reply, row: Row) -> None:

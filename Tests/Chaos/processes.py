@@ -32,7 +32,7 @@ LONG = dict.fromkeys((
     "CHATTERD_DISCONNECT_GRACE", "CHATTERD_WRITE_TIMEOUT", "CHATTERD_HEAD_TIMEOUT", "CHATTERD_BODY_TIMEOUT", "CHATTERD_IDLE_TIMEOUT",
     "CHATTERD_STORE_TIMEOUT", "CHATTERD_STORE_PATIENCE", "CHATTERD_STORE_START_TIMEOUT", "CHATTERD_UPSTREAM_FIRST_BYTE_TIMEOUT",
     "CHATTERD_UPSTREAM_SILENCE_TIMEOUT"), "10m") | {"CHATTERD_UPSTREAM_CONNECT_TIMEOUT": "5m"}
-"""Limits that are never met, however long a process stands still, for runs about something else."""
+"""Limits that no pause of a process exceeds, for runs that test something else."""
 TIMEOUT = 240.0
 """Timeout in seconds of events that must happen: far longer than they need on the busiest machine."""
 

@@ -22,7 +22,7 @@ class Record:
 
     NOTES = 200
     STANDSTILL = 1.0
-    """Seconds without a heartbeat after which this program has stood still; far less than chatterd's limits in a run."""
+    """Seconds without a heartbeat after which this program counts as paused; far less than chatterd's limits in a run."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -45,7 +45,7 @@ class Record:
             self._beat = self.now()
             await asyncio.sleep(self.STANDSTILL / 5)
 
-    def stood_still_since(self, then: float) -> bool:
+    def was_paused_since(self, then: float) -> bool:
         """Whether this program was paused since a time: chatterd then measured a real silence."""
         self._look_at_the_clock()
         return self._stood_still >= then
@@ -67,7 +67,7 @@ class Record:
         """The events of a prompt, oldest first."""
         return list(self._notes.get(token, ()))
 
-    def was_anyone_lost(self, since: float, until: float) -> bool:
+    def was_any_process_lost(self, since: float, until: float) -> bool:
         """Whether an injected failure in this time may have cost a process its replies."""
         return any(began <= until and ended >= since for began, ended in self.deaths)
 

@@ -82,7 +82,7 @@ class Upstream:
         except OSError:
             call.outcome, stays_open = "aborted", False
         # A process that was frozen meanwhile may have blamed the model server for the silence.
-        call.is_slow = self._record.stood_still_since(call.began) or self._record.was_anyone_lost(call.began, self._record.now())
+        call.is_slow = self._record.was_paused_since(call.began) or self._record.was_any_process_lost(call.began, self._record.now())
         if call.outcome == "aborted":
             self._record.count["upstream aborts"] += 1
         self._record.note(script.token, f"upstream: call {call.number} {call.outcome} after {call.sent} lines")

@@ -98,7 +98,7 @@ class Exchange:
     def _lost(self, why: str) -> Lost:
         link = self._link or self._proxy.link(self._port)
         # Without a link the proxy has not even accepted the connection.
-        is_excused = self.was_stalled or link is None or link.is_excused() or self._record.stood_still_since(self._began)
+        is_excused = self.was_stalled or link is None or link.is_excused() or self._record.was_paused_since(self._began)
         return Lost(f"{why}: {link or 'not accepted'}", is_excused)
 
     async def body(self) -> bytes:

@@ -173,7 +173,7 @@ class Network:
         with socket.create_connection((self.target.hostname, self.target.port), TIMEOUT) as server:
             server.sendall("\r\n".join(lines + ["", ""]).encode() + body)
             while data := server.recv(65536):
-                end = None if limit is None else self.place_to_cut(data, limit - len(request.got))
+                end = None if limit is None else self.cut_index(data, limit - len(request.got))
                 with contextlib.suppress(OSError):
                     handler.connection.sendall(data[:end])
                 request.got += data[:end]
@@ -185,7 +185,7 @@ class Network:
                     return
 
     @staticmethod
-    def place_to_cut(data, after):
+    def cut_index(data, after):
         """The first index inside of a character, at this distance or later."""
         indexes = range(max(after, 0), len(data))
         return next((index for index in indexes if data[index] & 0xC0 == 0x80), None)
@@ -244,5 +244,5 @@ def visited(network, directory, url):
         except queue.Empty:
             with open(os.path.join(directory, "browser/log"), errors="replace") as log:
                 said = "".join(line for line in log if "/dbus/" not in line)
-                what = f"the browser never ended, after {len(network.requests)} requests"
+                what = f"the browser has not ended, after {len(network.requests)} requests"
                 raise AssertionError(f"{what}; it says:\n{said}") from None

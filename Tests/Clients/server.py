@@ -73,7 +73,7 @@ class Server:
             except queue.Empty:
                 line = None
             if line is None:
-                raise AssertionError(f"chatterd never said {pattern}, only:\n{''.join(self.lines)}")
+                raise AssertionError(f"no line of chatterd matches {pattern}, only:\n{''.join(self.lines)}")
             self.lines.append(line)
             if found := re.search(pattern, line):
                 return found

@@ -17,7 +17,7 @@ SOON = r"p1,s1"
 """Asked once, and then the other server, once."""
 ALONE_AGAIN = r"p1,p2"
 NO_MORE = r"p1"
-"""Asked once, and never again: it would say the same."""
+"""Asked only once, because a second answer would be the same."""
 REPEATED = r"p1(,p\d)*"
 """Asked again until the budget is used up, which is counted elsewhere."""
 

@@ -24,7 +24,7 @@ class Ollama:
 
     @staticmethod
     def models(names: list[str]) -> str:
-        """The answer to the question for models."""
+        """The answer to a request for the list of models."""
         return dumps({"models": [{"name": name, "model": name} for name in names]})
 
     def _line(self, model: str, message: dict[str, object], rest: str = '"done":false') -> str:
@@ -48,13 +48,13 @@ class Ollama:
         return self._line(model, {"content": ""}, f'"done":true,"done_reason":"stop",{counts}')
 
     def call(self, model: str, label: str) -> list[str]:
-        """A tool call, in the pieces in which it is said."""
+        """A tool call, in the pieces of its stream."""
         call = {"function": {"name": NAME, "arguments": call_of(label)}}
         line = self._line(model, {"content": "", "tool_calls": [call]})
         return [line[:len(line) * 2 // 3], line[len(line) * 2 // 3:]]
 
     def broken_call(self, model: str, label: str) -> str:
-        """A tool call whose arguments do not end, in an answer that does."""
+        """A tool call with incomplete arguments, in a complete answer."""
         call = f'{{"function":{{"name":"{NAME}","arguments":{{"city":"Åle}}}}'
         line = self._line(model, {"content": "", "tool_calls": ["CALL"]})
         return line.replace('"CALL"', call) + self.end(model, 0, 10)
@@ -70,7 +70,7 @@ class Ollama:
 
     @staticmethod
     def garbage() -> str:
-        """Something in the middle that cannot be read."""
+        """A piece in the middle that cannot be parsed."""
         return '{"model":"m","message":{"role":"assistant","content":"bro\n'
 
     @staticmethod
@@ -85,16 +85,16 @@ class Ollama:
 
     @staticmethod
     def empty() -> str:
-        """An answer without anything in it."""
+        """An answer without content."""
         return ""
 
     @staticmethod
     def refusal(text: str, type: str) -> str:
-        """The body beside a status that is no good one."""
+        """The body of an answer with an error status."""
         return dumps({"error": text})
 
     def too_long(self, prompt: int, window: int) -> str:
-        """The body of a refused prompt: a JSON text in a string, as Ollama hands on what its runner said."""
+        """The body of a refused prompt: JSON in a string, as Ollama passes on the message of its runner."""
         return dumps({"error": OpenAI().too_long(prompt, window)})
 
     @staticmethod
@@ -112,7 +112,7 @@ class OpenAI:
 
     @staticmethod
     def models(names: list[str]) -> str:
-        """The answer to the question for models."""
+        """The answer to a request for the list of models."""
         return dumps({"object": "list", "data": [{"id": name, "object": "model", "created": 1, "owned_by": "faults"} for name in names]})
 
     @staticmethod
@@ -139,7 +139,7 @@ class OpenAI:
         return self._event(model, {}, "tool_calls" if is_tool else "stop") + self._event(model, None, usage=usage) + self.done()
 
     def call(self, model: str, label: str) -> list[str]:
-        """A tool call, in the pieces in which it is said."""
+        """A tool call, in the pieces of its stream."""
         arguments = dumps(call_of(label))
         begin = {"index": 0, "id": f"call_{label}", "type": "function", "function": {"name": NAME, "arguments": ""}}
         pieces = [arguments[index:index + 7] for index in range(0, len(arguments), 7)]
@@ -147,7 +147,7 @@ class OpenAI:
             self._event(model, {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in pieces]
 
     def broken_call(self, model: str, label: str) -> str:
-        """A tool call whose arguments do not end, in an answer that does."""
+        """A tool call with incomplete arguments, in a complete answer."""
         return "".join(self.call(model, label)[:-2]) + self.end(model, 0, 10, True)
 
     def cut_call(self, model: str, label: str, is_closed: bool) -> str:
@@ -160,7 +160,7 @@ class OpenAI:
 
     @staticmethod
     def garbage() -> str:
-        """Something in the middle that cannot be read."""
+        """A piece in the middle that cannot be parsed."""
         return 'data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"bro\n\n'
 
     @staticmethod
@@ -175,12 +175,12 @@ class OpenAI:
 
     @staticmethod
     def empty() -> str:
-        """An answer without anything in it."""
+        """An answer without content."""
         return "data: [DONE]\n\n"
 
     @staticmethod
     def refusal(text: str, type: str) -> str:
-        """The body beside a status that is no good one."""
+        """The body of an answer with an error status."""
         return dumps({"error": {"message": text, "type": type, "param": None, "code": None}})
 
     @staticmethod

@@ -203,7 +203,7 @@ class CaseRun:
         if [one["health"] for one in servers] not in (["healthy"], ["unknown"]):
             raise Broken(f"the server is blamed: {servers}")
 
-    # --- asking
+    # --- requests
 
     async def _post(self, model: str, prompt: str, is_stream: bool = True) -> Exchange:
         body = {"appID": self._appid, "model": model, "stream": is_stream, "messages": [{"role": "user", "content": prompt}]}
@@ -223,7 +223,7 @@ class CaseRun:
         row = await self._row(path)
         score, text, shown = self._judge(mine, row)
         for answer in (mine, live, again):
-            self._hold(answer.seal, mine, row)
+            self._check_reader(answer.seal, mine, row)
         await self._check_document(path, row, shown)
         return score, text, prompt, row
 
@@ -268,7 +268,7 @@ class CaseRun:
         await self._check_document(exchange.fields["location"], row, shown)
         return "pass", "", prompt, row
 
-    # --- holding it against each other
+    # --- comparisons
 
     def _judge(self, mine: Answer, row: dict[str, Any]) -> tuple[str, str, Text]:
         """The score by the text of the first reader."""
@@ -336,8 +336,8 @@ class CaseRun:
         if (last.get("done_reason") == "length") != self._fault.behaviour.is_limited:
             raise Broken(f"the last line is {last}")
 
-    def _hold(self, seal: Seal, mine: Answer, row: dict[str, Any]) -> None:
-        """A reader has the stored text, and got the same end."""
+    def _check_reader(self, seal: Seal, mine: Answer, row: dict[str, Any]) -> None:
+        """Checks that a reader has the stored text, and got the same end."""
         parts = (row["message"].encode(), (row["thinking"] or "").encode(), canonical(self._calls_of(row)).encode())
         if fault := seal.agrees(parts):
             raise Broken(f"{seal.reader}: {fault}")
@@ -403,7 +403,7 @@ class CaseRun:
     # --- the model servers
 
     def _check_calls(self) -> None:
-        """No more calls than the plan has, none beside another one, and no answer left without a reader."""
+        """Checks that the calls follow the plan, one at a time, and that no answer was left unread."""
         calls = self.case.calls
         order = ",".join(call.label for call in calls)
         if not re.fullmatch(self.case.plan, order):

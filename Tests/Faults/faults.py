@@ -83,7 +83,7 @@ class FaultTable:
         return [*CATALOGUE, *(drawn(self._options.seed, number) for number in range(self._options.drawn))]
 
     async def run(self) -> None:
-        """Runs them."""
+        """Runs all cases."""
         await asyncio.gather(self._provider.start(), self._cluster.make())
         with socket.socket() as closed:
             # Bound and not listening: no other program gets the port, and connections are refused.

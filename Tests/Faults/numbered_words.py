@@ -14,7 +14,7 @@ CITY = "Ålesund"
 
 
 def word(index: int, label: str) -> str:
-    """The word at an index, as a call says it."""
+    """The word at an index of the answer to a call."""
     return f"{index}{MARKS[index % len(MARKS)]}~{label} "
 
 
@@ -39,7 +39,7 @@ class Text:
 
     @classmethod
     def read(cls, text: str, twice: int | None = None) -> Text:
-        """Reads a text; `twice` is the index of a word that a server said twice by itself."""
+        """Reads a text; `twice` is the index of a word that a server sent twice by itself."""
         stretches: list[Stretch] = []
         index, at, is_second = 0, 0, False
         while at < len(text):

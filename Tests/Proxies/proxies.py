@@ -24,7 +24,7 @@ PROXIES = {"nginx": Nginx, "haproxy": HAProxy}
 
 
 async def run(options: argparse.Namespace, scratch: str) -> ProxyScenarios:
-    """Makes all scenarios behind the proxy."""
+    """Runs all scenarios behind the proxy."""
     make = PROXIES[options.proxy]
     cluster = ProxiedCluster(options, scratch, make(options.path, scratch))
     scenarios = ProxyScenarios(cluster, options.short)

@@ -32,7 +32,7 @@ final class TestServer: Sendable {
     /// Waits for a connection by its number, from 0.
     func connection(_ number: Int) throws -> Endpoint {
         let found = endpoints.wait { $0.count > number ? $0[number] : nil }
-        return try #require(found, "connection \(number) never came")
+        return try #require(found, "connection \(number) has not come")
     }
 
     /// Echoes the input.

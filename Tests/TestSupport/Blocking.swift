@@ -18,7 +18,7 @@ public func waitFor<Result: Sendable>(_ work: @escaping @Sendable () async throw
         }
     }
     guard let done = result.wait(upTo: 2 * testTimeout, until: { $0 }) else {
-        throw TestFailure("the work never ended")
+        throw TestFailure("the work has not ended")
     }
     return try done.get()
 }

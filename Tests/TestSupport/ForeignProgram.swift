@@ -45,7 +45,7 @@ public final class ForeignProgram: Sendable {
             let rest = output[range.upperBound...]
             return rest.contains("\n") ? String(rest.prefix { $0 != "\n" }) : nil
         }
-        guard let found else { throw TestFailure("never said \(prefix): \(output.withLock { $0 })") }
+        guard let found else { throw TestFailure("the output has no \(prefix): \(output.withLock { $0 })") }
         return found
     }
 }

@@ -77,7 +77,7 @@ public final class ScriptedUpstream: Sendable {
     @discardableResult
     public func waitForClose(of request: UpstreamRequest) throws -> Double {
         guard let time = state.wait(until: { $0.closed[request.connection] }) else {
-            throw TestFailure("the peer never closed the connection of request \(request.number)")
+            throw TestFailure("the peer has not closed the connection of request \(request.number)")
         }
         return time
     }
@@ -90,7 +90,7 @@ public final class ScriptedUpstream: Sendable {
     /// Waits until the script of a request has run to its end.
     public func waitForEnd(of request: UpstreamRequest) throws {
         guard state.wait(until: { $0.finished.contains(request.number) ? true : nil }) != nil else {
-            throw TestFailure("the script of request \(request.number) never ended")
+            throw TestFailure("the script of request \(request.number) has not ended")
         }
     }
 

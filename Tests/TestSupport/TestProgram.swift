@@ -64,7 +64,7 @@ public final class TestProgram: Sendable {
             if let line = state.lines.first(where: { $0.contains(text) }) { return .success(line) }
             return state.exit.map { .failure(TestFailure("it ended with \($0): \(state.lines)")) }
         }
-        guard let found else { throw TestFailure("never said \(text): \(lines)") }
+        guard let found else { throw TestFailure("no line has \(text): \(lines)") }
         return try found.get()
     }
 

@@ -193,7 +193,7 @@ import Testing
             #expect(transcript.outcome == .error("context_too_long"))
             #expect(2...4 ~= upstream.requests.count)
             let counts = upstream.requests.map(\.messages.count)
-            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 > $1 }, "never the same again")
+            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 > $1 }, "each request is shorter than the last")
         }
     }
 

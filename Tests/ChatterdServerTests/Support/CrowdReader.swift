@@ -45,7 +45,7 @@ struct CrowdReader {
             "GET \(reply)\(query ?? "") HTTP/1.1\r\nHost: localhost\r\n\(field ?? "")Connection: close\r\n\r\n"
         let request = Array(head.utf8)
         guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
-            throw TestFailure("a request was not taken: \(String(cString: strerror(errno)))")
+            throw TestFailure("a request was not sent completely: \(String(cString: strerror(errno)))")
         }
     }
 

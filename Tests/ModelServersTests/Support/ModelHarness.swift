@@ -45,7 +45,7 @@ final class ModelHarness: Sendable {
     /// The upstream's first script must be `ended`: it is request 0.
     init(connectedTo upstream: ScriptedUpstream, limits: GenerationLimits) throws {
         let first = try ModelHarness(upstream.url)
-        guard try first.ask().isComplete else { throw TestFailure("the first answer was to be complete") }
+        guard try first.ask().isComplete else { throw TestFailure("the first answer is not complete") }
         client = first.client
         model = try Self.model(at: upstream.url, .ollama, limits, key: nil, client)
     }

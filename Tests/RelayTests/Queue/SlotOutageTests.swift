@@ -146,7 +146,7 @@ import Testing
         cluster.clock.advance(by: .seconds(40))
         let calls = cluster.process.store.calls.count
         cluster.clock.advance(by: .seconds(40))
-        #expect(cluster.process.store.calls.count == calls, "it polls for ever")
+        #expect(cluster.process.store.calls.count == calls, "the queue still polls")
     }
 
     @Test func replyThatAcquiresTwiceIsRefusedAndKeepsItsPosition() throws {

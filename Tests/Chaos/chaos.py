@@ -39,7 +39,7 @@ TABLE = [
     "prompts", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "retries", "resets", "readings refused", "stops", "conversations deleted",
     "kills of chatterd", "restarts of chatterd", "freezes of chatterd", "kills of PostgreSQL", "freezes of PostgreSQL", "failovers",
-    "lost with a primary", "upstream calls", "upstream aborts", "status 503", "standstills of this program",
+    "lost with a primary", "upstream calls", "upstream aborts", "status 503", "pauses of this program",
 ]
 NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",

@@ -21,7 +21,7 @@ class Record:
     """The memory of the run, shared by all its parts."""
 
     NOTES = 200
-    STANDSTILL = 1.0
+    LONGEST_GAP = 1.0
     """Seconds without a heartbeat after which this program counts as paused; far less than chatterd's limits in a run."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Record:
         self.failures: list[str] = []  # that were injected
         self.deaths: list[tuple[float, float]] = []  # begin and end of failures that may cost a process its replies
         self._notes: dict[str, collections.deque[str]] = {}
-        self._beat = self._stood_still = 0.0  # the time of the last heartbeat, and of the last late one
+        self._beat = self._late_beat = 0.0  # the time of the last heartbeat, and of the last late one
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -41,20 +41,20 @@ class Record:
     async def beat(self) -> None:
         """The heartbeat, which detects pauses of this program: client, network and model server all run in it."""
         while True:
-            self._look_at_the_clock()
+            self._detect_pause()
             self._beat = self.now()
-            await asyncio.sleep(self.STANDSTILL / 5)
+            await asyncio.sleep(self.LONGEST_GAP / 5)
 
     def was_paused_since(self, then: float) -> bool:
         """Whether this program was paused since a time: chatterd then measured a real silence."""
-        self._look_at_the_clock()
-        return self._stood_still >= then
+        self._detect_pause()
+        return self._late_beat >= then
 
-    def _look_at_the_clock(self) -> None:
+    def _detect_pause(self) -> None:
         # The caller may run before the next heartbeat.
-        if (now := self.now()) - self._beat > self.STANDSTILL:
-            self.count["standstills of this program"] += self._stood_still <= self._beat
-            self._stood_still = now
+        if (now := self.now()) - self._beat > self.LONGEST_GAP:
+            self.count["pauses of this program"] += self._late_beat <= self._beat
+            self._late_beat = now
 
     def note(self, token: str, text: str) -> None:
         """Records an event of a prompt."""

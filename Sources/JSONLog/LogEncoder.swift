@@ -136,8 +136,13 @@ struct LogEncoder: Sendable {
     }
 
     private static func hexadecimal(_ value: UInt64, digits: Int) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: digits - text.count) + text
+        String(unsafeUninitializedCapacity: digits) { text in
+            for index in 0..<digits {
+                let digit = UInt8(truncatingIfNeeded: value >> UInt64(4 * (digits - 1 - index))) & 0xF
+                text[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+            }
+            return digits
+        }
     }
 
     /// Appends a duration in milliseconds with three decimals.

@@ -16,9 +16,9 @@ struct GenerationRun {
         /// The text that the next server continues.
         case text([UInt8])
         /// The prompt fits the server's context.
-        case fitted(PromptReport)
+        indirect case fitted(PromptReport)
         /// Even the shortest prompt does not fit.
-        case tooLong(ModelError)
+        indirect case tooLong(ModelError)
         /// The server has been removed, or no longer has the model.
         case removed
         /// The reply has a slot of the server, or the server needs none.
@@ -36,11 +36,11 @@ struct GenerationRun {
         /// The end of the request is recorded.
         case judged
         /// The estimates have learned from a refused prompt, whose report this is.
-        case learned(PromptReport)
+        indirect case learned(PromptReport)
         /// The request is abandoned.
         case abandoned
         /// An action failed.
-        case failed(RelayError)
+        indirect case failed(RelayError)
     }
 
     /// The next action.
@@ -66,13 +66,13 @@ struct GenerationRun {
         /// Record the end of the request. `judged` follows.
         case judge(Verdict)
         /// Learn the size of the context from the server's error. `learned` follows.
-        case learn(ModelError)
+        indirect case learn(ModelError)
         /// Abandon the request. `abandoned` follows.
         case abandon
         /// The answer is complete, with this last line; `refused` is a prompt that a server probably found too long.
-        case complete([UInt8], refused: PromptReport?)
+        indirect case complete([UInt8], refused: PromptReport?)
         /// The reply fails. `blamesServers` says whether failures count for which the request could have been at fault.
-        case fail(RelayError, blamesServers: Bool)
+        indirect case fail(RelayError, blamesServers: Bool)
         /// The reply fails, because no server could be asked.
         case failWithoutServer(wasRemoved: Bool)
     }
@@ -84,9 +84,9 @@ struct GenerationRun {
         /// The request gives no information about the server.
         case unknown
         /// Either the server or the request is at fault.
-        case suspected(ModelError)
+        indirect case suspected(ModelError)
         /// The server failed.
-        case failed(ModelError)
+        indirect case failed(ModelError)
     }
 
     /// The treatment of a line of the answer.

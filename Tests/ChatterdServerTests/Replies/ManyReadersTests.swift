@@ -55,7 +55,8 @@ import Testing
                 return !reader.hasEnd || !reader.names.isEmpty || !reader.statuses.allSatisfy { $0 == 200 }
                     || lines.text(of: reader.lines) != stored.message
             }
-            #expect(wrong.isEmpty, "\(wrong.count) are wrong, the first: \(wrong.first.map { plans[$0] } as Any)")
+            let first = wrong.first.map { "\(plans[$0]), \(readers[$0].summary)" }
+            #expect(wrong.isEmpty, "\(wrong.count) are wrong, the first: \(first ?? "")")
             for id in Set(readers.compactMap(\.lastID)) {
                 let again = try RawClient.get(port: other.port, path, fields: [("Last-Event-ID", id)])
                 #expect(again.status == 204)

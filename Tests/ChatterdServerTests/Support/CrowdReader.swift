@@ -16,6 +16,8 @@ struct CrowdReader {
     var isDeaf = false
     private(set) var descriptor: Int32 = -1
     private(set) var isOver = false
+    /// How the last connection ended.
+    private var closing = "open"
     /// The data of all events without a name.
     private(set) var lines: [[UInt8]] = []
     /// The last event's id.
@@ -35,6 +37,12 @@ struct CrowdReader {
 
     /// Whether the stream has ended.
     var hasEnd: Bool { lastID?.hasSuffix("-end") == true }
+
+    /// The answers so far, for the message of a failed test.
+    var summary: String {
+        "statuses \(statuses), \(lines.count) lines, last id \(lastID ?? "none"), named events \(names), "
+            + "end of the connection: \(closing)"
+    }
 
     /// Requests the reply from the reader's position; every second request has the position in the query.
     mutating func join(port: Int, reply: String) throws {
@@ -61,6 +69,7 @@ struct CrowdReader {
         if count > 0 {
             bytes += buffer[..<count]
         } else if count == 0 || errno != EAGAIN {
+            closing = count == 0 ? "closed" : String(cString: strerror(errno))
             hangUp()
             isOver = true
         }

@@ -75,6 +75,17 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(.request(appID: #""a\n""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
     .init(.request(appID: #""\u007f""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
     .init(.request(appID: #""\u0085""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(
+        .request(adding: #","conversation":7"#), .wrongType, "conversation",
+        "conversation must be a string, not a number."),
+    .init(.request(adding: #","conversation":"""#), .empty, "conversation", "conversation must not be empty."),
+    .init(
+        .request(adding: ",\"conversation\":\"\(String(repeating: "é", count: 156))\""), .tooLong, "conversation",
+        "conversation has 156 characters; at most 155 are allowed."),
+    .init(
+        .request(adding: #","conversation":"a\u001fb""#), .forbiddenCharacter, "conversation",
+        "conversation must not contain control characters."),
+    .init(.request(appID: #""a\u001f\u001fb""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
     .init(#"{"appID":"a","messages":[]}"#, .missing, "model", "model is missing."),
     .init(.request(model: "null"), .missing, "model", "model is missing."),
     .init(.request(model: #""""#), .empty, "model", "model must not be empty."),
@@ -86,7 +97,7 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(.request(model: #""a\u0085""#), .forbiddenCharacter, "model", "model must not contain control characters."),
     .misspelled("Model", "model"), .misspelled("MESSAGES", "messages"), .misspelled("\\u0053tream", "stream"),
     .misspelled("me\u{17F}\u{17F}ages", "messages"), .misspelled("me\\u017fsages", "messages"),
-    .misspelled("\u{212A}eep_alive", "keep_alive"), .misspelled("APPID", "appID"), .misspelled("appid", "appID"),
+    .misspelled("\u{212A}eep_alive", "keep_alive"), .misspelled("APPID", "appID"), .misspelled("appid", "appID"), .misspelled("Conversation", "conversation"),
     .misspelled("Options", "options"), .misspelled("N", "n"),
     .misspelled("Model", "model", in: "options"), .misspelled("\u{17F}tream", "stream", in: "options"),
     .init(

@@ -40,6 +40,17 @@ import Testing
 
     @Test(
         arguments: [
+            ("", nil), (#","conversation":null"#, nil), (#","conversation":"Trip to Rome""#, "Trip to Rome"),
+            (#","conversation":"a","conversation":"b""#, "b"),
+        ] as [(String, String?)])
+    func conversationIsDecoded(_ member: String, _ expected: String?) throws {
+        let request = try ChatRequest(json: .request(adding: member))
+        #expect(request.appID == "a" && request.conversation == expected)
+        #expect(request.passThrough.isEmpty)
+    }
+
+    @Test(
+        arguments: [
             ("", .close), (#","on_interrupt":null"#, .close), (#","on_interrupt":"close""#, .close),
             (#","on_interrupt":"regenerate""#, .regenerate),
         ] as [(String, InterruptPolicy)])

@@ -44,6 +44,7 @@ public struct FieldName: Sendable, Hashable {
     public static let transferEncoding = FieldName(lowercase: "transfer-encoding")
     public static let upgrade = FieldName(lowercase: "upgrade")
     public static let wwwAuthenticate = FieldName(lowercase: "www-authenticate")
+    public static let xAppID = FieldName(lowercase: "x-app-id")
     public static let xAccelBuffering = FieldName(lowercase: "x-accel-buffering")
     public static let xContentTypeOptions = FieldName(lowercase: "x-content-type-options")
     public static let xRequestID = FieldName(lowercase: "x-request-id")

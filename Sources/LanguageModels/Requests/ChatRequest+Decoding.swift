@@ -16,7 +16,11 @@ extension ChatRequest {
         } catch {
             throw error.code == .wrongType ? .notAnObject : .notJSON(error)
         }
-        appID = try Self.appID(members.appID, in: body)
+        guard let range = members.appID else { throw .missing("appID") }
+        appID = try Self.name("appID", body.extracting(range), upTo: Self.maximumAppIDLength)
+        if let range = members.conversation {
+            conversation = try Self.name("conversation", body.extracting(range), upTo: Self.maximumConversationLength)
+        }
         model = try Self.model(members.model, in: body, isRequired: requiringModel)
         messages = try Self.messages(members.messages, in: body)
         stream = true
@@ -38,12 +42,14 @@ extension ChatRequest {
         passThrough = try Self.passThrough(members.others, in: body)
     }
 
-    private static func appID(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> String {
-        guard let range else { throw .missing("appID") }
-        let field = ChatRequestField("appID", body.extracting(range))
-        let appID = try field.string(upTo: maximumAppIDLength)
-        try field.requireNoControls(in: appID)
-        return appID
+    /// The name of an app or of a conversation.
+    private static func name(
+        _ member: ChatRequestFieldName, _ value: Span<UInt8>, upTo limit: Int
+    ) throws(ChatRequestError) -> String {
+        let field = ChatRequestField(member, value)
+        let name = try field.string(upTo: limit)
+        try field.requireNoControls(in: name)
+        return name
     }
 
     private static func model(
@@ -138,6 +144,7 @@ extension ChatRequest {
 /// The ranges of the members of a request in its body. Null counts as absent; of two equal names the last one counts.
 private struct ChatRequestMembers {
     var appID: Range<Int>?
+    var conversation: Range<Int>?
     var model: Range<Int>?
     var messages: Range<Int>?
     var stream: Range<Int>?
@@ -162,6 +169,8 @@ private struct ChatRequestMembers {
             let value = isNull ? nil : range
             if reader.matches(key, "appID") {
                 appID = value
+            } else if reader.matches(key, "conversation") {
+                conversation = value
             } else if reader.matches(key, "model") {
                 model = value
             } else if reader.matches(key, "messages") {

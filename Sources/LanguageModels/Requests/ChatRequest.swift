@@ -1,7 +1,10 @@
 /// A request of an app: messages to add to its conversation, and the model to answer.
 public struct ChatRequest: Sendable, Equatable {
-    /// The name of the conversation.
+    /// The name of the app.
     public var appID: String
+
+    /// The name of the conversation among those of the app; `nil` for the default conversation.
+    public var conversation: String?
 
     /// The model; empty if the body of an `/llmprep` has none.
     public var model: String
@@ -29,6 +32,9 @@ public struct ChatRequest: Sendable, Equatable {
 
     /// The limit of an `appID`, in Unicode scalars, which are PostgreSQL's characters.
     public static let maximumAppIDLength = 155
+
+    /// The limit of a `conversation`, in Unicode scalars.
+    public static let maximumConversationLength = 155
 
     /// The limit of a role, in Unicode scalars.
     public static let maximumRoleLength = 32

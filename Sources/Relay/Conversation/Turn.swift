@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// One exchange of a conversation: prompts, and the reply that closes the turn.
 public struct Turn: Sendable, Hashable {
-    /// The conversation.
+    /// The text of the conversation's key.
     public let appID: String
     /// The `seq` that is reserved for the reply. Its prompts have smaller numbers, later turns have greater ones.
     public let number: Int64
@@ -12,4 +12,7 @@ public struct Turn: Sendable, Hashable {
         self.appID = appID
         self.number = number
     }
+
+    /// The key of the conversation.
+    public var conversation: ConversationKey { ConversationKey(parsing: appID) }
 }

@@ -12,16 +12,17 @@ extension ChatService {
         _ request: ChatRequest, key: IdempotencyKey? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
+        let appID = request.conversationKey.text
         let opening = TurnOpening(
-            appID: request.appID, prompts: request.messages, id: makeID(), model: request.model,
+            appID: appID, prompts: request.messages, id: makeID(), model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
         let reservation: PromptReservation
         do throws(RelayError) {
-            reservation = try await reserve(appID: request.appID, model: request.model, key: key?.text)
+            reservation = try await reserve(appID: appID, model: request.model, key: key?.text)
         } catch {
             // A retry with a known key opens no turn, so it needs no reservation.
-            guard let key, let known = try await store.knownReply(appID: request.appID, key: key) else { throw error }
+            guard let key, let known = try await store.knownReply(appID: appID, key: key) else { throw error }
             return .known(try await find(known))
         }
         do throws(RelayError) {

@@ -2,13 +2,13 @@ import ChatterdBasics
 
 /// Reading and stopping replies, on the shard or process that generates them.
 extension ChatService {
-    /// Finds a reply. If its owner is dead, the reply is closed first, or another process adopts it.
+    /// Finds a reply, of an app if `appID` is given. If its owner is dead, the reply is closed first, or another process adopts it.
     public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {
         var record = try await store.findReply(id)
         if let found = record, found.isAbandoned, found.state == nil, await settle(found.turn) {
             record = try await store.findReply(id)
         }
-        guard let record, appID == nil || appID == record.turn.appID else {
+        guard let record, appID == nil || appID == record.turn.conversation.app else {
             throw RelayError(.replyNotFound, "There is no such reply.")
         }
         return record

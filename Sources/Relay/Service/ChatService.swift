@@ -99,12 +99,12 @@ public final class ChatService {
     /// A running reply of the conversation ends with `conversationReplaced`.
     public func replaceConversation(_ request: ChatRequest) async throws(RelayError) {
         try refuseWhenStopping()
-        try await store.replaceConversation(appID: request.appID, with: request.messages)
+        try await store.replaceConversation(appID: request.conversationKey.text, with: request.messages)
     }
 
     /// Deletes a conversation and all its data.
-    public func deleteConversation(appID: String) async throws(RelayError) {
-        try await store.deleteConversation(appID: appID)
+    public func deleteConversation(_ key: ConversationKey) async throws(RelayError) {
+        try await store.deleteConversation(appID: key.text)
     }
 
     /// Makes the next prompt follow a reply.

@@ -96,7 +96,7 @@ struct ReplyRoute: Sendable {
             throw RelayError(.replyNotFound, "There is no such reply.")
         }
         let reply = try await services[request].chat.find(id, appID: request.head.target.queryItem("appID"))
-        responder.annotate(Annotation.appID, reply.turn.appID)
+        responder.annotate(Annotation.appID, reply.turn.conversation.app)
         return reply
     }
 

@@ -7,7 +7,7 @@ public enum Route: String, CaseIterable, Sendable {
     case reply = "/replies/:id"
     case regenerate = "/replies/:id/regenerate"
     case choose = "/replies/:id/choose"
-    case conversation = "/conversations/:appID"
+    case conversation = "/conversations/:c"
     case postchatt = "/postchatt"
     case getchatts = "/getchatts"
     case models = "/models"

@@ -8,7 +8,7 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
-/// `DELETE /conversations/:appID`.
+/// `DELETE /conversations/:c`.
 @Suite(.timeLimit(.minutes(30))) struct ConversationDeletionTests {
     private func escaped(_ appID: String) -> String {
         appID.utf8.map { byte in

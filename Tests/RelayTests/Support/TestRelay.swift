@@ -178,7 +178,7 @@ final class TestRelay {
 
     /// Deletes the conversation.
     func delete() {
-        run { service in try? await service.deleteConversation(appID: "app") }
+        run { service in try? await service.deleteConversation(ConversationKey(app: "app")) }
     }
 
     /// Replaces the conversation.

@@ -49,8 +49,9 @@ let package = Package(
         // Pure: no I/O.
         target("Basics"),
         target("HTTP", ["Basics"]),
-        target("LanguageModels", ["Basics"]),
-        target("Relay", ["Basics", "LanguageModels"]),
+        target("Identity", ["Basics"]),
+        target("LanguageModels", ["Basics", "Identity"]),
+        target("Relay", ["Basics", "Identity", "LanguageModels"]),
         target("JSONLog", ["Basics"]),
 
         // Sockets, and the protocols over them.
@@ -62,7 +63,7 @@ let package = Package(
         // The relay's two sides: model servers and the database.
         target("ModelServers", ["Basics", "Sockets", "HTTP", "HTTPClient", "LanguageModels"]),
         target(
-            "PostgresStore", ["Basics", "Sockets", "LanguageModels", "Relay", "Postgres"],
+            "PostgresStore", ["Basics", "Identity", "Sockets", "LanguageModels", "Relay", "Postgres"],
             resources: [.embedInCode("Migrations")]),
 
         // The program.
@@ -73,8 +74,8 @@ let package = Package(
         target(
             "Server",
             [
-                "Basics", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "LanguageModels",
-                "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration", "COpenSSL",
+                "Basics", "Identity", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
+                "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration", "COpenSSL",
             ]),
         target(
             "Command",
@@ -92,14 +93,15 @@ let package = Package(
             name: "TestSupportTests", dependencies: [module("TestSupport")], swiftSettings: settings),
         tests(of: "Basics"),
         tests(of: "HTTP", ["Basics"]),
+        tests(of: "Identity", ["Basics"]),
         tests(of: "Sockets", ["Basics"]),
         tests(of: "HTTPServer", ["HTTP", "Sockets", "Basics"]),
         tests(of: "HTTPClient", ["HTTP", "Sockets", "Basics"]),
         tests(of: "Postgres", ["Sockets", "Basics"]),
         tests(of: "LanguageModels", ["Basics"]),
         tests(of: "ModelServers", ["LanguageModels", "HTTPClient", "HTTP", "Sockets", "Basics"]),
-        tests(of: "Relay", ["LanguageModels", "Basics"]),
-        tests(of: "PostgresStore", ["Server", "Postgres", "Relay", "LanguageModels", "Sockets", "Basics"]),
+        tests(of: "Relay", ["LanguageModels", "Identity", "Basics"]),
+        tests(of: "PostgresStore", ["Server", "Postgres", "Identity", "Relay", "LanguageModels", "Sockets", "Basics"]),
         tests(of: "JSONLog", ["Basics"]),
         tests(
             of: "Configuration",
@@ -109,7 +111,7 @@ let package = Package(
             name: "ChatterdServerTests",
             dependencies: [
                 "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
-                "LanguageModels", "ModelServers", "Postgres", "HTTP", "Sockets", "Basics", "TestSupport",
+                "Identity", "LanguageModels", "ModelServers", "Postgres", "HTTP", "Sockets", "Basics", "TestSupport",
             ].map(module), swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

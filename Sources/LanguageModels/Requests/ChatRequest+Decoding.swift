@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 
 extension ChatRequest {
     /// Decodes the body of a request to `/llmchat`, or to `/llmprep`, which needs no model.
@@ -16,10 +17,11 @@ extension ChatRequest {
         } catch {
             throw error.code == .wrongType ? .notAnObject : .notJSON(error)
         }
-        guard let range = members.appID else { throw .missing("appID") }
-        appID = try Self.name("appID", body.extracting(range), upTo: Self.maximumAppIDLength)
+        if let range = members.appID {
+            appID = try Self.name("appID", body.extracting(range), upTo: Owner.maximumAppLength)
+        }
         if let range = members.conversation {
-            conversation = try Self.name("conversation", body.extracting(range), upTo: Self.maximumConversationLength)
+            conversation = try Self.name("conversation", body.extracting(range), upTo: ConversationKey.maximumNameLength)
         }
         model = try Self.model(members.model, in: body, isRequired: requiringModel)
         messages = try Self.messages(members.messages, in: body)

@@ -1,9 +1,9 @@
 /// A request of an app: messages to add to its conversation, and the model to answer.
 public struct ChatRequest: Sendable, Equatable {
-    /// The name of the app.
-    public var appID: String
+    /// The name of the app; `nil` if the body has none, because the credential names the app.
+    public var appID: String?
 
-    /// The name of the conversation among those of the app; `nil` for the default conversation.
+    /// The name of the conversation among those of its owner; `nil` for the default conversation.
     public var conversation: String?
 
     /// The model; empty if the body of an `/llmprep` has none.
@@ -30,12 +30,6 @@ public struct ChatRequest: Sendable, Equatable {
     /// The members for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 
-    /// The limit of an `appID`, in Unicode scalars, which are PostgreSQL's characters.
-    public static let maximumAppIDLength = 155
-
-    /// The limit of a `conversation`, in Unicode scalars.
-    public static let maximumConversationLength = 155
-
     /// The limit of a role, in Unicode scalars.
     public static let maximumRoleLength = 32
 
@@ -49,7 +43,7 @@ public struct ChatRequest: Sendable, Equatable {
     public static let maximumPassThrough = 64
 
     public init(
-        appID: String, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []
+        appID: String?, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []
     ) {
         self.appID = appID
         self.model = model

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// One exchange of a conversation: prompts, and the reply that closes the turn.

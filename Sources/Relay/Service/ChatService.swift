@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The use cases of the relay on one shard. Confined to its shard.
@@ -17,7 +18,7 @@ public final class ChatService {
     /// The process's journal; set before the first prompt.
     public var journal: Journal?
 
-    let makeID: @Sendable () -> ReplyID
+    let makeID: @Sendable (Partition) -> ReplyID
     var isStopping: Bool { context.isStopping }
     /// The replies that this shard generates.
     private var replies: [ReplyID: Reply] = [:]
@@ -32,7 +33,7 @@ public final class ChatService {
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
         estimates: TokenEstimates = TokenEstimates(),
         limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
-        makeID: @escaping @Sendable () -> ReplyID
+        makeID: @escaping @Sendable (Partition) -> ReplyID
     ) {
         self.store = store
         self.upstreams = upstreams
@@ -97,9 +98,11 @@ public final class ChatService {
     /// Replaces a conversation without asking a model.
     ///
     /// A running reply of the conversation ends with `conversationReplaced`.
-    public func replaceConversation(_ request: ChatRequest) async throws(RelayError) {
+    public func replaceConversation(
+        _ key: ConversationKey, with messages: [ModelMessage]
+    ) async throws(RelayError) {
         try refuseWhenStopping()
-        try await store.replaceConversation(appID: request.conversationKey.text, with: request.messages)
+        try await store.replaceConversation(appID: key.text, with: messages)
     }
 
     /// Deletes a conversation and all its data.

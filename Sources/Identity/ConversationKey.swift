@@ -1,0 +1,40 @@
+/// The key of a conversation: its owner, and its name among the owner's conversations.
+///
+/// The store keeps a key as one text, the `appid` of its rows. The default conversation of an app has the app's name, as in databases
+/// without named conversations; the text of any other key is `app U+001F person U+001F name`, where a default conversation has an empty
+/// name and an app itself has an empty person. Names have no control characters, so different keys have different texts, and all
+/// conversations of an owner are found by a prefix (docs/decisions/0026-names-of-conversations.md).
+public struct ConversationKey: Sendable, Hashable {
+    /// The limit of a name, in Unicode scalars.
+    public static let maximumNameLength = 155
+
+    /// The owner of the conversation.
+    public let owner: Owner
+    /// The name of the conversation; for the default conversation the name of the app.
+    public let name: String
+
+    /// Creates a key.
+    ///
+    /// - Parameter name: `nil` for the default conversation.
+    public init(_ owner: Owner, name: String? = nil) {
+        self.owner = owner
+        self.name = name ?? owner.app
+    }
+
+    /// Parses the text of a key. Any text without two separators is the name of an app.
+    public init(parsing text: String) {
+        let parts = text.split(separator: Owner.separator, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3 else {
+            self.init(Owner(app: text))
+            return
+        }
+        let owner = Owner(app: String(parts[0]), person: parts[1].isEmpty ? nil : String(parts[1]))
+        self.init(owner, name: parts[2].isEmpty ? nil : String(parts[2]))
+    }
+
+    /// Whether this is the default conversation of its owner.
+    public var isDefault: Bool { name == owner.app }
+
+    /// The text of the key in the store.
+    public var text: String { isDefault ? owner.defaultKey : owner.keyPrefix + name }
+}

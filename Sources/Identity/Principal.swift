@@ -1,0 +1,80 @@
+/// The result of checking a credential: the owner that a request acts for, and what it may do.
+///
+/// Handlers see no credential, only a principal.
+public struct Principal: Sendable, Hashable {
+    /// The owner; `nil` if the request itself names the app (`open` mode) and for the administrator.
+    public let owner: Owner?
+    /// The permitted kinds of requests.
+    public let scopes: Set<Scope>
+    /// The names of the permitted conversations; `nil` for all of the owner.
+    public var conversations: Set<String>?
+    /// The names of the permitted models; `nil` for all.
+    public var models: Set<String>?
+    /// The limits of the credential.
+    public var allowance = Allowance()
+    /// The end of the credential, in seconds since 1970; `nil` if it has none.
+    public var expiresAt: Int64?
+    /// The credential.
+    public let credential: Credential
+
+    /// Creates a principal.
+    public init(owner: Owner?, scopes: Set<Scope>, credential: Credential) {
+        self.owner = owner
+        self.scopes = scopes
+        self.credential = credential
+    }
+
+    /// A request without a credential in `open` mode: it acts for any app that it names.
+    public static let anyone = Principal(owner: nil, scopes: [.chat, .read], credential: .none)
+
+    /// The administrator: no app, all scopes of administration.
+    public static let administrator = Principal(owner: nil, scopes: [.admin], credential: .adminToken)
+
+    /// Whether the request itself names the app.
+    public var actsForAnyApp: Bool { owner == nil && scopes.contains(.chat) }
+
+    /// Throws `forbidden` unless the credential has the scope.
+    public func require(_ scope: Scope) throws(AccessError) {
+        guard scopes.contains(scope) else {
+            throw AccessError(.forbidden, "This credential does not have the scope \(scope.rawValue).")
+        }
+    }
+
+    /// The owner of a request that names an app, or none.
+    ///
+    /// - Returns: `nil` if neither the credential nor the request names an app.
+    /// - Throws: `forbidden` for another app than that of the credential, and for a credential without an app.
+    public func owner(naming app: String?) throws(AccessError) -> Owner? {
+        guard let owner else {
+            guard scopes.contains(.chat) || scopes.contains(.read) else {
+                throw AccessError(.forbidden, "This credential belongs to no app. Use a key of an app.")
+            }
+            return app.map { Owner(app: $0) }
+        }
+        guard app == nil || app == owner.app else {
+            throw AccessError(.forbidden, "This credential belongs to another app than the one that the request names.")
+        }
+        return owner
+    }
+
+    /// Throws `forbidden` unless the credential permits the conversation.
+    public func require(_ key: ConversationKey) throws(AccessError) {
+        guard let owner else { return }
+        guard key.owner == owner, conversations?.contains(key.name) != false else {
+            throw AccessError(.forbidden, "This credential does not permit this conversation.")
+        }
+    }
+
+    /// Whether the principal may know of a conversation.
+    public func permits(_ key: ConversationKey) -> Bool {
+        guard let owner else { return true }
+        return key.owner == owner && conversations?.contains(key.name) != false
+    }
+
+    /// Throws `forbidden` unless the credential permits the model.
+    public func require(model: String) throws(AccessError) {
+        guard models?.contains(model) != false else {
+            throw AccessError(.forbidden, "This credential does not permit this model.")
+        }
+    }
+}

@@ -7,6 +7,8 @@ import ChatterdRelay
 public struct Configuration: Sendable {
     /// The listeners and the process.
     public var server = Server()
+    /// The credentials that requests need.
+    public var access = Access()
     /// The limits of clients.
     public var http = Limits()
     /// How replies are sent to clients.

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The key of a conversation: its owner, and its name among the owner's conversations.
 ///
 /// The store keeps a key as one text, the `appid` of its rows. The default conversation of an app has the app's name, as in databases
@@ -33,7 +35,17 @@ public struct ConversationKey: Sendable, Hashable {
     }
 
     /// Whether this is the default conversation of its owner.
-    public var isDefault: Bool { name == owner.app }
+    public var isDefault: Bool { ExactText(name) == ExactText(owner.app) }
+
+    /// Compares the bytes of the names.
+    public static func == (left: ConversationKey, right: ConversationKey) -> Bool {
+        left.owner == right.owner && ExactText(left.name) == ExactText(right.name)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(owner)
+        hasher.combine(ExactText(name))
+    }
 
     /// The text of the key in the store.
     public var text: String { isDefault ? owner.defaultKey : owner.keyPrefix + name }

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The owner of conversations: an app, or a person of an app.
 ///
 /// The store keeps the owner as the beginning of the key of each conversation (docs/decisions/0026-names-of-conversations.md).
@@ -29,6 +31,17 @@ public struct Owner: Sendable, Hashable {
 
     /// The text with which the keys of all other conversations of the owner begin.
     public var keyPrefix: String { "\(app)\(Self.separator)\(person ?? "")\(Self.separator)" }
+
+    /// Compares the bytes of the names: names that only look the same are different owners.
+    public static func == (left: Owner, right: Owner) -> Bool {
+        ExactText(left.app) == ExactText(right.app)
+            && left.person.map(ExactText.init) == right.person.map(ExactText.init)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ExactText(app))
+        hasher.combine(person.map(ExactText.init))
+    }
 
     /// Whether a text can be part of a key: it has no control characters.
     public static func isName(_ text: String) -> Bool {

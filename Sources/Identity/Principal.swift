@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The result of checking a credential: the owner that a request acts for, and what it may do.
 ///
 /// Handlers see no credential, only a principal.
@@ -7,9 +9,9 @@ public struct Principal: Sendable, Hashable {
     /// The permitted kinds of requests.
     public let scopes: Set<Scope>
     /// The names of the permitted conversations; `nil` for all of the owner.
-    public var conversations: Set<String>?
+    public var conversations: Set<ExactText>?
     /// The names of the permitted models; `nil` for all.
-    public var models: Set<String>?
+    public var models: Set<ExactText>?
     /// The limits of the credential.
     public var allowance = Allowance()
     /// The end of the credential, in seconds since 1970; `nil` if it has none.
@@ -51,7 +53,7 @@ public struct Principal: Sendable, Hashable {
             }
             return app.map { Owner(app: $0) }
         }
-        guard app == nil || app == owner.app else {
+        guard app.map(ExactText.init) ?? ExactText(owner.app) == ExactText(owner.app) else {
             throw AccessError(.forbidden, "This credential belongs to another app than the one that the request names.")
         }
         return owner
@@ -59,8 +61,7 @@ public struct Principal: Sendable, Hashable {
 
     /// Throws `forbidden` unless the credential permits the conversation.
     public func require(_ key: ConversationKey) throws(AccessError) {
-        guard let owner else { return }
-        guard key.owner == owner, conversations?.contains(key.name) != false else {
+        guard permits(key) else {
             throw AccessError(.forbidden, "This credential does not permit this conversation.")
         }
     }
@@ -68,12 +69,12 @@ public struct Principal: Sendable, Hashable {
     /// Whether the principal may know of a conversation.
     public func permits(_ key: ConversationKey) -> Bool {
         guard let owner else { return true }
-        return key.owner == owner && conversations?.contains(key.name) != false
+        return key.owner == owner && conversations?.contains(ExactText(key.name)) != false
     }
 
     /// Throws `forbidden` unless the credential permits the model.
     public func require(model: String) throws(AccessError) {
-        guard models?.contains(model) != false else {
+        guard models?.contains(ExactText(model)) != false else {
             throw AccessError(.forbidden, "This credential does not permit this model.")
         }
     }

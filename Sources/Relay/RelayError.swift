@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The reason why a request to the relay, or a reply, failed.
@@ -31,8 +32,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case replyNotComplete
         /// The `Idempotency-Key` was used with another body before.
         case idempotencyKeyReused
-        /// The admin token is missing or wrong.
-        case unauthorized
+        /// The credential does not permit the request.
+        case access(AccessError.Code)
         /// No model server has this name.
         case upstreamNotFound
         /// A model server with this name exists already.
@@ -58,7 +59,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .replyNotFound: "reply_not_found"
             case .replyNotComplete: "reply_not_complete"
             case .idempotencyKeyReused: "idempotency_key_reused"
-            case .unauthorized: "unauthorized"
+            case .access(let code): code.rawValue
             case .upstreamNotFound: "upstream_not_found"
             case .upstreamExists: "upstream_exists"
             case .internal: "internal"
@@ -70,8 +71,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
-                .idempotencyKeyReused, .unauthorized, .upstreamNotFound, .upstreamExists:
+                .idempotencyKeyReused, .upstreamNotFound, .upstreamExists:
                 false
+            case .access(let code): code == .rateLimited
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
                 .internal:
                 true
@@ -85,8 +87,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
                 .interrupted, .textLost, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
-                .unauthorized, .upstreamNotFound, .upstreamExists, .internal,
-            ] + ModelError.Code.allCases.map(Code.model)
+                .upstreamNotFound, .upstreamExists, .internal,
+            ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }
     }
 
@@ -111,6 +113,11 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public init(_ error: ModelError) {
         self.init(.model(error.code), error.message, detail: error.detail)
         retryAfter = error.retryAfter
+    }
+
+    /// Creates the error of a credential.
+    public init(_ error: AccessError) {
+        self.init(.access(error.code), error.message)
     }
 
     /// Creates `overloaded` with the budget's sentence for the client.

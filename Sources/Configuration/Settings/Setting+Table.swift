@@ -24,6 +24,10 @@ extension Setting {
             .option(
                 .process, .file { $0.server.tlsKey = $1 }, "off",
                 "The PEM file of the certificate's private key, read again on SIGHUP.")
+        case .access:
+            .limit(
+                .process, .choice { $0.access.configuredMode = $1 }, .absent("open on the loopback, else keys"),
+                "Whether requests need a key or a token: open or keys, see [access.md](access.md).")
         case .hosts:
             .option(
                 .process,

@@ -7,6 +7,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case tlsListen = "CHATTERD_TLS_LISTEN"
     case tlsCertificate = "CHATTERD_TLS_CERT"
     case tlsKey = "CHATTERD_TLS_KEY"
+    case access = "CHATTERD_ACCESS"
     case hosts = "CHATTERD_HOSTS"
     case origins = "CHATTERD_ORIGINS"
     case shards = "CHATTERD_SHARDS"

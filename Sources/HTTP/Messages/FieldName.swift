@@ -28,6 +28,7 @@ public struct FieldName: Sendable, Hashable {
     public static let contentType = FieldName(lowercase: "content-type")
     public static let date = FieldName(lowercase: "date")
     public static let expect = FieldName(lowercase: "expect")
+    public static let forwarded = FieldName(lowercase: "forwarded")
     public static let host = FieldName(lowercase: "host")
     public static let idempotencyKey = FieldName(lowercase: "idempotency-key")
     public static let keepAlive = FieldName(lowercase: "keep-alive")
@@ -44,9 +45,13 @@ public struct FieldName: Sendable, Hashable {
     public static let transferEncoding = FieldName(lowercase: "transfer-encoding")
     public static let upgrade = FieldName(lowercase: "upgrade")
     public static let wwwAuthenticate = FieldName(lowercase: "www-authenticate")
+    public static let xAPIKey = FieldName(lowercase: "x-api-key")
     public static let xAppID = FieldName(lowercase: "x-app-id")
     public static let xAccelBuffering = FieldName(lowercase: "x-accel-buffering")
     public static let xContentTypeOptions = FieldName(lowercase: "x-content-type-options")
+    public static let xForwardedFor = FieldName(lowercase: "x-forwarded-for")
+    public static let xForwardedHost = FieldName(lowercase: "x-forwarded-host")
+    public static let xForwardedProto = FieldName(lowercase: "x-forwarded-proto")
     public static let xRequestID = FieldName(lowercase: "x-request-id")
 }
 

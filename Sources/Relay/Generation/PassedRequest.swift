@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// A request that the server passes on to a model server, outside of all conversations. It counts against the limits of replies:
@@ -51,6 +52,6 @@ extension ChatService {
     public func admitPassedRequest() throws(RelayError) -> PassedRequest {
         try refuseWhenStopping()
         try board.reserve()
-        return PassedRequest(makeID(), board: board, slots: slots, scheduler: scheduler)
+        return PassedRequest(makeID(Partition(number: 0)), board: board, slots: slots, scheduler: scheduler)
     }
 }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// Accepting prompts, and adopting turns of other processes.
@@ -9,12 +10,12 @@ extension ChatService {
     /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong parent;
     ///   `idempotencyKeyReused`; `modelNotFound` and `unavailable` if no model server can be asked. The store is unchanged then.
     public func accept(
-        _ request: ChatRequest, key: IdempotencyKey? = nil
+        _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
-        let appID = request.conversationKey.text
+        let appID = conversation.text
         let opening = TurnOpening(
-            appID: appID, prompts: request.messages, id: makeID(), model: request.model,
+            appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)), model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
         let reservation: PromptReservation
@@ -59,7 +60,7 @@ extension ChatService {
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
         let reservation = try await reserve(appID: reply.turn.appID, model: model ?? reply.model)
-        let id = makeID()
+        let id = makeID(Partition(of: reply.turn.conversation.owner))
         do throws(RelayError) {
             let turn = try await store.openAlternative(to: reply, as: id, model: model, onInterrupt: onInterrupt)
             let members = Self.members(of: turn)

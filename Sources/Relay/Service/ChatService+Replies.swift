@@ -1,18 +1,22 @@
 import ChatterdBasics
+import ChatterdIdentity
 
 /// Reading and stopping replies, on the shard or process that generates them.
 extension ChatService {
-    /// Finds a reply, of an app if `appID` is given. If its owner is dead, the reply is closed first, or another process adopts it.
-    public func find(_ id: ReplyID, appID: String? = nil) async throws(RelayError) -> ReplyRecord {
+    /// Finds a reply, of an owner if `owner` is given. If its owner is dead, the reply is closed first, or another process adopts it.
+    public func find(_ id: ReplyID, of owner: Owner? = nil) async throws(RelayError) -> ReplyRecord {
         var record = try await store.findReply(id)
         if let found = record, found.isAbandoned, found.state == nil, await settle(found.turn) {
             record = try await store.findReply(id)
         }
-        guard let record, appID == nil || appID == record.turn.conversation.app else {
-            throw RelayError(.replyNotFound, "There is no such reply.")
+        guard let record, owner == nil || owner == record.turn.conversation.owner else {
+            throw Self.replyNotFound
         }
         return record
     }
+
+    /// The error for a reply that does not exist, or that the client may not know of.
+    public static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")
 
     /// Closes a turn of a dead process. Returns whether the turn is closed now.
     private func settle(_ turn: Turn) async -> Bool {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdIdentity
 import ChatterdJSONLog
 import ChatterdLanguageModels
 import ChatterdPostgresStore
@@ -43,9 +44,15 @@ final class ProcessServices: Sendable {
 }
 
 extension ReplyID {
-    /// A new id.
+    /// A new id of version 4.
     static func random() -> ReplyID {
         var generator = SystemRandomNumberGenerator()
         return ReplyID(using: &generator)
+    }
+
+    /// A new id of a reply.
+    static func random(in partition: Partition) -> ReplyID {
+        var generator = SystemRandomNumberGenerator()
+        return ReplyID(in: partition, using: &generator)
     }
 }

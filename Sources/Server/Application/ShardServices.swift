@@ -11,6 +11,7 @@ final class ShardServices {
     let upstreams: ShardUpstreams
     let chat: ChatService
     let chatBoard: ChatBoard
+    let authenticator: Authenticator
 
     /// Makes the services of a shard from those of the process.
     init(_ process: ProcessServices, pools: ShardPools) {
@@ -28,8 +29,9 @@ final class ShardServices {
                 keyLifetime: configuration.store.keyLifetime),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
-            scheduler: Scheduler(on: pools.shard), makeID: { .random() })
+            scheduler: Scheduler(on: pools.shard), makeID: { .random(in: $0) })
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
+        authenticator = Authenticator(configuration)
     }
 }

@@ -1,5 +1,6 @@
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdPostgresStore
 import ChatterdRelay
 
@@ -8,7 +9,7 @@ struct BoardRoute: Sendable {
     let services: ShardedServices
 
     /// Stores a posting.
-    @Sendable func post(_ request: Request, _ responder: Responder) async {
+    @Sendable func post(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"name":"ada","message":"Hello, board"}"#)
             let body = request.body.bytes
@@ -21,7 +22,7 @@ struct BoardRoute: Sendable {
     }
 
     /// Lists the newest postings, oldest first.
-    @Sendable func list(_ request: Request, _ responder: Responder) async {
+    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         guard request.method != .head else {
             // RFC 9110 9.3.2: a HEAD response may omit a length that is known only after the content is generated.
             responder.stream(.ok, fields: [.contentType: "application/json"]).finish()

@@ -1,6 +1,6 @@
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdLanguageModels
+import ChatterdIdentity
 import ChatterdRelay
 
 /// `DELETE /conversations/:c`: docs/api.md.
@@ -8,10 +8,10 @@ struct ConversationRoute: Sendable {
     let services: ShardedServices
 
     /// Removes a conversation with all its data. An unknown conversation counts as removed.
-    @Sendable func delete(_ request: Request, _ responder: Responder) async {
+    @Sendable func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let key = try request.conversationKey()
-            responder.annotate(Annotation.appID, key.app)
+            let key = try principal.conversation(ofPath: request)
+            responder.annotate(Annotation.appID, key.owner.app)
             try await services[request].chat.deleteConversation(key)
             responder.respondEmptyObject()
         } catch {
@@ -20,28 +20,19 @@ struct ConversationRoute: Sendable {
     }
 }
 
-extension Request {
-    /// The conversation of the path: of the app that `X-App-ID` or `?appID=` names; without them, the default conversation of the app
-    /// in the path.
+extension Principal {
+    /// The conversation of the path: of the owner of the request; without an owner, the default conversation of the app in the path.
     ///
-    /// - Throws: `invalidRequest` for names that no conversation has.
-    fileprivate func conversationKey() throws(RelayError) -> ConversationKey {
-        let name = parameter ?? ""
-        guard let app = fields[.xAppID] ?? head.target.queryItem("appID") else {
-            return ConversationKey(app: try Self.checked(name, "An appID"))
+    /// - Throws: `forbidden`; `invalidRequest` for names that no conversation has.
+    func conversation(ofPath request: Request) throws(RelayError) -> ConversationKey {
+        let name = request.parameter ?? ""
+        guard let owner = try owner(of: request) else {
+            try name.requireName("An appID", upTo: Owner.maximumAppLength)
+            return ConversationKey(Owner(app: name))
         }
-        return ConversationKey(
-            app: try Self.checked(app, "An appID"), name: try Self.checked(name, "The name of a conversation"))
-    }
-
-    private static func checked(_ name: String, _ noun: String) throws(RelayError) -> String {
-        let limit = max(ChatRequest.maximumAppIDLength, ChatRequest.maximumConversationLength)
-        guard 1...limit ~= name.unicodeScalars.count else {
-            throw RelayError(.invalidRequest, "\(noun) has 1 to \(limit) characters.")
-        }
-        guard ConversationKey.isName(name) else {
-            throw RelayError(.invalidRequest, "\(noun) must not contain U+001F.")
-        }
-        return name
+        try name.requireName("The name of a conversation", upTo: ConversationKey.maximumNameLength)
+        let key = ConversationKey(owner, name: name)
+        try check(key)
+        return key
     }
 }

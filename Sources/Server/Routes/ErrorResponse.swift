@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
@@ -12,7 +13,12 @@ extension RelayError.Code {
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
         case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused, .upstreamExists: .conflict
         case .replyNotFound, .upstreamNotFound: .notFound
-        case .unauthorized: .unauthorized
+        case .access(let code):
+            switch code {
+            case .unauthorized: .unauthorized
+            case .forbidden: .forbidden
+            case .rateLimited: .tooManyRequests
+            }
         case .replyNotStored, .textLost, .internal: .internalServerError
         case .model(let code):
             switch code {
@@ -32,6 +38,9 @@ extension Responder {
         annotate(error)
         var fields = fields
         fields.set(.contentType, "application/json")
+        if error.code == .access(.unauthorized) {
+            fields.set(.wwwAuthenticate, "Bearer")
+        }
         if error.code.status == .serviceUnavailable {
             fields.set(.retryAfter, FieldValue(max(1, Int(error.retryAfter?.components.seconds ?? 1))))
         }
@@ -67,6 +76,10 @@ extension Responder {
 extension Refusal {
     /// The error as a refusal of the HTTP layer.
     init(_ error: RelayError, fields: Fields = [:]) {
+        var fields = fields
+        if error.code == .access(.unauthorized) {
+            fields.set(.wwwAuthenticate, "Bearer")
+        }
         self.init(error.code.status, code: error.code.rawValue, message: error.message, fields: fields)
     }
 }

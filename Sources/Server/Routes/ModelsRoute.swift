@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdSockets
@@ -10,7 +11,7 @@ struct ModelsRoute: Sendable {
     let registry: UpstreamRegistry
 
     /// Lists the models that can be asked for now, and the state of their servers. No addresses are shown.
-    @Sendable func list(_ request: Request, _ responder: Responder) async {
+    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         let upstreams = services[request].upstreams
         let listings = await upstreams.modelLists.listings(of: upstreams.directory)
         var body = ByteBuffer()

@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
@@ -11,12 +12,12 @@ struct ReplyRoute: Sendable {
     let memory: MemoryBudget
 
     /// Streams the reply from its start or from the position of the client, or describes it as JSON.
-    @Sendable func read(_ request: Request, _ responder: Responder) async {
+    @Sendable func read(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let service = services[request].chat
             let position = try request.lastPosition()
             let showsQueue = try request.queueEvents(unless: nil)
-            let reply = try await find(request, responder)
+            let reply = try await find(request, responder, principal)
             guard !request.wantsJSON else {
                 let reservation = memory.charge(0)
                 let page = try await service.readWhole(reply, in: reservation)
@@ -43,9 +44,9 @@ struct ReplyRoute: Sendable {
     }
 
     /// Stops the reply.
-    @Sendable func stop(_ request: Request, _ responder: Responder) async {
+    @Sendable func stop(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let reply = try await services[request].chat.stop(try await find(request, responder))
+            let reply = try await services[request].chat.stop(try await find(request, responder, principal))
             responder.respond(reply.state == nil ? .accepted : .ok, json: ReplyDocument(reply).json)
         } catch {
             responder.refuse(error)
@@ -53,13 +54,14 @@ struct ReplyRoute: Sendable {
     }
 
     /// Starts another reply to the same prompt.
-    @Sendable func regenerate(_ request: Request, _ responder: Responder) async {
+    @Sendable func regenerate(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let body = try decode(request)
             let policy = try request.disconnectPolicy(unless: body.onDisconnect)
             let form = ReplyForm(
                 stream: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
-            let old = try await find(request, responder)
+            let old = try await find(request, responder, principal)
+            try principal.check(model: body.model ?? old.model)
             let reply = try await services[request].chat.regenerate(
                 old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt)
             await sender.start(reply, as: form, to: responder)
@@ -69,9 +71,9 @@ struct ReplyRoute: Sendable {
     }
 
     /// Continues the conversation from this reply.
-    @Sendable func choose(_ request: Request, _ responder: Responder) async {
+    @Sendable func choose(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            try await services[request].chat.choose(try await find(request, responder))
+            try await services[request].chat.choose(try await find(request, responder, principal))
             responder.respondEmptyObject()
         } catch {
             responder.refuse(error)
@@ -91,12 +93,17 @@ struct ReplyRoute: Sendable {
     /// A cache must not keep a state that changes (RFC 9111 4.2.2).
     private static let momentary: Fields = [.cacheControl: "no-store"]
 
-    private func find(_ request: Request, _ responder: Responder) async throws(RelayError) -> ReplyRecord {
+    /// The reply of the path. A reply of another owner is unknown to the principal.
+    private func find(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) -> ReplyRecord {
         guard let id = request.parameter.flatMap({ ReplyID(parsing: $0) }) else {
-            throw RelayError(.replyNotFound, "There is no such reply.")
+            throw ChatService.replyNotFound
         }
-        let reply = try await services[request].chat.find(id, appID: request.head.target.queryItem("appID"))
-        responder.annotate(Annotation.appID, reply.turn.conversation.app)
+        let owner = try principal.owner(of: request)
+        let reply = try await services[request].chat.find(id, of: owner)
+        guard principal.permits(reply.turn.conversation) else { throw ChatService.replyNotFound }
+        responder.annotate(Annotation.appID, reply.turn.conversation.owner.app)
         return reply
     }
 

@@ -1,61 +1,77 @@
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 
 extension Router {
-    /// The table of routes.
+    /// The table of routes, with the scope that each of them needs.
     init(
         _ services: ShardedServices, process: ProcessServices, registry: UpstreamRegistry, state: ServerState
     ) {
         self.init()
-        addReplies(services, process)
-        addBoard(services)
-        addUpstreams(services, registry, process.configuration.upstreams)
+        let access = AccessControl(process.configuration, services: services)
+        addReplies(services, process, access)
+        addConversations(services, access)
+        addBoard(services, access)
+        addUpstreams(services, registry, process.configuration.upstreams, access)
         addStatus(StatusRoute(services: services, state: state, timeout: process.configuration.fixedTimeouts.readiness))
     }
 
-    private mutating func addReplies(_ services: ShardedServices, _ process: ProcessServices) {
+    private mutating func addReplies(
+        _ services: ShardedServices, _ process: ProcessServices, _ access: AccessControl
+    ) {
         let sender = ReplySender(process.configuration, memory: process.memory)
         let chat = ChatRoute(
             services: services, sender: sender, memory: process.memory,
             defaultModel: process.configuration.upstreams.defaultModel)
-        on(.post, Route.llmchat.rawValue, chat.answer)
-        on(.post, Route.llmprep.rawValue, chat.prepare)
+        on(.post, .llmchat, for: .chat, access, chat.answer)
+        on(.post, .llmprep, for: .chat, access, chat.prepare)
         let prompt = PromptRoute(services: services, unsentLimit: process.configuration.streams.unsentLimit)
-        on(.post, Route.llmprompt.rawValue, prompt.answer)
+        on(.post, .llmprompt, for: .chat, access, prompt.answer)
         let reply = ReplyRoute(services: services, sender: sender, memory: process.memory)
-        on(.get, Route.reply.rawValue, reply.read)
-        on(.delete, Route.reply.rawValue, reply.stop)
-        on(.post, Route.regenerate.rawValue, reply.regenerate)
-        on(.post, Route.choose.rawValue, reply.choose)
-        on(.delete, Route.conversation.rawValue, ConversationRoute(services: services).delete)
+        on(.get, .reply, for: .read, access, reply.read)
+        on(.delete, .reply, for: .chat, access, reply.stop)
+        on(.post, .regenerate, for: .chat, access, reply.regenerate)
+        on(.post, .choose, for: .chat, access, reply.choose)
     }
 
-    private mutating func addBoard(_ services: ShardedServices) {
+    private mutating func addConversations(_ services: ShardedServices, _ access: AccessControl) {
+        let conversation = ConversationRoute(services: services)
+        on(.delete, .conversation, for: .chat, access, conversation.delete)
+    }
+
+    private mutating func addBoard(_ services: ShardedServices, _ access: AccessControl) {
         let board = BoardRoute(services: services)
-        on(.post, Route.postchatt.rawValue, board.post)
-        on(.get, Route.getchatts.rawValue, board.list)
+        on(.post, .postchatt, for: .chat, access, board.post)
+        on(.get, .getchatts, for: .read, access, board.list)
     }
 
-    /// Adds the list of models and, if there is an admin token, the list of model servers.
+    /// Adds the list of models and the list of model servers.
     private mutating func addUpstreams(
-        _ services: ShardedServices, _ registry: UpstreamRegistry, _ configuration: Configuration.Upstreams
+        _ services: ShardedServices, _ registry: UpstreamRegistry, _ configuration: Configuration.Upstreams,
+        _ access: AccessControl
     ) {
-        on(.get, Route.models.rawValue, ModelsRoute(services: services, registry: registry).list)
-        guard let token = configuration.adminToken else { return }
-        let admin = AdminToken(token).check
+        on(.get, .models, for: .read, access, ModelsRoute(services: services, registry: registry).list)
         let upstream = UpstreamRoute(services: services, registry: registry, configuration: configuration)
-        on(.get, Route.upstreams.rawValue, check: admin, upstream.list)
-        on(.post, Route.upstreams.rawValue, check: admin, upstream.add)
-        on(.get, Route.upstream.rawValue, check: admin, upstream.show)
-        on(.put, Route.upstream.rawValue, check: admin, upstream.replace)
-        on(.delete, Route.upstream.rawValue, check: admin, upstream.remove)
-        on(.post, Route.testUpstream.rawValue, check: admin, upstream.test)
+        on(.get, .upstreams, for: .admin, access, upstream.list)
+        on(.post, .upstreams, for: .admin, access, upstream.add)
+        on(.get, .upstream, for: .admin, access, upstream.show)
+        on(.put, .upstream, for: .admin, access, upstream.replace)
+        on(.delete, .upstream, for: .admin, access, upstream.remove)
+        on(.post, .testUpstream, for: .admin, access, upstream.test)
     }
 
     private mutating func addStatus(_ status: StatusRoute) {
         on(.get, Route.identity.rawValue, status.identity)
         on(.get, Route.healthz.rawValue, status.health)
         on(.get, Route.readyz.rawValue, status.readiness)
+    }
+
+    /// Routes a method of a path to a handler that serves only principals with a scope.
+    private mutating func on(
+        _ method: Method, _ route: Route, for scope: Scope, _ access: AccessControl, _ handler: @escaping AuthorizedHandler
+    ) {
+        on(
+            method, route.rawValue, check: { head in access.check(head, for: scope) }, access.require(scope, handler))
     }
 }

@@ -2,17 +2,18 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
-/// `/upstreams` and the paths below it: docs/api.md. The router has them only if there is an admin token.
+/// `/upstreams` and the paths below it: docs/api.md.
 struct UpstreamRoute: Sendable {
     let services: ShardedServices
     let registry: UpstreamRegistry
     let configuration: Configuration.Upstreams
 
     /// Lists all model servers.
-    @Sendable func list(_ request: Request, _ responder: Responder) async {
+    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () throws(RelayError) in
             var body = ByteBuffer()
             body.appendJSON { json in
@@ -29,14 +30,14 @@ struct UpstreamRoute: Sendable {
     }
 
     /// Shows a model server.
-    @Sendable func show(_ request: Request, _ responder: Responder) async {
+    @Sendable func show(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () throws(RelayError) in
             responder.respond(json: document(try entry(request)))
         }
     }
 
     /// Adds a model server.
-    @Sendable func add(_ request: Request, _ responder: Responder) async {
+    @Sendable func add(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () async throws(RelayError) in
             guard let description = try read(request, named: nil, responder) else { return }
             try await registry.add(description.name, description.document(defaults: configuration.defaults))
@@ -48,7 +49,7 @@ struct UpstreamRoute: Sendable {
     }
 
     /// Replaces a model server.
-    @Sendable func replace(_ request: Request, _ responder: Responder) async {
+    @Sendable func replace(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () async throws(RelayError) in
             let name = try changeable(request)
             guard let description = try read(request, named: name, responder) else { return }
@@ -58,7 +59,7 @@ struct UpstreamRoute: Sendable {
     }
 
     /// Removes a model server.
-    @Sendable func remove(_ request: Request, _ responder: Responder) async {
+    @Sendable func remove(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () async throws(RelayError) in
             try await registry.remove(try changeable(request))
             responder.respondEmptyObject()
@@ -66,7 +67,7 @@ struct UpstreamRoute: Sendable {
     }
 
     /// Asks a model server for its models and for a token.
-    @Sendable func test(_ request: Request, _ responder: Responder) async {
+    @Sendable func test(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () async throws(RelayError) in
             let entry = try entry(request)
             let model = try Self.model(in: request.body.bytes)

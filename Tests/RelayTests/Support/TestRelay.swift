@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
@@ -56,7 +57,7 @@ final class TestRelay {
             board: board, directory: directory, scheduler: clock.scheduler(of: shard),
             makeID: {
                 var generator = SystemRandomNumberGenerator()
-                return ReplyID(using: &generator)
+                return ReplyID(in: $0, using: &generator)
             })
     }
 
@@ -109,7 +110,7 @@ final class TestRelay {
             do throws(RelayError) {
                 let key = key.map { IdempotencyKey(text: $0, digest: []) }
                 let reply: Reply
-                switch try await service.accept(prompt, key: key) {
+                switch try await service.accept(prompt, in: ConversationKey(Owner(app: prompt.appID ?? "")), key: key) {
                 case .started(let started): reply = started
                 case .known(let record):
                     post.id = record.id
@@ -178,17 +179,17 @@ final class TestRelay {
 
     /// Deletes the conversation.
     func delete() {
-        run { service in try? await service.deleteConversation(ConversationKey(app: "app")) }
+        run { service in try? await service.deleteConversation(ConversationKey(Owner(app: "app"))) }
     }
 
     /// Replaces the conversation.
     @discardableResult
     func replace(with text: String) -> SentPrompt {
-        let request = ChatRequest(appID: "app", model: "", messages: [ModelMessage(role: "system", content: text)])
+        let messages = [ModelMessage(role: "system", content: text)]
         let post = SentPrompt()
         run { service in
             do throws(RelayError) {
-                try await service.replaceConversation(request)
+                try await service.replaceConversation(ConversationKey(Owner(app: "app")), with: messages)
                 post.isReplaced = true
             } catch {
                 post.refusal = error

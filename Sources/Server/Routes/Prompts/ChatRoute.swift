@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
@@ -16,10 +17,10 @@ struct ChatRoute: Sendable {
     let defaultModel: String?
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
-    @Sendable func answer(_ request: Request, _ responder: Responder) async {
+    @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             // The prompt is committed when `accept` returns.
-            let (prompt, form) = try await accept(request, responder)
+            let (prompt, form) = try await accept(request, responder, principal)
             // A response may take long. The body is released before it.
             request.body.release()
             switch prompt {
@@ -34,26 +35,27 @@ struct ChatRoute: Sendable {
     }
 
     private func accept(
-        _ request: Request, _ responder: Responder
+        _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) -> (AcceptedPrompt, ReplyForm) {
-        var chat = try decode(request, responder, requiringModel: defaultModel == nil)
+        var (chat, conversation) = try decode(request, responder, principal, requiringModel: defaultModel == nil)
         if let defaultModel, chat.model.isEmpty {
             chat.model = defaultModel
         }
+        try principal.check(model: chat.model)
         chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
         let form = ReplyForm(stream: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents))
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()
-        return (try await services[request].chat.accept(chat, key: key), form)
+        return (try await services[request].chat.accept(chat, in: conversation, key: key), form)
     }
 
     /// Replaces the conversation by the messages of the request.
-    @Sendable func prepare(_ request: Request, _ responder: Responder) async {
+    @Sendable func prepare(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let chat = try decode(request, responder, requiringModel: false)
+            let (chat, conversation) = try decode(request, responder, principal, requiringModel: false)
             request.body.releaseBytes()
-            try await services[request].chat.replaceConversation(chat)
+            try await services[request].chat.replaceConversation(conversation, with: chat.messages)
             responder.respondEmptyObject()
         } catch {
             responder.refuse(error)
@@ -61,8 +63,8 @@ struct ChatRoute: Sendable {
     }
 
     private func decode(
-        _ request: Request, _ responder: Responder, requiringModel: Bool
-    ) throws(RelayError) -> ChatRequest {
+        _ request: Request, _ responder: Responder, _ principal: Principal, requiringModel: Bool
+    ) throws(RelayError) -> (ChatRequest, ConversationKey) {
         try request.requireJSON(
             like: requiringModel
                 ? #"{"appID":"me","model":"llama3.2","messages":[{"role":"user","content":"Hello"}]}"#
@@ -70,13 +72,15 @@ struct ChatRoute: Sendable {
         // The copies are the decoded messages, the parameters of a statement, libpq's output, and the history that the store
         // returns.
         guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+        let chat: ChatRequest
         do throws(ChatRequestError) {
             let body = request.body.bytes
-            let chat = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
-            responder.annotate(Annotation.appID, chat.appID)
-            return chat
+            chat = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }
+        let conversation = try principal.conversation(of: chat)
+        responder.annotate(Annotation.appID, conversation.owner.app)
+        return (chat, conversation)
     }
 }

@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdRelay
 
 /// `POST /llmprompt`: passes the request to the `/api/generate` of a model server with the model, and returns its answer.
@@ -10,11 +11,12 @@ struct PromptRoute: Sendable {
     let unsentLimit: Int
 
     /// Passes a request on, when the model server has a slot for it.
-    @Sendable func answer(_ request: Request, _ responder: Responder) async {
+    @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let services = services[request]
             try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
             let prompt = try PassedPrompt(request.body.bytes)
+            try principal.check(model: prompt.model)
             let (target, model) = try services.upstreams.generator(for: prompt.model)
             let passed = try services.chat.admitPassedRequest()
             defer { passed.end() }

@@ -1,0 +1,38 @@
+import ChatterdSockets
+
+extension Configuration {
+    /// The credentials that requests need.
+    public struct Access: Sendable, Equatable {
+        /// Whether requests need a credential.
+        public enum Mode: String, Sendable, CaseIterable {
+            /// A request without a credential acts for the app that it names.
+            case open
+            /// Each request needs a credential.
+            case keys
+        }
+
+        /// The mode of the setting; `nil` if it is absent.
+        var configuredMode: Mode?
+        /// The mode. Without the setting it is `open` only while every listener is on the loopback.
+        public private(set) var mode = Mode.open
+        /// Whether the server refuses requests that a proxy has passed on: only without the setting, because a listener on the loopback
+        /// behind a proxy is not private.
+        public private(set) var refusesForwardedRequests = false
+    }
+}
+
+extension Configuration.Access {
+    /// Chooses the mode if the setting does not.
+    mutating func complete(_ server: Configuration.Server) {
+        let listeners = [server.listen, server.tls?.listen].compactMap { $0 }
+        mode = configuredMode ?? (listeners.allSatisfy(\.isLoopback) ? .open : .keys)
+        refusesForwardedRequests = configuredMode == nil && mode == .open
+    }
+}
+
+extension HostAndPort {
+    /// Whether only programs of this machine reach the address: `localhost`, 127.0.0.0/8 or ::1.
+    fileprivate var isLoopback: Bool {
+        host.lowercased() == "localhost" || host == "::1" || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || 0x30...0x39 ~= $0 })
+    }
+}

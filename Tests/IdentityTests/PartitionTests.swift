@@ -1,0 +1,21 @@
+import ChatterdIdentity
+import Testing
+
+@Suite struct PartitionTests {
+    /// The numbers are part of stored ids, so they never change.
+    @Test(arguments: [
+        (Owner(app: "app"), 0), (Owner(app: "app", person: "ada"), 0), (Owner(app: "edu.umich.chatter"), 0),
+    ])
+    func numberIsStable(owner: Owner, number: UInt8) {
+        #expect(Partition(of: owner).number == number)
+    }
+
+    @Test func ownersSpreadOverAllPartitions() {
+        var counts = [Int](repeating: 0, count: 256)
+        for number in 0..<25_600 {
+            counts[Int(Partition(of: Owner(app: "app", person: "\(number)")).number)] += 1
+        }
+        // 100 owners a partition on average; ten standard deviations are 100.
+        #expect(counts.allSatisfy { 20...200 ~= $0 })
+    }
+}

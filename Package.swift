@@ -54,6 +54,9 @@ let package = Package(
         target("Relay", ["Basics", "Identity", "LanguageModels"]),
         target("JSONLog", ["Basics"]),
 
+        // OpenSSL's cryptography; no I/O other than random bytes of the system.
+        target("Cryptography", ["Basics", "COpenSSL"]),
+
         // Sockets, and the protocols over them.
         target("Sockets", ["Basics", "CSystem", "COpenSSL"]),
         target("HTTPServer", ["Basics", "Sockets", "HTTP"]),
@@ -69,13 +72,17 @@ let package = Package(
         // The program.
         target(
             "Configuration",
-            ["Basics", "Sockets", "HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "JSONLog"]),
+            [
+                "Basics", "Identity", "Sockets", "HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay",
+                "JSONLog",
+            ]),
         target("DevelopmentCluster", ["CSystem"]),
         target(
             "Server",
             [
-                "Basics", "Identity", "CSystem", "Sockets", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
-                "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration", "COpenSSL",
+                "Basics", "Identity", "CSystem", "Cryptography", "Sockets", "HTTP", "HTTPServer", "HTTPClient",
+                "Postgres",
+                "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration",
             ]),
         target(
             "Command",
@@ -94,6 +101,7 @@ let package = Package(
         tests(of: "Basics"),
         tests(of: "HTTP", ["Basics"]),
         tests(of: "Identity", ["Basics"]),
+        tests(of: "Cryptography", ["Basics", "Identity"]),
         tests(of: "Sockets", ["Basics"]),
         tests(of: "HTTPServer", ["HTTP", "Sockets", "Basics"]),
         tests(of: "HTTPClient", ["HTTP", "Sockets", "Basics"]),

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
@@ -297,5 +296,3 @@ void copenssl_session_reason(struct copenssl_session *session, char *reason, siz
 }
 
 int copenssl_session_errno(const struct copenssl_session *session) { return session->system_error; }
-
-void copenssl_sha256(const void *bytes, size_t count, unsigned char *digest) { SHA256(bytes, count, digest); }

@@ -8,6 +8,8 @@ public enum Command: Sendable, Equatable {
     case migrate
     /// Checks everything that serving needs, and explains failures.
     case doctor
+    /// Makes, lists, revokes or replaces keys of apps.
+    case keys(KeysRequest)
     /// Asks the local server whether it is alive, or, with `isReadiness`, whether it accepts prompts.
     case health(isReadiness: Bool)
     /// Prints the version.
@@ -37,6 +39,7 @@ public enum Command: Sendable, Equatable {
         case "serve": self = .serve(isDevelopment: try Self.has("--dev", name, rest))
         case "migrate": self = try Self.alone(.migrate, name, rest)
         case "doctor": self = try Self.alone(.doctor, name, rest)
+        case "keys": self = .keys(try KeysRequest(arguments: rest))
         case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))
         case "version": self = try Self.alone(.version, name, rest)
         default: throw CommandUsageError("there is no command \"\(SettingText.excerpt(name))\"")

@@ -1,6 +1,7 @@
 import ChatterdConfiguration
 import ChatterdPostgres
 import ChatterdPostgresStore
+import ChatterdRelay
 import ChatterdServer
 import Glibc
 
@@ -21,6 +22,15 @@ extension CommandActions {
                     return 0
                 } catch {
                     CommandRunner.write("chatterd: \(error)", to: 2)
+                    return 1
+                }
+            },
+            keys: { configuration, request in
+                do {
+                    try await KeysCommand(configuration, request) { CommandRunner.write($0, to: 1) }.run()
+                    return 0
+                } catch {
+                    CommandRunner.write("chatterd: \((error as? RelayError)?.message ?? "\(error)")", to: 2)
                     return 1
                 }
             },

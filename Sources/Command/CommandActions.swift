@@ -6,6 +6,8 @@ public struct CommandActions: Sendable {
     public var serve: @Sendable (_ configuration: Configuration, _ isDevelopment: Bool) async -> Int32
     /// Migrates; returns the exit code. Reports its failures itself.
     public var migrate: @Sendable (_ configuration: Configuration) async -> Int32
+    /// Runs `chatterd keys`; returns the exit code. Reports its failures itself.
+    public var keys: @Sendable (_ configuration: Configuration, _ request: KeysRequest) async -> Int32
     /// Checks the database: reachable, of a fitting version, writable, migrated.
     public var checkDatabase: @Sendable (_ configuration: Configuration) async -> [Doctor.Check]
 
@@ -13,10 +15,12 @@ public struct CommandActions: Sendable {
     public init(
         serve: @escaping @Sendable (_ configuration: Configuration, _ isDevelopment: Bool) async -> Int32,
         migrate: @escaping @Sendable (_ configuration: Configuration) async -> Int32,
+        keys: @escaping @Sendable (_ configuration: Configuration, _ request: KeysRequest) async -> Int32,
         checkDatabase: @escaping @Sendable (_ configuration: Configuration) async -> [Doctor.Check]
     ) {
         self.serve = serve
         self.migrate = migrate
+        self.keys = keys
         self.checkDatabase = checkDatabase
     }
 }

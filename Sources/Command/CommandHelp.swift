@@ -10,6 +10,15 @@ enum CommandHelp {
           serve --dev       serve with a private PostgreSQL under .chatterd/, and the model echo if no other answers
           migrate           bring the database's schema up to date, and end
           doctor            check everything that serving needs, and say what to do about it
+          keys create --app NAME
+                            make a key for an app, and print it; options: --label TEXT, --scopes chat,read,tokens,admin,
+                            --models NAME,…, --expires 30d, --requests-per-minute N, --tokens-per-day N,
+                            --concurrent-replies N
+          keys list [--app NAME]
+                            list the keys, without their secrets
+          keys revoke ID    end a key at once
+          keys rotate ID [--overlap 1d]
+                            make a new key like this one, which stays valid for the overlap
           health            ask the server that runs here whether it is alive
           health --ready    ask it whether it takes prompts: the database takes writes, and it is not being stopped
           version           print the version

@@ -61,6 +61,8 @@ public struct CommandRunner: Sendable {
             return await actions.migrate(try configuration(database: .required))
         case .doctor:
             return await doctor()
+        case .keys(let request):
+            return await actions.keys(try configuration(database: .privateClusterIfAbsent), request)
         case .health(let isReadiness):
             return health(try configuration(database: .optional), isReadiness: isReadiness)
         case .version:

@@ -4,7 +4,8 @@
 public struct DevelopmentCluster: Sendable {
     /// The conninfo string of its database.
     public let connectionString: String
-    private let lock: DirectoryLock
+    /// `nil` for a cluster that another process has started.
+    private let lock: DirectoryLock?
     private let home: ClusterHome
     private let programs: PostgresPrograms
     private let shortcut: SocketShortcut
@@ -34,7 +35,21 @@ public struct DevelopmentCluster: Sendable {
         return DevelopmentCluster(lock: lock, home: home, programs: programs, shortcut: shortcut)
     }
 
-    private init(lock: DirectoryLock, home: ClusterHome, programs: PostgresPrograms, shortcut: SocketShortcut) {
+    /// The cluster of `directory` for a command beside the server: the running one, or else one that this call starts.
+    ///
+    /// - Throws: as `start`.
+    public static func attach(
+        in directory: String, log: (String) -> Void
+    ) throws(DevelopmentClusterError) -> DevelopmentCluster {
+        let top = try PrivateDirectory.create(directory + "/.chatterd")
+        let home = try ClusterHome.choose(in: top, log: log)
+        guard try home.runningPostmaster() != nil else { return try start(in: directory, log: log) }
+        return DevelopmentCluster(
+            lock: nil, home: home, programs: try PostgresPrograms.find(version: home.version),
+            shortcut: try SocketShortcut(to: home.data))
+    }
+
+    private init(lock: DirectoryLock?, home: ClusterHome, programs: PostgresPrograms, shortcut: SocketShortcut) {
         self.lock = lock
         self.home = home
         self.programs = programs
@@ -43,12 +58,13 @@ public struct DevelopmentCluster: Sendable {
         connectionString = "host='\(host)' port=5432 dbname=chatterd user=chatterd"
     }
 
-    /// Stops PostgreSQL, immediately if it does not stop in 30 s, and releases the directory.
+    /// Stops PostgreSQL, immediately if it does not stop in 30 s, and releases the directory. A cluster of another process keeps running.
     public func stop() {
+        defer { shortcut.remove() }
+        guard let lock else { return }
         if !home.control(programs, ["stop", "-m", "fast", "-t", "30"]).succeeded {
             _ = home.control(programs, ["stop", "-m", "immediate", "-t", "5"])
         }
-        shortcut.remove()
         lock.release()
     }
 }

@@ -48,7 +48,4 @@ void copenssl_session_reason(struct copenssl_session *session, char *reason, siz
 /// The error of the last system call that failed, 0 if none failed.
 int copenssl_session_errno(const struct copenssl_session *session);
 
-/// Writes the 32 bytes of a SHA-256 digest.
-void copenssl_sha256(const void *bytes, size_t count, unsigned char *digest);
-
 #endif

@@ -1,3 +1,4 @@
+import ChatterdCryptography
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdLanguageModels
@@ -42,7 +43,7 @@ extension Request {
             throw RelayError(.invalidRequest, "Idempotency-Key must be one key of 1 to 255 visible ASCII characters.")
         }
         let bytes = body.bytes
-        return IdempotencyKey(text: text, digest: RequestDigest.sha256(bytes.span))
+        return IdempotencyKey(text: text, digest: SHA256Digest(of: bytes.span).bytes)
     }
 
     /// The text of a key: bare, or between quotes as a string of RFC 8941 3.3.3, as

@@ -12,17 +12,6 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct IdempotencyTests {
     private func key(_ value: String) -> [(String, String)] { [("Idempotency-Key", value)] }
 
-    /// FIPS 180-4, the examples of NIST.
-    @Test(arguments: [
-        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
-    ])
-    func requestDigestIsSHA256(body: String, digest: String) {
-        let bytes = Array(body.utf8)
-        let hex = RequestDigest.sha256(bytes.span).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
-        #expect(hex.joined() == digest)
-    }
-
     @Test func sameRequestGetsTheSameReply() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in

@@ -1,0 +1,62 @@
+import ChatterdConfiguration
+
+/// The arguments of a command, as options with values and other words. Each reader removes what it has read.
+struct CommandOptions {
+    /// The largest number that an option accepts.
+    private static let maximumCount = 1_000_000_000
+    /// The longest duration that an option accepts: ten years.
+    private static let maximumDuration = Duration.seconds(315_360_000)
+
+    private var arguments: [String]
+
+    init(_ arguments: ArraySlice<String>) {
+        self.arguments = Array(arguments)
+    }
+
+    /// The value of an option, given as `--name value` or `--name=value`; `nil` without the option.
+    mutating func value(_ name: String) throws(CommandUsageError) -> String? {
+        guard let index = arguments.firstIndex(where: { $0 == name || $0.hasPrefix(name + "=") }) else { return nil }
+        let argument = arguments.remove(at: index)
+        guard argument == name else { return String(argument.dropFirst(name.count + 1)) }
+        guard index < arguments.count else { throw CommandUsageError("\(name) needs a value") }
+        return arguments.remove(at: index)
+    }
+
+    /// The elements of a comma-separated value.
+    mutating func list(_ name: String) throws(CommandUsageError) -> [String]? {
+        try value(name).map { SettingText.list($0) }
+    }
+
+    /// A whole number from 1 on.
+    mutating func count(_ name: String) throws(CommandUsageError) -> Int? {
+        guard let text = try value(name) else { return nil }
+        guard let count = Int(text), 1...Self.maximumCount ~= count else {
+            throw CommandUsageError("\(name) needs a whole number from 1 on, not \"\(SettingText.excerpt(text))\"")
+        }
+        return count
+    }
+
+    /// A duration such as `90s`, `12h` or `30d`, from a second on.
+    mutating func duration(_ name: String) throws(CommandUsageError) -> Duration? {
+        guard let text = try value(name) else { return nil }
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let unit = text.last.flatMap({ units[$0] }), let count = Int(text.dropLast()), count > 0,
+            count <= Int(Self.maximumDuration.components.seconds) / unit
+        else {
+            throw CommandUsageError("\(name) needs a duration such as 90s, 12h or 30d, not \"\(SettingText.excerpt(text))\"")
+        }
+        return .seconds(count * unit)
+    }
+
+    /// The next word that is no option; `nil` if there is none.
+    mutating func next() -> String? {
+        arguments.firstIndex { !$0.hasPrefix("-") }.map { arguments.remove(at: $0) }
+    }
+
+    /// Throws if an argument is left.
+    func requireEmpty(_ command: String) throws(CommandUsageError) {
+        if let extra = arguments.first {
+            throw CommandUsageError("\(command) takes no \"\(SettingText.excerpt(extra))\"")
+        }
+    }
+}

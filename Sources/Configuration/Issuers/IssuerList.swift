@@ -1,0 +1,76 @@
+import ChatterdBasics
+
+/// The file of external issuers: a JSON object with the list `issuers`. An app may have several.
+public struct IssuerList: Sendable, Equatable {
+    /// The limit of issuers.
+    public static let maximumIssuers = 1_000
+
+    /// The entries without mistakes.
+    public private(set) var issuers: [ExternalIssuer] = []
+    /// The mistakes. Each names its entry and the field.
+    public private(set) var problems: [String] = []
+
+    /// The pairs of issuer and audience.
+    private var pairs: Set<[ExactText]> = []
+
+    /// Reads the text of a file.
+    public init(_ text: String) {
+        let bytes = Array(text.utf8)
+        do throws(JSONError) {
+            var reader = JSONReader(bytes.span)
+            try reader.beginObject()
+            var isRead = false
+            while let key = try reader.nextKey() {
+                guard reader.matches(key, "issuers"), !isRead else {
+                    let name = SettingText.excerpt(String(decodingJSON: reader.bytes.extracting(key.range)))
+                    problems.append(
+                        isRead && name == "issuers"
+                            ? "issuers is given twice" : "\"\(name)\" is not a field; there is issuers")
+                    try reader.skipValue()
+                    continue
+                }
+                isRead = true
+                try readIssuers(&reader)
+            }
+            try reader.finish()
+            if !isRead { problems.append("the list issuers is missing") }
+        } catch {
+            issuers = []
+            problems.append("not a JSON object with the list issuers: \(error)")
+        }
+    }
+
+    private mutating func readIssuers(_ reader: inout JSONReader) throws(JSONError) {
+        var number = 0
+        try reader.beginArray()
+        while try reader.nextElement() {
+            number += 1
+            guard number <= Self.maximumIssuers else {
+                if number == Self.maximumIssuers + 1 {
+                    problems.append("there are more than \(Self.maximumIssuers) issuers")
+                }
+                try reader.skipValue()
+                continue
+            }
+            guard try reader.kind() == .object else {
+                try reader.skipValue()
+                problems.append("entry \(number) is not an object")
+                continue
+            }
+            append(try IssuerReader(from: &reader), number: number)
+        }
+    }
+
+    private mutating func append(_ entry: IssuerReader, number: Int) {
+        let name = entry.app.map { " (\"\(SettingText.excerpt($0))\")" } ?? ""
+        problems += entry.problems.map { "entry \(number)\(name): \($0)" }
+        guard let issuer = entry.issuer else { return }
+        // A token names its issuer and its audience, and these must lead to one app.
+        let pair = [ExactText(issuer.issuer), ExactText(issuer.audience)]
+        guard pairs.insert(pair).inserted else {
+            problems.append("entry \(number)\(name): issuer and audience are those of an earlier entry")
+            return
+        }
+        issuers.append(issuer)
+    }
+}

@@ -1,0 +1,137 @@
+import ChatterdBasics
+import ChatterdIdentity
+
+/// Reads one entry of the file of external issuers, and collects all mistakes.
+struct IssuerReader {
+    /// The known members.
+    enum Name: String, CaseIterable {
+        case app
+        case issuer
+        case audience
+        case keysURL = "jwks_url"
+        case keysFile = "jwks_file"
+        case algorithms
+    }
+
+    /// The limit of a string, in bytes: that of the claims (`TokenClaims.maximumTextLength`).
+    private static let textLimit = TokenClaims.maximumTextLength
+
+    /// The issuer; `nil` if there are problems.
+    private(set) var issuer: ExternalIssuer?
+    /// The name of the app in the entry, valid or not, for messages.
+    private(set) var app: String?
+    /// One sentence for each problem.
+    private(set) var problems: [String] = []
+
+    private var values: [Name: (kind: JSONKind, text: [UInt8])] = [:]
+
+    /// Reads an object; `null` counts as absent.
+    ///
+    /// - Throws: if the text is not JSON.
+    init(from reader: inout JSONReader) throws(JSONError) {
+        try readMembers(&reader)
+        app = text(.app)
+        if let app, Owner(validating: app) == nil {
+            report(.app, "must have 1 to \(Owner.maximumAppLength) characters, and no control characters")
+        }
+        let issuer = text(.issuer)
+        let audience = text(.audience)
+        let keys = readKeys()
+        let algorithms = readAlgorithms()
+        if problems.isEmpty, let app, let issuer, let audience, let keys {
+            self.issuer = ExternalIssuer(
+                app: app, issuer: issuer, audience: audience, keys: keys, algorithms: algorithms)
+        }
+    }
+
+    private mutating func readMembers(_ reader: inout JSONReader) throws(JSONError) {
+        var found: Set<String> = []
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            let text = String(decodingJSON: reader.bytes.extracting(key.range))
+            let kind = try reader.kind()
+            let range = try reader.skipValue()
+            if !found.insert(text).inserted {
+                problems.append("\(SettingText.excerpt(text)) is given twice")
+            } else if let name = Name(rawValue: text) {
+                guard kind != .null else { continue }
+                values[name] = (kind, reader.bytes.extracting(range).array)
+            } else {
+                let names = Name.allCases.map(\.rawValue).joined(separator: ", ")
+                problems.append("\"\(SettingText.excerpt(text))\" is not a field; there are \(names)")
+            }
+        }
+    }
+
+    private mutating func readKeys() -> ExternalIssuer.Keys? {
+        switch (values[.keysURL] != nil, values[.keysFile] != nil) {
+        case (true, true):
+            problems.append("jwks_url and jwks_file are both set: keep one of them")
+            return nil
+        case (false, false):
+            problems.append("jwks_url or jwks_file is missing")
+            return nil
+        case (true, false):
+            guard let text = text(.keysURL) else { return nil }
+            do throws(SettingProblem) {
+                return .url(try KeySetURL(parsing: text))
+            } catch {
+                report(.keysURL, error.message)
+                return nil
+            }
+        case (false, true):
+            guard let path = text(.keysFile) else { return nil }
+            guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+                report(.keysFile, "must be a path that begins with a slash")
+                return nil
+            }
+            return .file(path)
+        }
+    }
+
+    private mutating func readAlgorithms() -> Set<SignatureAlgorithm> {
+        let all = SignatureAlgorithm.allCases
+        guard let value = values[.algorithms] else { return Set(all) }
+        let names = try? Self.strings(value.text)
+        let algorithms = Set((names ?? []).compactMap { SignatureAlgorithm(rawValue: $0) })
+        guard let names, !names.isEmpty, algorithms.count == names.count else {
+            report(.algorithms, "must be a list of different ones of \(all.map(\.rawValue).joined(separator: ", "))")
+            return []
+        }
+        return algorithms
+    }
+
+    /// The strings of a list; more than there are algorithms count as a mistake, as two would be equal.
+    private static func strings(_ text: [UInt8]) throws(JSONError) -> [String] {
+        var strings: [String] = []
+        var reader = JSONReader(text.span)
+        try reader.beginArray()
+        while strings.count <= SignatureAlgorithm.allCases.count, try reader.nextElement() {
+            let string = try reader.string()
+            strings.append(String(decodingJSON: text.span.extracting(string.range)))
+        }
+        return strings
+    }
+
+    private mutating func text(_ name: Name) -> String? {
+        guard let value = values[name] else {
+            report(name, "is missing")
+            return nil
+        }
+        var reader = JSONReader(value.text.span)
+        guard value.kind == .string, let string = try? reader.string(), !reader.hasUnstorableEscapes else {
+            report(name, "must be a string")
+            return nil
+        }
+        let text = String(decodingJSON: value.text.span.extracting(string.range))
+        guard 1...Self.textLimit ~= text.utf8.count else {
+            report(name, "must be a string of 1 to \(Self.textLimit) bytes")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func report(_ name: Name, _ problem: String) {
+        problems.append("\(name.rawValue) \(problem)")
+    }
+}

@@ -66,7 +66,7 @@ let package = Package(
         // The relay's two sides: model servers and the database.
         target("ModelServers", ["Basics", "Sockets", "HTTP", "HTTPClient", "LanguageModels"]),
         target(
-            "PostgresStore", ["Basics", "Identity", "Sockets", "LanguageModels", "Relay", "Postgres"],
+            "PostgresStore", ["Basics", "Identity", "Cryptography", "Sockets", "LanguageModels", "Relay", "Postgres"],
             resources: [.embedInCode("Migrations")]),
 
         // The program.
@@ -87,7 +87,7 @@ let package = Package(
         target(
             "Command",
             [
-                "Basics", "CSystem", "Sockets", "HTTP", "HTTPClient", "Postgres", "LanguageModels", "ModelServers",
+                "Basics", "Identity", "CSystem", "Sockets", "HTTP", "HTTPClient", "Postgres", "LanguageModels", "ModelServers",
                 "Relay", "PostgresStore", "JSONLog", "Configuration", "DevelopmentCluster", "Server",
             ]),
         .executableTarget(name: "chatterd", dependencies: [module("Command")], swiftSettings: settings),

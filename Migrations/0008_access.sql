@@ -34,3 +34,11 @@ CREATE TABLE chatterd_audit (
     subject text NOT NULL
 );
 CREATE INDEX chatterd_audit_app ON chatterd_audit (app, id);
+
+-- The keys that sign client tokens and links, the newest first in use: seeds of Ed25519. A process that reads this table can make tokens, as
+-- it can read all conversations.
+CREATE TABLE chatterd_signing_keys (
+    id text PRIMARY KEY,
+    seed bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);

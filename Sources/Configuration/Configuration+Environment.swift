@@ -29,7 +29,7 @@ extension Configuration {
         upstreams.complete(&reader, environment: environment)
         store.chooseDatabase(database, &reader)
         Self.checkTLS(&reader)
-        access.complete(server)
+        access.complete(server, hasAdminToken: upstreams.adminToken != nil)
         // The upstream is paused at the limit; one more read of it may be on its way.
         http.unsentOutput = streams.unsentLimit + 4 * upstreams.defaults.limits.line
         given = reader.given

@@ -38,6 +38,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case upstreamNotFound
         /// A model server with this name exists already.
         case upstreamExists
+        /// No key of an app has this id.
+        case keyNotFound
         /// A fault of the relay itself.
         case `internal`
         /// An error of the model server.
@@ -62,6 +64,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .access(let code): code.rawValue
             case .upstreamNotFound: "upstream_not_found"
             case .upstreamExists: "upstream_exists"
+            case .keyNotFound: "key_not_found"
             case .internal: "internal"
             case .model(let code): code.rawValue
             }
@@ -71,7 +74,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
-                .idempotencyKeyReused, .upstreamNotFound, .upstreamExists:
+                .idempotencyKeyReused, .upstreamNotFound, .upstreamExists, .keyNotFound:
                 false
             case .access(let code): code == .rateLimited
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
@@ -87,7 +90,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
                 .interrupted, .textLost, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
-                .upstreamNotFound, .upstreamExists, .internal,
+                .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
             ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }
     }

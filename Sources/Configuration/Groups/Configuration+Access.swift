@@ -18,15 +18,19 @@ extension Configuration {
         /// Whether the server refuses requests that a proxy has passed on: only without the setting, because a listener on the loopback
         /// behind a proxy is not private.
         public private(set) var refusesForwardedRequests = false
+        /// Whether the server starts only if there is a key: it listens beyond the loopback, and without an admin token no key
+        /// can be made through the API.
+        public private(set) var needsKeyAtStart = false
     }
 }
 
 extension Configuration.Access {
     /// Chooses the mode if the setting does not.
-    mutating func complete(_ server: Configuration.Server) {
-        let listeners = [server.listen, server.tls?.listen].compactMap { $0 }
-        mode = configuredMode ?? (listeners.allSatisfy(\.isLoopback) ? .open : .keys)
+    mutating func complete(_ server: Configuration.Server, hasAdminToken: Bool) {
+        let isPrivate = [server.listen, server.tls?.listen].compactMap { $0 }.allSatisfy(\.isLoopback)
+        mode = configuredMode ?? (isPrivate ? .open : .keys)
         refusesForwardedRequests = configuredMode == nil && mode == .open
+        needsKeyAtStart = mode == .keys && !isPrivate && !hasAdminToken
     }
 }
 

@@ -46,7 +46,7 @@ public enum SettingText {
     }
 
     /// The elements of a comma-separated list, without white space around them. Empty elements are left out.
-    static func list(_ text: String) -> [String] {
+    public static func list(_ text: String) -> [String] {
         text.split(separator: ",").compactMap { element in
             let start = element.drop(while: \.isWhitespace)
             return start.lastIndex { !$0.isWhitespace }.map { String(start[...$0]) }

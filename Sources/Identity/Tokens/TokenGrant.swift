@@ -8,6 +8,8 @@ public struct TokenGrant: Sendable, Hashable {
     public static let maximumNames = 64
     /// The limit of a model's name, in bytes.
     public static let maximumModelLength = 256
+    /// The limit of the id of a key, in bytes.
+    private static let maximumKeyLength = 64
     /// The limit of `scope`, in bytes.
     private static let maximumScopeLength = 256
     /// The highest limit that a token can state.
@@ -15,6 +17,8 @@ public struct TokenGrant: Sendable, Hashable {
 
     /// The app, and the person if the token has one.
     public let owner: Owner
+    /// The id of the key of the app that made the token. The token ends with that key.
+    public let key: String
     /// The permitted kinds of requests.
     public let scopes: Set<Scope>
     /// The names of the permitted conversations; `nil` for all of the owner.
@@ -29,8 +33,8 @@ public struct TokenGrant: Sendable, Hashable {
     /// - Throws: `invalidName` for names that break the rules; `malformed` for more conversations or models than their limit, and for
     ///   limits below 0 or too high.
     public init(
-        owner: Owner, scopes: Set<Scope>, conversations: Set<ExactText>? = nil, models: Set<ExactText>? = nil,
-        allowance: Allowance = Allowance()
+        owner: Owner, key: String, scopes: Set<Scope>, conversations: Set<ExactText>? = nil,
+        models: Set<ExactText>? = nil, allowance: Allowance = Allowance()
     ) throws(TokenError) {
         guard Owner(validating: owner.app, person: owner.person) != nil,
             conversations?.allSatisfy({ Owner.isName($0.text, upTo: ConversationKey.maximumNameLength) }) != false,
@@ -41,6 +45,7 @@ public struct TokenGrant: Sendable, Hashable {
         let limits = [allowance.requestsPerMinute, allowance.tokensPerDay, allowance.concurrentReplies]
         guard limits.allSatisfy({ $0.map { 0...Self.highestLimit ~= $0 } != false }) else { throw .malformed("limits") }
         self.owner = owner
+        self.key = key
         self.scopes = scopes
         self.conversations = conversations
         self.models = models
@@ -58,6 +63,7 @@ public struct TokenGrant: Sendable, Hashable {
         let claims = try BoundedObject(token.payload)
         // The rules of names are in Unicode scalars, of 4 bytes at most.
         guard let app = try claims.text("app", upTo: 4 * Owner.maximumAppLength) else { throw .malformed("app") }
+        guard let key = try claims.text("key", upTo: Self.maximumKeyLength) else { throw .malformed("key") }
         let words = try claims.text("scope", upTo: Self.maximumScopeLength) ?? ""
         let limits = try claims.object("limits")
         let allowance = Allowance(
@@ -68,7 +74,7 @@ public struct TokenGrant: Sendable, Hashable {
             "conversations", atMost: Self.maximumNames, upTo: 4 * ConversationKey.maximumNameLength)
         let models = try claims.texts("models", atMost: Self.maximumNames, upTo: Self.maximumModelLength)
         try self.init(
-            owner: Owner(app: app, person: token.claims.subject),
+            owner: Owner(app: app, person: token.claims.subject), key: key,
             scopes: Set(words.split(separator: " ").compactMap { Scope(rawValue: String($0)) }),
             conversations: conversations.map { Set($0.map(ExactText.init)) },
             models: models.map { Set($0.map(ExactText.init)) }, allowance: allowance)

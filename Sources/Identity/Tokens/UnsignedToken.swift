@@ -59,6 +59,7 @@ public struct UnsignedToken: Sendable, Hashable {
 
     private static func append(_ grant: TokenGrant, to json: inout JSONWriter) {
         json.member("app", grant.owner.app)
+        json.member("key", grant.key)
         json.member("scope", grant.scopes.sorted().map(\.rawValue).joined(separator: " "))
         append("conversations", grant.conversations, to: &json)
         append("models", grant.models, to: &json)

@@ -68,6 +68,9 @@ extension ChatRequestError {
         ChatRequestError(problem: .missing, field: field.words, message: "\(field.words) is missing.")
     }
 
+    /// The error of a request that names no app.
+    public static let missingAppID = missing("appID")
+
     static func empty(_ field: ChatRequestFieldName) -> ChatRequestError {
         ChatRequestError(problem: .empty, field: field.words, message: "\(field.words) must not be empty.")
     }

@@ -100,6 +100,18 @@ public struct AppKeyStore: Sendable {
         Array(try await pool.runForRelay(AccessStatements.revocations(after: revision)))
     }
 
+    /// The keys that sign tokens, the newest first. It adds one unless there is one that is younger than `lifetime`, and removes those
+    /// whose tokens have all expired.
+    public func signingKeys(replacing lifetime: Duration) async throws(RelayError) -> [StoredSigningKey] {
+        var transaction = Transaction()
+        transaction.add(AccessStatements.lock)
+        transaction.add(
+            AccessStatements.renewSigningKey(
+                id: AppKeyText.random().id, seed: SigningKey.random().seed, lifetime: lifetime))
+        let keys = transaction.add(AccessStatements.signingKeys)
+        return Array(try await pool.runForRelay(transaction)[keys])
+    }
+
     /// Entries of the audit log before an id, the newest first; at most `limit`.
     public func auditEntries(before id: Int?, limit: Int) async throws(RelayError) -> [AuditRecord] {
         Array(try await pool.runForRelay(AccessStatements.auditEntries(before: id, limit: min(limit, Self.auditLimit))))

@@ -127,6 +127,31 @@ enum AccessStatements {
         "expire_revocations", .int8,
         sql: "DELETE FROM chatterd_revocations WHERE at < now() - make_interval(secs => $1)")
 
+    // MARK: - Signing keys
+
+    /// Adds a signing key unless one is younger than `lifetime`, and removes those that are older than twice as much. The transaction holds
+    /// the lock.
+    static func renewSigningKey(id: String, seed: [UInt8], lifetime: Duration) -> Query<Void> {
+        Query(renewSigningKeyStatement, .text(id), .bytes(seed), .int8(lifetime.components.seconds))
+    }
+
+    private static let renewSigningKeyStatement = Statement(
+        "renew_signing_key", .text, .bytes, .int8,
+        sql: """
+            WITH gone AS (DELETE FROM chatterd_signing_keys WHERE created_at < now() - make_interval(secs => 2 * $3))
+            INSERT INTO chatterd_signing_keys (id, seed)
+            SELECT $1, $2
+            WHERE NOT EXISTS (
+                SELECT FROM chatterd_signing_keys WHERE created_at > now() - make_interval(secs => $3))
+            """)
+
+    /// The signing keys, the newest first.
+    static let signingKeys = Query(
+        Statement(
+            "signing_keys", returnsBinary: true,
+            sql: "SELECT id, seed FROM chatterd_signing_keys ORDER BY created_at DESC, id"
+        ) { row in StoredSigningKey(id: row.nextText(), seed: row.nextBytes()) })
+
     // MARK: - Audit log
 
     /// Adds an entry to the audit log.

@@ -22,7 +22,7 @@ struct AccessControl: Sendable {
     @Sendable func check(_ head: RequestHead, for scope: Scope) -> Refusal? {
         if access.refusesForwardedRequests, head.isForwarded { return .forwarded }
         do throws(AccessError) {
-            if try CredentialText(of: head) == .none, access.mode == .keys || scope == .admin {
+            if try CredentialText(of: head) == .none, access.mode == .keys || scope == .admin || scope == .tokens {
                 throw Principal.neededCredential(for: scope)
             }
             return nil

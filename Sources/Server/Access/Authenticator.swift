@@ -1,22 +1,29 @@
+import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdCryptography
 import ChatterdHTTP
-import ChatterdHTTPServer
 import ChatterdIdentity
+import ChatterdPostgresStore
 import ChatterdRelay
 
 /// Checks the credentials of requests. Confined to its shard.
+///
+/// A credential is verified at its first use. The principal is then kept under the digest of the credential until it expires or is revoked.
 final class Authenticator {
     private let access: Configuration.Access
     private let adminToken: AdminToken?
+    private let registry: AccessRegistry
+    private var known = PrincipalCache()
 
-    init(_ configuration: Configuration) {
+    init(_ configuration: Configuration, registry: AccessRegistry) {
         access = configuration.access
         adminToken = configuration.upstreams.adminToken.map(AdminToken.init)
+        self.registry = registry
     }
 
     /// The principal of a request.
     ///
-    /// - Throws: `unauthorized`.
+    /// - Throws: `unauthorized`; errors of the store at the first use of a credential.
     func principal(of head: RequestHead) async throws(RelayError) -> Principal {
         let credential: CredentialText
         do throws(AccessError) {
@@ -24,19 +31,74 @@ final class Authenticator {
         } catch {
             throw RelayError(error)
         }
-        switch credential {
-        case .none: return try anyone()
-        case .bearer(let text):
-            if let adminToken, adminToken.matches(text) { return .administrator }
-            return try anyone()
-        }
+        guard case .bearer(let text) = credential else { return try anyone(Self.missing) }
+        let now = WallClock.seconds()
+        let digest = SHA256Digest(of: Array(text.utf8).span)
+        if let principal = known.principal(digest, now: now) { return principal }
+        guard let principal = try await verify(text, now: now) else { return try anyone(Self.unknown) }
+        // The revocation may have come while the credential was verified.
+        guard !registry.isRevoked(principal) else { throw RevocableResponses.revoked }
+        known.insert(principal, digest, now: now)
+        return principal
     }
 
-    /// The principal of a request without a credential of this server.
-    private func anyone() throws(RelayError) -> Principal {
-        guard access.mode == .open else {
-            throw RelayError(AccessError(.unauthorized, "The credential is unknown."))
-        }
+    /// Drops the principals that a revocation concerns.
+    func drop(_ revocation: Revocation) {
+        known.remove { $0.isEnded(by: revocation) }
+    }
+
+    private static let missing = Principal.neededCredential(for: .chat)
+    private static let unknown = AccessError(.unauthorized, "The credential is unknown.")
+
+    /// The principal of a request without a credential of this server. `open` mode ignores the tokens of others: libraries send
+    /// invented ones.
+    private func anyone(_ error: AccessError) throws(RelayError) -> Principal {
+        guard access.mode == .open else { throw RelayError(error) }
         return .anyone
+    }
+
+    /// The principal of a credential; `nil` for a text that is none of this server.
+    ///
+    /// - Throws: `unauthorized` for a credential that is wrong, expired or revoked.
+    private func verify(_ text: String, now: Int64) async throws(RelayError) -> Principal? {
+        if let adminToken, adminToken.matches(text) { return .administrator }
+        if AppKeyText.hasPrefix(text) { return try await key(AppKeyText(parsing: text), now: now).principal }
+        guard JSONWebToken.claimedIssuer(of: text) == AccessRegistry.issuer else { return nil }
+        return try await token(text, now: now)
+    }
+
+    private func key(_ text: AppKeyText?, now: Int64) async throws(RelayError) -> AppKey {
+        guard let text, let key = try await registry.store.verify(text) else {
+            throw RelayError(AccessError(.unauthorized, "The key is unknown."))
+        }
+        guard key.revokedAt == nil else { throw RevocableResponses.revoked }
+        guard key.isValid(at: now) else { throw RelayError(AccessError(.unauthorized, "The key has expired.")) }
+        return key
+    }
+
+    private func token(_ text: String, now: Int64) async throws(RelayError) -> Principal {
+        let token: JSONWebToken
+        do throws(TokenError) {
+            token = try JSONWebToken(parsing: text)
+        } catch {
+            throw RelayError(AccessError(.unauthorized, error.message))
+        }
+        let grant = try await registry.verify(token, now: now)
+        guard let key = try await registry.store.find(grant.key), key.isValid(at: now), key.grant.app == grant.owner.app
+        else { throw RelayError(AccessError(.unauthorized, "The key behind the token has expired or is revoked.")) }
+        return Principal(
+            grant, issuedAt: token.claims.issuedAt ?? 0,
+            expiresAt: min(token.claims.expiresAt ?? 0, key.grant.expiresAt ?? .max))
+    }
+}
+
+extension Principal {
+    /// The principal of a client token.
+    fileprivate init(_ grant: TokenGrant, issuedAt: Int64, expiresAt: Int64) {
+        self.init(owner: grant.owner, scopes: grant.scopes, credential: .token(key: grant.key, issuedAt: issuedAt))
+        conversations = grant.conversations
+        models = grant.models
+        allowance = grant.allowance
+        self.expiresAt = expiresAt
     }
 }

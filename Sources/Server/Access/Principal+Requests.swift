@@ -27,8 +27,8 @@ extension Principal {
     ///
     /// - Throws: `forbidden`; `invalidRequest` if neither the credential nor the body names an app.
     func conversation(of chat: ChatRequest) throws(RelayError) -> ConversationKey {
-        let owner = try relayed { () throws(AccessError) in try owner(naming: chat.appID) }
-        guard let owner else { throw RelayError(.invalidRequest, ChatRequestError.missing("appID").message) }
+        let owner = try relayed { () throws(AccessError) -> Owner? in try self.owner(naming: chat.appID) }
+        guard let owner else { throw RelayError(.invalidRequest, ChatRequestError.missingAppID.message) }
         let key = ConversationKey(owner, name: chat.conversation)
         try check(key)
         return key
@@ -48,7 +48,7 @@ extension Principal {
         if let app {
             try app.requireName("An appID", upTo: Owner.maximumAppLength)
         }
-        return try relayed { () throws(AccessError) in try owner(naming: app) }
+        return try relayed { () throws(AccessError) -> Owner? in try self.owner(naming: app) }
     }
 
     /// Throws `forbidden` unless the credential permits the model.

@@ -18,6 +18,7 @@ public final class Application: Sendable {
     private let services: ShardedServices
     private let registry: UpstreamRegistry
     private let housekeeper: Confined<Housekeeper>
+    private let revocations: Confined<RevocationPoller>
     private let server: Server
 
     /// The shard of the services that the process has once: queues, journal, housekeeping and the stop.
@@ -51,6 +52,7 @@ public final class Application: Sendable {
             if isAlone {
                 try await application.closeOpenTurns()
             }
+            try await application.requireKey()
             try await application.listen()
         } catch {
             await application.stop(within: .zero)
@@ -104,6 +106,15 @@ public final class Application: Sendable {
         self.registry = registry
         housekeeper = Confined(
             Housekeeper(process, home: pools[0], services: services, registry: registry), to: pools[0].shard)
+        revocations = Confined(
+            RevocationPoller(process.access, on: pools[0].shard) { revocations in
+                services.onEachShard { shard in
+                    for revocation in revocations {
+                        shard.authenticator.drop(revocation)
+                        shard.revocable.end(by: revocation)
+                    }
+                }
+            }, to: pools[0].shard)
         server = Server(
             process, shards: pools.map(\.shard),
             router: Router(services, process: process, registry: registry, state: state))
@@ -115,7 +126,10 @@ public final class Application: Sendable {
             pools.start()
         }
         await registry.start()
-        await withTaskExecutorPreference(home) { @concurrent [housekeeper] in housekeeper.value.start() }
+        await withTaskExecutorPreference(home) { @concurrent [housekeeper, revocations] in
+            await revocations.value.start()
+            housekeeper.value.start()
+        }
     }
 
     private func closeOpenTurns() async throws(StartError) {
@@ -126,6 +140,19 @@ public final class Application: Sendable {
         } catch {
             throw StartError("The turns that an earlier process left open cannot be closed: \(error)")
         }
+    }
+
+    /// Throws if no request could be served: every listener needs keys, the setting does not say so, and there is no key.
+    private func requireKey() async throws(StartError) {
+        guard configuration.access.needsKeyAtStart else { return }
+        do throws(RelayError) {
+            guard try await !process.access.store.isAnyValid() else { return }
+        } catch {
+            throw StartError("The keys of apps cannot be read: \(error)")
+        }
+        throw StartError(
+            "The server listens beyond the loopback, and there is no key. Make one with `chatterd keys create --app NAME`, or set "
+                + "CHATTERD_ACCESS=open to serve anyone who reaches the port.")
     }
 
     private func listen() async throws(StartError) {
@@ -194,6 +221,7 @@ public final class Application: Sendable {
         await server.shutDown(within: end)
         // Replies whose clients have left have no connection. At the deadline, other processes close the rest.
         try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
+        await revocations.value.end()
         await housekeeper.value.end()
         process.slots.end()
         await closePools()

@@ -20,6 +20,8 @@ final class ProcessServices: Sendable {
     let estimates: TokenEstimates
     /// The queues of the model servers.
     let slots: SlotQueue
+    /// The keys that sign tokens, and the revocations.
+    let access: AccessRegistry
 
     /// Makes the services.
     ///
@@ -40,6 +42,7 @@ final class ProcessServices: Sendable {
         slots = SlotQueue(
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
             scheduler: Scheduler(on: home.shard))
+        access = AccessRegistry(store: AppKeyStore(pool: home.pool), log: log)
     }
 }
 

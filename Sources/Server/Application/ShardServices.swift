@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
@@ -12,6 +13,13 @@ final class ShardServices {
     let chat: ChatService
     let chatBoard: ChatBoard
     let authenticator: Authenticator
+    /// The running responses whose credentials can be revoked.
+    let revocable = RevocableResponses()
+
+    /// Ends the response of a request when its credential is revoked.
+    func watch(_ principal: Principal) -> RevocationWatch {
+        RevocationWatch(responses: revocable, principal: principal)
+    }
 
     /// Makes the services of a shard from those of the process.
     init(_ process: ProcessServices, pools: ShardPools) {
@@ -32,6 +40,6 @@ final class ShardServices {
             scheduler: Scheduler(on: pools.shard), makeID: { .random(in: $0) })
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
-        authenticator = Authenticator(configuration)
+        authenticator = Authenticator(configuration, registry: process.access)
     }
 }

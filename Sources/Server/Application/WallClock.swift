@@ -2,6 +2,9 @@ import Glibc
 
 /// The time of day.
 enum WallClock {
+    /// Seconds since 1970.
+    @Sendable static func seconds() -> Int64 { Int64(time(nil)) }
+
     /// Nanoseconds since 1970.
     @Sendable static func nanoseconds() -> Int64 {
         var time = timespec()

@@ -18,6 +18,7 @@ final class EventStreamWriter: ReplyListener {
     private let memory: MemoryBudget
     private var isFull = false
     private var subscription: ReplySubscription?
+    private var registration: RevocableResponses.Registration?
 
     init(
         _ stream: ResponseStream, responder: Responder, model: String, showsQueue: Bool, unsentLimit: Int,
@@ -32,14 +33,18 @@ final class EventStreamWriter: ReplyListener {
     }
 
     /// Writes the events of the subscription from now on. If the client leaves, or has left before, the subscription ends.
-    func follow(_ subscription: ReplySubscription, keepAlive: Duration) {
+    func follow(_ subscription: ReplySubscription, keepAlive: Duration, until watch: RevocationWatch) {
         guard !stream.isClosed else {
             subscription.cancel()
             return
         }
         self.subscription = subscription
+        registration = watch.begin { [self] in revoke($0) }
         // The stream releases these closures when it ends. Weak references would slow down every token.
-        stream.onClientGone = { [self] in self.subscription.take()?.cancel() }
+        stream.onClientGone = { [self] in
+            registration.take()?.cancel()
+            self.subscription.take()?.cancel()
+        }
         stream.onDrained = { [self] in
             guard isFull else { return }
             isFull = false
@@ -96,6 +101,17 @@ final class EventStreamWriter: ReplyListener {
                 position.append(to: &$0)
             }
         }
+        finish()
+    }
+
+    /// Ends the stream with an error event, because the credential of its request is revoked.
+    private func revoke(_ error: RelayError) {
+        subscription.take()?.cancel()
+        fail(error)
+    }
+
+    private func finish() {
+        registration.take()?.cancel()
         subscription = nil
         stream.finish()
     }
@@ -105,8 +121,7 @@ final class EventStreamWriter: ReplyListener {
         responder.annotate(error)
         let event = LastEvent(error, model: model)
         stream.write { EventEncoder.append(name: .error, data: event.data.span, to: &$0) }
-        subscription = nil
-        stream.finish()
+        finish()
     }
 }
 

@@ -10,6 +10,7 @@ final class JSONReplyWriter: ReplyListener {
     private let model: String
     private let location: Fields
     private var subscription: ReplySubscription?
+    private var registration: RevocableResponses.Registration?
     private var finished: CheckedContinuation<Void, Never>?
     private var text = ByteBuffer()
     private var thinking = ByteBuffer()
@@ -28,12 +29,16 @@ final class JSONReplyWriter: ReplyListener {
     }
 
     /// Collects the lines of the subscription. If the client leaves, or has left before, the subscription ends.
-    func follow(_ subscription: ReplySubscription) {
+    func follow(_ subscription: ReplySubscription, until watch: RevocationWatch) {
         guard responder.isWaiting else {
             subscription.cancel()
             return
         }
         self.subscription = subscription
+        registration = watch.begin { [self] error in
+            self.subscription.take()?.cancel()
+            fail(error)
+        }
         responder.onClientGone = { [self] in
             self.subscription?.cancel()
             finish()
@@ -47,6 +52,7 @@ final class JSONReplyWriter: ReplyListener {
     }
 
     private func finish() {
+        registration.take()?.cancel()
         subscription = nil
         finished.take()?.resume()
     }

@@ -16,31 +16,36 @@ struct ReplySender: Sendable {
         self.memory = memory
     }
 
-    /// Answers with a new reply and starts it. An event stream may continue after the return.
-    func start(_ reply: Reply, as form: ReplyForm, to responder: Responder) async {
+    /// Answers with a new reply and starts it. The response ends early if the credential of `watch` is revoked. An event stream may continue after the return.
+    func start(
+        _ reply: Reply, as form: ReplyForm, to responder: Responder, until watch: RevocationWatch
+    ) async {
         switch form {
         case .events(let showsQueue):
             let writer = eventStream(of: reply.id, model: reply.model, showsQueue: showsQueue, to: responder)
-            writer.follow(reply.subscribe(writer), keepAlive: keepAlive)
+            writer.follow(reply.subscribe(writer), keepAlive: keepAlive, until: watch)
             await reply.begin()
         case .object:
             let writer = object(of: reply.id, model: reply.model, to: responder)
-            writer.follow(reply.subscribe(writer))
+            writer.follow(reply.subscribe(writer), until: watch)
             await reply.begin()
             await writer.waitUntilFinished()
         }
     }
 
     /// Answers with a reply that has been started before, from its beginning.
-    func send(_ reply: ReplyRecord, as form: ReplyForm, by service: ChatService, to responder: Responder) async {
+    func send(
+        _ reply: ReplyRecord, as form: ReplyForm, by service: ChatService, to responder: Responder,
+        until watch: RevocationWatch
+    ) async {
         let start = ReplyPosition(attempt: reply.attempt)
         switch form {
         case .events(let showsQueue):
             let writer = eventStream(of: reply.id, model: reply.model, showsQueue: showsQueue, to: responder)
-            writer.follow(service.subscribe(writer, to: reply, from: start), keepAlive: keepAlive)
+            writer.follow(service.subscribe(writer, to: reply, from: start), keepAlive: keepAlive, until: watch)
         case .object:
             let writer = object(of: reply.id, model: reply.model, to: responder)
-            writer.follow(service.subscribe(writer, to: reply, from: start))
+            writer.follow(service.subscribe(writer, to: reply, from: start), until: watch)
             await writer.waitUntilFinished()
         }
     }
@@ -48,11 +53,11 @@ struct ReplySender: Sendable {
     /// Answers with the events of a reply from a position on. The client may come back for more.
     func resume(
         _ reply: ReplyRecord, from position: ReplyPosition, showsQueue: Bool, by service: ChatService,
-        to responder: Responder
+        to responder: Responder, until watch: RevocationWatch
     ) {
         let writer = eventStream(
             of: reply.id, model: reply.model, showsQueue: showsQueue, retry: Self.reconnection, to: responder)
-        writer.follow(service.subscribe(writer, to: reply, from: position), keepAlive: keepAlive)
+        writer.follow(service.subscribe(writer, to: reply, from: position), keepAlive: keepAlive, until: watch)
     }
 
     /// The reconnection time of a client that has come back, in milliseconds.

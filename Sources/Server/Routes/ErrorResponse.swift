@@ -12,7 +12,7 @@ extension RelayError.Code {
         case .invalidRequest, .historyTooLarge: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
         case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused, .upstreamExists: .conflict
-        case .replyNotFound, .upstreamNotFound: .notFound
+        case .replyNotFound, .upstreamNotFound, .keyNotFound: .notFound
         case .access(let code):
             switch code {
             case .unauthorized: .unauthorized

@@ -37,7 +37,8 @@ struct ReplyRoute: Sendable {
             guard responder.isWaiting else { return }
             var start = position ?? ReplyPosition(attempt: reply.attempt)
             start.isEnd = false
-            sender.resume(reply, from: start, showsQueue: showsQueue, by: service, to: responder)
+            sender.resume(reply, from: start, showsQueue: showsQueue, by: service, to: responder,
+                until: services[request].watch(principal))
         } catch {
             responder.refuse(error)
         }
@@ -64,7 +65,7 @@ struct ReplyRoute: Sendable {
             try principal.check(model: body.model ?? old.model)
             let reply = try await services[request].chat.regenerate(
                 old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt)
-            await sender.start(reply, as: form, to: responder)
+            await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
         } catch {
             responder.refuse(error)
         }

@@ -14,6 +14,12 @@ public enum Route: String, CaseIterable, Sendable {
     case upstreams = "/upstreams"
     case upstream = "/upstreams/:name"
     case testUpstream = "/upstreams/:name/test"
+    case keys = "/keys"
+    case key = "/keys/:id"
+    case rotateKey = "/keys/:id/rotate"
+    case tokens = "/tokens"
+    case person = "/people/:person"
+    case audit = "/audit"
     case healthz = "/healthz"
     case readyz = "/readyz"
     /// A request for any other path.

@@ -14,6 +14,7 @@ extension Router {
         addConversations(services, access)
         addBoard(services, access)
         addUpstreams(services, registry, process.configuration.upstreams, access)
+        addCredentials(process.access, access)
         addStatus(StatusRoute(services: services, state: state, timeout: process.configuration.fixedTimeouts.readiness))
     }
 
@@ -59,6 +60,18 @@ extension Router {
         on(.put, .upstream, for: .admin, access, upstream.replace)
         on(.delete, .upstream, for: .admin, access, upstream.remove)
         on(.post, .testUpstream, for: .admin, access, upstream.test)
+    }
+
+    private mutating func addCredentials(_ registry: AccessRegistry, _ access: AccessControl) {
+        let keys = KeyRoute(registry: registry)
+        on(.get, .keys, for: .admin, access, keys.list)
+        on(.post, .keys, for: .admin, access, keys.create)
+        on(.delete, .key, for: .admin, access, keys.revoke)
+        on(.post, .rotateKey, for: .admin, access, keys.rotate)
+        let tokens = TokenRoute(registry: registry)
+        on(.post, .tokens, for: .tokens, access, tokens.create)
+        on(.delete, .person, for: .tokens, access, tokens.revoke)
+        on(.get, .audit, for: .admin, access, AuditRoute(registry: registry).list)
     }
 
     private mutating func addStatus(_ status: StatusRoute) {

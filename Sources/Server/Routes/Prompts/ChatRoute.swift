@@ -23,11 +23,12 @@ struct ChatRoute: Sendable {
             let (prompt, form) = try await accept(request, responder, principal)
             // A response may take long. The body is released before it.
             request.body.release()
+            let watch = services[request].watch(principal)
             switch prompt {
             case .started(let reply):
-                await sender.start(reply, as: form, to: responder)
+                await sender.start(reply, as: form, to: responder, until: watch)
             case .known(let reply):
-                await sender.send(reply, as: form, by: services[request].chat, to: responder)
+                await sender.send(reply, as: form, by: services[request].chat, to: responder, until: watch)
             }
         } catch {
             responder.refuse(error)

@@ -28,12 +28,15 @@ final class PromptRelay: ExchangeDelegate {
     private var totalDeadline = Instant.distantFuture
     /// The sent request. Its memory stays reserved until the answer starts.
     private var sent: RequestBody?
+    private let watch: RevocationWatch
+    private var registration: RevocableResponses.Registration?
 
-    init(_ responder: Responder, _ model: UpstreamModel, unsentLimit: Int) {
+    init(_ responder: Responder, _ model: UpstreamModel, unsentLimit: Int, until watch: RevocationWatch) {
         self.responder = responder
         self.model = model
         limits = model.limits
         self.unsentLimit = unsentLimit
+        self.watch = watch
     }
 
     /// Sends the request, and returns when the response is written or the client has left.
@@ -49,6 +52,7 @@ final class PromptRelay: ExchangeDelegate {
         timer = DeadlineTimer(on: request.shard) { [unowned self] in timeOut() }
         expect(within: limits.firstByte)
         responder.onClientGone = { self.end() }
+        registration = watch.begin { self.fail($0) }
         await withCheckedContinuation { finished = $0 }
     }
 
@@ -158,7 +162,10 @@ final class PromptRelay: ExchangeDelegate {
 
     /// Ends the response: with a status before the head, with a line as Ollama writes it after the head.
     private func fail(_ failure: ModelError) {
-        let error = RelayError(failure)
+        fail(RelayError(failure))
+    }
+
+    private func fail(_ error: RelayError) {
         if let stream {
             responder.annotate(Annotation.code, error.code.rawValue)
             stream.write {
@@ -174,6 +181,7 @@ final class PromptRelay: ExchangeDelegate {
     }
 
     private func end() {
+        registration.take()?.cancel()
         exchange?.cancel()
         exchange = nil
         timer?.cancel()

@@ -24,7 +24,7 @@ struct PromptRoute: Sendable {
             guard responder.isWaiting else { return }
             responder.onClientGone = { passed.end() }
             try await passed.acquireSlot(of: target.upstream.description)
-            let relay = PromptRelay(responder, model, unsentLimit: unsentLimit)
+            let relay = PromptRelay(responder, model, unsentLimit: unsentLimit, until: services.watch(principal))
             await relay.run(prompt.body(asking: target.model), of: request)
         } catch {
             responder.refuse(error)

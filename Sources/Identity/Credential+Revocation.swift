@@ -1,0 +1,32 @@
+extension Credential {
+    /// The id of the key of an app behind the credential; `nil` without one.
+    public var keyID: String? {
+        switch self {
+        case .none, .adminToken, .issuer: nil
+        case .key(let id), .token(let id, _): id
+        case .session(_, let credential): credential.keyID
+        }
+    }
+
+    /// When it was issued to a person, in seconds since 1970; `nil` for a credential without that.
+    public var issuedAt: Int64? {
+        switch self {
+        case .none, .adminToken, .key: nil
+        case .token(_, let issuedAt), .issuer(_, let issuedAt): issuedAt
+        case .session(_, let credential): credential.issuedAt
+        }
+    }
+}
+
+extension Principal {
+    /// Whether the credential can be revoked.
+    public var isRevocable: Bool { credential.keyID != nil || credential.issuedAt != nil }
+
+    /// Whether a revocation, which was made just now, ends the credential.
+    public func isEnded(by revocation: Revocation) -> Bool {
+        switch revocation.kind {
+        case .key: credential.keyID == revocation.subject
+        case .person: owner?.person != nil && owner?.keyPrefix == revocation.subject && credential.issuedAt != nil
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import ChatterdBasics
+import ChatterdCryptography
+import ChatterdIdentity
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// The keys that sign client tokens, and the revocations, as the database has them, for all shards of this process.
+final class AccessRegistry: Sendable {
+    /// The issuer and the audience of client tokens. No external issuer can have them (`IssuerList`).
+    static let issuer = "chatterd"
+    /// The age at which a new signing key replaces the newest one.
+    static let signingKeyLifetime = Duration.seconds(30 * 86_400)
+
+    fileprivate struct State {
+        /// The greatest revision of the revocations that are known; `nil` before the first read.
+        var revision: Int?
+        var revokedKeys: Set<String> = []
+        /// By the beginning of the keys of a person's conversations: tokens issued until then are revoked. In seconds since 1970.
+        var revokedPersons: [ExactText: Int64] = [:]
+        /// The newest first.
+        var signingKeys: [(id: String, key: SigningKey)] = []
+    }
+
+    let store: AppKeyStore
+    private let log: Log
+    private let state = Lock(State())
+
+    /// Makes an empty registry.
+    init(store: AppKeyStore, log: Log) {
+        self.store = store
+        self.log = log
+    }
+
+    // MARK: - Revocations
+
+    /// Reads the revocations since the last read. If the database is unavailable, the next call does it.
+    ///
+    /// - Returns: the new ones.
+    func refresh() async -> [Revocation] {
+        let known = state.withLock(\.revision)
+        guard let records = try? await store.revocations(after: known ?? 0), let last = records.last?.revision else {
+            return []
+        }
+        state.withLock { state in
+            state.revision = max(state.revision ?? 0, last)
+            for record in records {
+                state.add(record)
+            }
+        }
+        return records.compactMap(\.revocation)
+    }
+
+    /// Whether a credential of a principal is revoked.
+    func isRevoked(_ principal: Principal) -> Bool {
+        state.withLock { $0.revokes(principal) }
+    }
+
+    // MARK: - Client tokens
+
+    /// Reads the signing keys, and makes one if there is none that is young enough.
+    ///
+    /// - Throws: errors of the store.
+    func loadSigningKeys() async throws(RelayError) {
+        let stored = try await store.signingKeys(replacing: Self.signingKeyLifetime)
+        let keys = stored.compactMap { stored in (try? SigningKey(seed: stored.seed)).map { (stored.id, $0) } }
+        state.withLock { $0.signingKeys = keys }
+        log.conceal(stored.map { Base64URL.encode($0.seed) })
+    }
+
+    /// A signed token.
+    ///
+    /// - Throws: `storeUnavailable` before the keys were read; `invalidRequest` if the token would be too long.
+    func makeToken(_ grant: TokenGrant, issuedAt: Int64, expiresAt: Int64) async throws(RelayError) -> String {
+        let (id, key) = try await signingKey()
+        do throws(TokenError) {
+            let token = try UnsignedToken(
+                keyID: id, issuer: Self.issuer, audience: Self.issuer, issuedAt: issuedAt, expiresAt: expiresAt,
+                grant: grant)
+            return token.text(signature: key.sign(token.signingInput))
+        } catch {
+            throw RelayError(.invalidRequest, error.message)
+        }
+    }
+
+    /// The grant of a client token of chatterd.
+    ///
+    /// - Throws: `unauthorized`; errors of the store.
+    func verify(_ token: JSONWebToken, now: Int64) async throws(RelayError) -> TokenGrant {
+        let key = try await verificationKey(token.keyID)
+        do throws(TokenError) {
+            guard let key else { throw .unknownKey }
+            try token.require(key.algorithm)
+            guard key.verify(token.signature, of: token.signingInput) else { throw .wrongSignature }
+            let requirements = TokenRequirements(
+                issuer: Self.issuer, audience: Self.issuer, algorithms: [.edDSA], needsPerson: false)
+            try requirements.check(token, at: now)
+            return try TokenGrant(of: token)
+        } catch {
+            throw RelayError(AccessError(.unauthorized, error.message))
+        }
+    }
+
+    private func signingKey() async throws(RelayError) -> (id: String, key: SigningKey) {
+        if let newest = state.withLock({ $0.signingKeys.first }) { return newest }
+        try await loadSigningKeys()
+        guard let newest = state.withLock({ $0.signingKeys.first }) else {
+            throw RelayError(.internal, "No key can sign tokens.")
+        }
+        return newest
+    }
+
+    /// The key of that name. An unknown name is looked up, because another process may have made the key.
+    private func verificationKey(_ id: String) async throws(RelayError) -> VerificationKey? {
+        if let key = known(id) { return key }
+        try await loadSigningKeys()
+        return known(id)
+    }
+
+    private func known(_ id: String) -> VerificationKey? {
+        state.withLock { $0.signingKeys.first { $0.id == id }?.key.verificationKey }
+    }
+}
+
+extension AccessRegistry.State {
+    fileprivate mutating func add(_ record: RevocationRecord) {
+        guard let revocation = record.revocation else { return }
+        switch revocation.kind {
+        case .key: revokedKeys.insert(revocation.subject)
+        case .person: revokedPersons[ExactText(revocation.subject)] = record.at
+        }
+    }
+
+    fileprivate func revokes(_ principal: Principal) -> Bool {
+        if let key = principal.credential.keyID, revokedKeys.contains(key) { return true }
+        guard let owner = principal.owner, owner.person != nil, let issuedAt = principal.credential.issuedAt,
+            let end = revokedPersons[ExactText(owner.keyPrefix)]
+        else { return false }
+        return issuedAt <= end
+    }
+}

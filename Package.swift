@@ -87,7 +87,8 @@ let package = Package(
         target(
             "Command",
             [
-                "Basics", "Identity", "CSystem", "Sockets", "HTTP", "HTTPClient", "Postgres", "LanguageModels", "ModelServers",
+                "Basics", "Identity", "CSystem", "Sockets", "HTTP", "HTTPClient", "Postgres", "LanguageModels",
+                "ModelServers",
                 "Relay", "PostgresStore", "JSONLog", "Configuration", "DevelopmentCluster", "Server",
             ]),
         .executableTarget(name: "chatterd", dependencies: [module("Command")], swiftSettings: settings),

@@ -2,8 +2,6 @@ import ChatterdConfiguration
 
 /// The arguments of a command, as options with values and other words. Each reader removes what it has read.
 struct CommandOptions {
-    /// The largest number that an option accepts.
-    private static let maximumCount = 1_000_000_000
     /// The longest duration that an option accepts: ten years.
     private static let maximumDuration = Duration.seconds(315_360_000)
 
@@ -27,15 +25,6 @@ struct CommandOptions {
         try value(name).map { SettingText.list($0) }
     }
 
-    /// A whole number from 1 on.
-    mutating func count(_ name: String) throws(CommandUsageError) -> Int? {
-        guard let text = try value(name) else { return nil }
-        guard let count = Int(text), 1...Self.maximumCount ~= count else {
-            throw CommandUsageError("\(name) needs a whole number from 1 on, not \"\(SettingText.excerpt(text))\"")
-        }
-        return count
-    }
-
     /// A duration such as `90s`, `12h` or `30d`, from a second on.
     mutating func duration(_ name: String) throws(CommandUsageError) -> Duration? {
         guard let text = try value(name) else { return nil }
@@ -43,7 +32,8 @@ struct CommandOptions {
         guard let unit = text.last.flatMap({ units[$0] }), let count = Int(text.dropLast()), count > 0,
             count <= Int(Self.maximumDuration.components.seconds) / unit
         else {
-            throw CommandUsageError("\(name) needs a duration such as 90s, 12h or 30d, not \"\(SettingText.excerpt(text))\"")
+            throw CommandUsageError(
+                "\(name) needs a duration such as 90s, 12h or 30d, not \"\(SettingText.excerpt(text))\"")
         }
         return .seconds(count * unit)
     }

@@ -6,8 +6,6 @@ public struct AccessError: Error, Sendable, Hashable, CustomStringConvertible {
         case unauthorized
         /// The credential does not permit the request.
         case forbidden
-        /// A limit of the credential is reached.
-        case rateLimited = "rate_limited"
     }
 
     /// The reason for machines.

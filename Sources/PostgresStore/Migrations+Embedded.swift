@@ -14,6 +14,10 @@ extension Migration {
             Migration(
                 name: "0005_lifecycle", sql: String(decoding: PackageResources._005_lifecycle_sql, as: UTF8.self)),
             Migration(name: "0006_totals", sql: String(decoding: PackageResources._006_totals_sql, as: UTF8.self)),
+            Migration(
+                name: "0007_conversations",
+                sql: String(decoding: PackageResources._007_conversations_sql, as: UTF8.self)),
+            Migration(name: "0008_access", sql: String(decoding: PackageResources._008_access_sql, as: UTF8.self)),
         ]
     }
 }

@@ -74,9 +74,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
-                .idempotencyKeyReused, .upstreamNotFound, .upstreamExists, .keyNotFound:
+                .idempotencyKeyReused, .upstreamNotFound, .upstreamExists, .keyNotFound, .access:
                 false
-            case .access(let code): code == .rateLimited
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
                 .internal:
                 true

@@ -7,6 +7,7 @@ import ChatterdConfiguration
 struct CapturedCommand: Sendable {
     let output = Lock("")
     let errors = Lock("")
+    let keyRequests = Lock<[KeysRequest]>([])
     let served = Lock<[Configuration]>([])
 
     func run(_ arguments: String..., environment: [String: String] = [:]) async -> Int32 {
@@ -16,6 +17,10 @@ struct CapturedCommand: Sendable {
                 return 0
             },
             migrate: { _ in 1 },
+            keys: { _, request in
+                keyRequests.withLock { $0.append(request) }
+                return 0
+            },
             checkDatabase: { _ in [.fine("PostgreSQL", "17.2"), .wrong("schema", "out of date", advice: "migrate")] })
         let runner = CommandRunner(
             environment: environment, actions: actions, output: { text in output.withLock { $0 += text + "\n" } },

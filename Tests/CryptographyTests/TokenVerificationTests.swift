@@ -69,7 +69,9 @@ import Testing
     }
 
     @Test func tokenOfChatterdIsAccepted() throws {
-        let grant = try TokenGrant(owner: Owner(app: "shop", person: "ann"), key: "k", scopes: [.chat, .read], conversations: [ExactText("trip")])
+        let grant = try TokenGrant(
+            owner: Owner(app: "shop", person: "ann"), key: "k", scopes: [.chat, .read],
+            conversations: [ExactText("trip")])
         let unsigned = try UnsignedToken(
             keyID: "o1", issuer: "https://accounts.example", audience: "shop-client", issuedAt: Self.now,
             expiresAt: Self.now + 300, grant: grant)

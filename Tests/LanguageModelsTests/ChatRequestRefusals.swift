@@ -62,8 +62,7 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
         String(repeating: "[", count: 65), .notJSON, nil, "The body is not JSON: nested too deeply at byte 64."),
     .init("[]", .wrongType, nil, "The body must be a JSON object."),
     .init("null", .wrongType, nil, "The body must be a JSON object."),
-    .init("{}", .missing, "appID", "appID is missing."),
-    .init(.request(appID: "null"), .missing, "appID", "appID is missing."),
+    .init("{}", .missing, "model", "model is missing."),
     .init(.request(appID: "7"), .wrongType, "appID", "appID must be a string, not a number."),
     .init(.request(appID: "[]"), .wrongType, "appID", "appID must be a string, not an array."),
     .init(.request(appID: #""""#), .empty, "appID", "appID must not be empty."),
@@ -85,7 +84,9 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(
         .request(adding: #","conversation":"a\u001fb""#), .forbiddenCharacter, "conversation",
         "conversation must not contain control characters."),
-    .init(.request(appID: #""a\u001f\u001fb""#), .forbiddenCharacter, "appID", "appID must not contain control characters."),
+    .init(
+        .request(appID: #""a\u001f\u001fb""#), .forbiddenCharacter, "appID",
+        "appID must not contain control characters."),
     .init(#"{"appID":"a","messages":[]}"#, .missing, "model", "model is missing."),
     .init(.request(model: "null"), .missing, "model", "model is missing."),
     .init(.request(model: #""""#), .empty, "model", "model must not be empty."),
@@ -97,7 +98,8 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(.request(model: #""a\u0085""#), .forbiddenCharacter, "model", "model must not contain control characters."),
     .misspelled("Model", "model"), .misspelled("MESSAGES", "messages"), .misspelled("\\u0053tream", "stream"),
     .misspelled("me\u{17F}\u{17F}ages", "messages"), .misspelled("me\\u017fsages", "messages"),
-    .misspelled("\u{212A}eep_alive", "keep_alive"), .misspelled("APPID", "appID"), .misspelled("appid", "appID"), .misspelled("Conversation", "conversation"),
+    .misspelled("\u{212A}eep_alive", "keep_alive"), .misspelled("APPID", "appID"), .misspelled("appid", "appID"),
+    .misspelled("Conversation", "conversation"),
     .misspelled("Options", "options"), .misspelled("N", "n"),
     .misspelled("Model", "model", in: "options"), .misspelled("\u{17F}tream", "stream", in: "options"),
     .init(

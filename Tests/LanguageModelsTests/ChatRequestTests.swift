@@ -160,6 +160,11 @@ import Testing
         }
     }
 
+    /// A credential names the app then.
+    @Test func appIDMayBeAbsent() throws {
+        #expect(try ChatRequest(json: .request(appID: "null")).appID == nil)
+    }
+
     @Test func nameOfMaximumLengthIsAccepted() throws {
         let name = String(repeating: "é", count: 155)
         #expect(try ChatRequest(json: .request(appID: "\"\(name)\"")).appID == name)

@@ -5,7 +5,8 @@ struct KeyTable {
     let text: String
 
     init(_ keys: [AppKey], now: Int64) {
-        text = keys.isEmpty
+        text =
+            keys.isEmpty
             ? "there are no keys; make one with `chatterd keys create --app NAME`"
             : keys.map { Self.line(of: $0, now: now) }.joined(separator: "\n")
     }
@@ -15,9 +16,6 @@ struct KeyTable {
         let grant = key.grant
         var facts = [grant.scopes.sorted().map(\.rawValue).joined(separator: " ")]
         if let models = grant.models { facts.append("models \(models.joined(separator: " "))") }
-        if let count = grant.allowance.requestsPerMinute { facts.append("\(count) requests a minute") }
-        if let count = grant.allowance.tokensPerDay { facts.append("\(count) tokens a day") }
-        if let count = grant.allowance.concurrentReplies { facts.append("\(count) replies at once") }
         facts.append(end(of: key, now: now))
         let label = grant.label.isEmpty ? "" : " (\(grant.label))"
         return "key \(key.id) of app \(grant.app)\(label): \(facts.joined(separator: ", "))"
@@ -28,7 +26,8 @@ struct KeyTable {
         guard let end = key.grant.expiresAt else { return "no end" }
         guard end > now else { return "expired" }
         let left = end - now
-        let (count, unit) = left >= 172_800 ? (left / 86_400, "days") : left >= 7_200 ? (left / 3_600, "hours") : (left, "seconds")
+        let (count, unit) =
+            left >= 172_800 ? (left / 86_400, "days") : left >= 7_200 ? (left / 3_600, "hours") : (left, "seconds")
         return "ends in \(count) \(unit)"
     }
 }

@@ -84,7 +84,9 @@ struct KeysCommand: Sendable {
     }
 
     private static func unknown(_ id: String) -> RelayError {
-        RelayError(.invalidRequest, "There is no valid key with the id \(SettingText.excerpt(id)). `chatterd keys list` shows the ids.")
+        RelayError(
+            .invalidRequest,
+            "There is no valid key with the id \(SettingText.excerpt(id)). `chatterd keys list` shows the ids.")
     }
 
     private static var now: Int64 { Int64(time(nil)) }

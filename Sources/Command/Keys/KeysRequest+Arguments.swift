@@ -17,7 +17,8 @@ extension KeysRequest {
         case "rotate":
             let overlap = try options.duration("--overlap")
             self = .rotate(try Self.id(&options, of: name), overlap: overlap ?? Self.standardOverlap)
-        default: throw CommandUsageError("keys has create, list, revoke and rotate, not \"\(SettingText.excerpt(name))\"")
+        default:
+            throw CommandUsageError("keys has create, list, revoke and rotate, not \"\(SettingText.excerpt(name))\"")
         }
         try options.requireEmpty("keys \(name)")
     }
@@ -44,14 +45,11 @@ extension KeysRequest {
         }
         if let models = try options.list("--models") {
             guard 1...AppKey.maximumModels ~= models.count else {
-                throw CommandUsageError("--models lists 1 to \(AppKey.maximumModels) models, such as --models llama3.2,qwen3")
+                throw CommandUsageError(
+                    "--models lists 1 to \(AppKey.maximumModels) models, such as --models llama3.2,qwen3")
             }
             grant.models = models
         }
-        grant.allowance = Allowance(
-            requestsPerMinute: try options.count("--requests-per-minute"),
-            tokensPerDay: try options.count("--tokens-per-day"),
-            concurrentReplies: try options.count("--concurrent-replies"))
         return .create(grant, lifetime: try options.duration("--expires"))
     }
 

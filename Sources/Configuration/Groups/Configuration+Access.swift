@@ -37,6 +37,7 @@ extension Configuration.Access {
 extension HostAndPort {
     /// Whether only programs of this machine reach the address: `localhost`, 127.0.0.0/8 or ::1.
     fileprivate var isLoopback: Bool {
-        host.lowercased() == "localhost" || host == "::1" || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || 0x30...0x39 ~= $0 })
+        host.lowercased() == "localhost" || host == "::1"
+            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || 0x30...0x39 ~= $0 })
     }
 }

@@ -25,8 +25,8 @@ extension Setting {
                 .process, .file { $0.server.tlsKey = $1 }, "off",
                 "The PEM file of the certificate's private key, read again on SIGHUP.")
         case .access:
-            .limit(
-                .process, .choice { $0.access.configuredMode = $1 }, .absent("open on the loopback, else keys"),
+            .option(
+                .process, .choice { $0.access.configuredMode = $1 }, "open on the loopback, else keys",
                 "Whether requests need a key or a token: open or keys, see [access.md](access.md).")
         case .hosts:
             .option(

@@ -21,7 +21,8 @@ extension ChatRequest {
             appID = try Self.name("appID", body.extracting(range), upTo: Owner.maximumAppLength)
         }
         if let range = members.conversation {
-            conversation = try Self.name("conversation", body.extracting(range), upTo: ConversationKey.maximumNameLength)
+            conversation = try Self.name(
+                "conversation", body.extracting(range), upTo: ConversationKey.maximumNameLength)
         }
         model = try Self.model(members.model, in: body, isRequired: requiringModel)
         messages = try Self.messages(members.messages, in: body)

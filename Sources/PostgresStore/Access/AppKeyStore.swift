@@ -21,7 +21,9 @@ public struct AppKeyStore: Sendable {
     ///
     /// - Returns: the key, and the text with its secret, which is stored nowhere.
     /// - Throws: `storeUnavailable`.
-    public func create(_ grant: AppKeyGrant, by actor: String) async throws(RelayError) -> (key: AppKey, text: AppKeyText) {
+    public func create(
+        _ grant: AppKeyGrant, by actor: String
+    ) async throws(RelayError) -> (key: AppKey, text: AppKeyText) {
         let text = AppKeyText.random()
         var transaction = Transaction()
         let row = transaction.add(AccessStatements.insert(id: text.id, hash: text.hash, grant))

@@ -203,7 +203,8 @@ enum AccessStatements {
         grant.expiresAt = row.nextOptionalInt().map(Int64.init)
         return StoredKey(
             key: AppKey(
-                id: id, grant: grant, createdAt: createdAt, revokedAt: row.nextOptionalInt().map(Int64.init)), hash: hash)
+                id: id, grant: grant, createdAt: createdAt, revokedAt: row.nextOptionalInt().map(Int64.init)),
+            hash: hash)
     }
 
     /// The strings of a JSON array; none of a damaged one, so that it permits no model.

@@ -15,7 +15,8 @@ extension ChatService {
         try refuseWhenStopping()
         let appID = conversation.text
         let opening = TurnOpening(
-            appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)), model: request.model,
+            appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
+            model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt)
         let reservation: PromptReservation

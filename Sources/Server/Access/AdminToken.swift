@@ -1,20 +1,16 @@
 import ChatterdConfiguration
+import ChatterdCryptography
 
 /// The token of the administrator.
 struct AdminToken: Sendable {
-    private let token: [UInt8]
+    private let digest: SHA256Digest
 
     init(_ token: ConfigurationSecret) {
-        self.token = Array(token.value.utf8)
+        digest = SHA256Digest(of: Array(token.value.utf8).span)
     }
 
-    /// Whether a text is the token. Takes a time that depends on the length of `text` only, not on the number of right bytes.
+    /// Whether a text is the token. The comparison of the digests has a time that does not depend on the token.
     func matches(_ text: String) -> Bool {
-        let other = text.utf8
-        var difference = token.count ^ other.count
-        for (index, byte) in other.enumerated() {
-            difference |= Int(token[index % token.count] ^ byte)
-        }
-        return difference == 0
+        SHA256Digest(of: Array(text.utf8).span) == digest
     }
 }

@@ -44,11 +44,17 @@ extension Principal {
     /// - Returns: `nil` if the request names no app.
     /// - Throws: `forbidden`; `invalidRequest` for a name that no app has.
     func owner(of request: Request) throws(RelayError) -> Owner? {
-        let app = request.fields[.xAppID] ?? request.head.target.queryItem("appID")
-        if let app {
+        if let app = request.namedApp {
             try app.requireName("An appID", upTo: Owner.maximumAppLength)
         }
-        return try relayed { () throws(AccessError) -> Owner? in try self.owner(naming: app) }
+        return try ownerOfReply(of: request)
+    }
+
+    /// The owner of the reply that a request names, as `owner(of:)`. A name that no app has is no error, because no reply belongs to it.
+    ///
+    /// - Throws: `forbidden`.
+    func ownerOfReply(of request: Request) throws(RelayError) -> Owner? {
+        try relayed { () throws(AccessError) -> Owner? in try owner(naming: request.namedApp) }
     }
 
     /// Throws `forbidden` unless the credential permits the model.
@@ -63,6 +69,11 @@ extension Principal {
             throw RelayError(error)
         }
     }
+}
+
+extension Request {
+    /// The app that a request without a body names.
+    fileprivate var namedApp: String? { fields[.xAppID] ?? head.target.queryItem("appID") }
 }
 
 extension String {

@@ -29,7 +29,8 @@ struct PrincipalCache {
     /// Adds a verified principal.
     mutating func insert(_ principal: Principal, _ digest: SHA256Digest, now: Int64) {
         if entries.updateValue(
-            Entry(principal: principal, end: min(now + Self.lifetime, principal.expiresAt ?? .max)), forKey: digest) == nil
+            Entry(principal: principal, end: min(now + Self.lifetime, principal.expiresAt ?? .max)), forKey: digest)
+            == nil
         {
             order.append(digest)
         }
@@ -41,7 +42,7 @@ struct PrincipalCache {
     /// Removes the principals that match.
     mutating func remove(where matches: (Principal) -> Bool) {
         entries = entries.filter { !matches($0.value.principal) }
-                var left = Queue<SHA256Digest>()
+        var left = Queue<SHA256Digest>()
         while let digest = order.popFirst() {
             if entries[digest] != nil { left.append(digest) }
         }

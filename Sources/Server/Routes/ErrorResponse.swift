@@ -17,7 +17,6 @@ extension RelayError.Code {
             switch code {
             case .unauthorized: .unauthorized
             case .forbidden: .forbidden
-            case .rateLimited: .tooManyRequests
             }
         case .replyNotStored, .textLost, .internal: .internalServerError
         case .model(let code):

@@ -37,7 +37,8 @@ struct ReplyRoute: Sendable {
             guard responder.isWaiting else { return }
             var start = position ?? ReplyPosition(attempt: reply.attempt)
             start.isEnd = false
-            sender.resume(reply, from: start, showsQueue: showsQueue, by: service, to: responder,
+            sender.resume(
+                reply, from: start, showsQueue: showsQueue, by: service, to: responder,
                 until: services[request].watch(principal))
         } catch {
             responder.refuse(error)
@@ -101,7 +102,7 @@ struct ReplyRoute: Sendable {
         guard let id = request.parameter.flatMap({ ReplyID(parsing: $0) }) else {
             throw ChatService.replyNotFound
         }
-        let owner = try principal.owner(of: request)
+        let owner = try principal.ownerOfReply(of: request)
         let reply = try await services[request].chat.find(id, of: owner)
         guard principal.permits(reply.turn.conversation) else { throw ChatService.replyNotFound }
         responder.annotate(Annotation.appID, reply.turn.conversation.owner.app)

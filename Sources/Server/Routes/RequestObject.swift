@@ -34,10 +34,12 @@ struct RequestObject {
             values = Dictionary(names) { _, last in last }
             guard values.count == names.count else { throw JSONError(.wrongType, at: 0) }
         } catch {
-            throw Self.invalid("The body must be a JSON object with each member once, such as {\"\(members.first ?? "")\": …}.")
+            throw Self.invalid(
+                "The body must be a JSON object with each member once, such as {\"\(members.first ?? "")\": …}.")
         }
         for name in values.keys.sorted() where !members.contains(name) {
-            throw Self.invalid("The body has the unknown member \(name). It may have \(members.joined(separator: ", ")).")
+            throw Self.invalid(
+                "The body has the unknown member \(name). It may have \(members.joined(separator: ", ")).")
         }
         values = values.filter { !$0.value.isEmpty }
     }

@@ -82,7 +82,8 @@ extension Router {
 
     /// Routes a method of a path to a handler that serves only principals with a scope.
     private mutating func on(
-        _ method: Method, _ route: Route, for scope: Scope, _ access: AccessControl, _ handler: @escaping AuthorizedHandler
+        _ method: Method, _ route: Route, for scope: Scope, _ access: AccessControl,
+        _ handler: @escaping AuthorizedHandler
     ) {
         on(
             method, route.rawValue, check: { head in access.check(head, for: scope) }, access.require(scope, handler))

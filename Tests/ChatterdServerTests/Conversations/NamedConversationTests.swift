@@ -90,7 +90,9 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try chat(stage, "trip", "x")).check()
-            #expect(try stage.send("DELETE", path).status == 422)
+            // The HTTP layer refuses the separator in a path itself.
+            let status = try stage.send("DELETE", path).status
+            #expect(status == (path.hasPrefix("/conversations/app%1F") ? 400 : 422))
             #expect(try stage.rows("app\u{1F}\u{1F}trip").count == 2)
         }
     }

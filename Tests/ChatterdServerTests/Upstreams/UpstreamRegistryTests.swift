@@ -54,8 +54,10 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     ])
     func listNeedsAnAdminToken(_ method: String, _ path: String) async throws {
         try await onStage { stage in
-            let answer = try stage.manage(method, path, "{}")
-            #expect(answer.status == 404)
+            for token in [token, nil] {
+                let answer = try stage.manage(method, path, "{}", token: token)
+                #expect(answer.status == 401)
+            }
         }
     }
 

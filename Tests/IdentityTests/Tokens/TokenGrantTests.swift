@@ -18,7 +18,8 @@ import Testing
     }
 
     @Test func writtenTokenIsReadBack() throws {
-        let grant = try TokenGrant(owner: Owner(app: "shop \"é\"", person: "ann/1"), key: "k", scopes: [.chat, .read],
+        let grant = try TokenGrant(
+            owner: Owner(app: "shop \"é\"", person: "ann/1"), key: "k", scopes: [.chat, .read],
             conversations: [ExactText("b"), ExactText("a")],
             models: [],
             allowance: Allowance(requestsPerMinute: 1, tokensPerDay: 0, concurrentReplies: 3))
@@ -33,7 +34,8 @@ import Testing
 
     /// Clients and other programs may read it.
     @Test func formOfTheTokenIsStable() throws {
-        let grant = try TokenGrant(owner: Owner(app: "shop", person: "ann"), key: "k", scopes: [.read, .chat],
+        let grant = try TokenGrant(
+            owner: Owner(app: "shop", person: "ann"), key: "k", scopes: [.read, .chat],
             conversations: [ExactText("b"), ExactText("a")],
             allowance: Allowance(requestsPerMinute: 5))
         let parts = String(decoding: try unsigned(grant).signingInput, as: UTF8.self).split(separator: ".").compactMap {
@@ -56,20 +58,25 @@ import Testing
 
     /// The two names look the same, and are two conversations for the database.
     @Test func namesAreBytes() throws {
-        let grant = try TokenGrant(of: try TokenText.token(#"{"key":"k","app":"a","conversations":["\u00e9","e\u0301"]}"#))
+        let grant = try TokenGrant(
+            of: try TokenText.token(#"{"key":"k","app":"a","conversations":["\u00e9","e\u0301"]}"#))
         #expect(grant.conversations == [ExactText("\u{e9}"), ExactText("e\u{301}")] && grant.conversations?.count == 2)
     }
 
     @Test func unknownScopesAreIgnored() throws {
-        let grant = try TokenGrant(of: try TokenText.token(#"{"key":"k","app":"shop","scope":" read openid  later chatty"}"#))
+        let grant = try TokenGrant(
+            of: try TokenText.token(#"{"key":"k","app":"shop","scope":" read openid  later chatty"}"#))
         #expect(grant.scopes == [.read])
     }
 
     @Test(arguments: [
-        "{}", #"{"key":"k","app":null}"#, #"{"key":"k","app":7}"#, #"{"key":"k","app":"a","scope":["read"]}"#, #"{"key":"k","app":"a","conversations":"b"}"#,
-        #"{"key":"k","app":"a","conversations":[7]}"#, #"{"key":"k","app":"a","models":{}}"#, #"{"key":"k","app":"a","limits":5}"#,
+        "{}", #"{"key":"k","app":null}"#, #"{"key":"k","app":7}"#, #"{"key":"k","app":"a","scope":["read"]}"#,
+        #"{"key":"k","app":"a","conversations":"b"}"#,
+        #"{"key":"k","app":"a","conversations":[7]}"#, #"{"key":"k","app":"a","models":{}}"#,
+        #"{"key":"k","app":"a","limits":5}"#,
         #"{"key":"k","app":"a","limits":[]}"#,
-        #"{"key":"k","app":"a","limits":{"tokens_per_day":-1}}"#, #"{"key":"k","app":"a","limits":{"tokens_per_day":1.5}}"#,
+        #"{"key":"k","app":"a","limits":{"tokens_per_day":-1}}"#,
+        #"{"key":"k","app":"a","limits":{"tokens_per_day":1.5}}"#,
         #"{"key":"k","app":"a","limits":{"tokens_per_day":"1"}}"#,
         #"{"key":"k","app":"a","limits":{"tokens_per_day":1,"tokens_per_day":2}}"#,
         #"{"key":"k","app":"a","limits":{"concurrent_replies":1000000000001}}"#,
@@ -79,8 +86,10 @@ import Testing
     }
 
     @Test(arguments: [
-        #"{"key":"k","app":""}"#, #"{"key":"k","app":"a\u001fb"}"#, #"{"key":"k","app":"a","sub":""}"#, #"{"key":"k","app":"a","sub":"b\u001f"}"#,
-        #"{"key":"k","app":"a","conversations":[""]}"#, #"{"key":"k","app":"a","conversations":["b\n"]}"#, #"{"key":"k","app":"a","models":[""]}"#,
+        #"{"key":"k","app":""}"#, #"{"key":"k","app":"a\u001fb"}"#, #"{"key":"k","app":"a","sub":""}"#,
+        #"{"key":"k","app":"a","sub":"b\u001f"}"#,
+        #"{"key":"k","app":"a","conversations":[""]}"#, #"{"key":"k","app":"a","conversations":["b\n"]}"#,
+        #"{"key":"k","app":"a","models":[""]}"#,
         #"{"key":"k","app":"a","models":["b\n"]}"#,
     ])
     func otherNamesAreRefused(payload: String) {
@@ -103,10 +112,14 @@ import Testing
 
     @Test func grantThatCannotBeReadIsNotMade() {
         let many = Set((0..<65).map { ExactText("\($0)") })
-        #expect(throws: TokenError.self) { try TokenGrant(owner: Owner(app: "a"), key: "k", scopes: [], conversations: many) }
+        #expect(throws: TokenError.self) {
+            try TokenGrant(owner: Owner(app: "a"), key: "k", scopes: [], conversations: many)
+        }
         #expect(throws: TokenError.self) { try TokenGrant(owner: Owner(app: "a"), key: "k", scopes: [], models: many) }
         #expect(throws: TokenError.self) { try TokenGrant(owner: Owner(app: ""), key: "k", scopes: []) }
-        #expect(throws: TokenError.self) { try TokenGrant(owner: Owner(app: "a", person: "\u{1F}"), key: "k", scopes: []) }
+        #expect(throws: TokenError.self) {
+            try TokenGrant(owner: Owner(app: "a", person: "\u{1F}"), key: "k", scopes: [])
+        }
         #expect(throws: TokenError.self) {
             try TokenGrant(owner: Owner(app: "a"), key: "k", scopes: [], allowance: Allowance(tokensPerDay: -1))
         }

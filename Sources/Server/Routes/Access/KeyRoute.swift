@@ -50,7 +50,9 @@ struct KeyRoute: Sendable {
     @Sendable func revoke(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let id = request.parameter ?? ""
-            guard let key = try await registry.store.revoke(id, by: principal.credential.actor) else { throw Self.unknown }
+            guard let key = try await registry.store.revoke(id, by: principal.credential.actor) else {
+                throw Self.unknown
+            }
             Self.respond(.ok, key, nil, to: responder)
         } catch {
             responder.refuse(error)
@@ -95,9 +97,7 @@ struct KeyRoute: Sendable {
     static func grant(of body: [UInt8], now: Int64) throws(RelayError) -> AppKeyGrant {
         let object = try RequestObject(
             body,
-            members: [
-                "app", "label", "scopes", "models", "requests_per_minute", "tokens_per_day", "concurrent_replies", "expires_in",
-            ])
+            members: ["app", "label", "scopes", "models", "expires_in"])
         guard let app = try object.name("app", upTo: Owner.maximumAppLength) else {
             throw RelayError(.invalidRequest, "app is missing: the appID that the key belongs to.")
         }
@@ -107,7 +107,6 @@ struct KeyRoute: Sendable {
             grant.scopes = scopes
         }
         grant.models = try object.names("models", atMost: AppKey.maximumModels, upTo: TokenGrant.maximumModelLength)
-        grant.allowance = try object.allowance()
         grant.expiresAt = try object.number("expires_in", in: 1...Self.maximumLifetime).map { now + Int64($0) }
         return grant
     }
@@ -123,14 +122,6 @@ extension RequestObject {
             throw RelayError(.invalidRequest, "\(member) must be a list of \(all), with one at least.")
         }
         return Set(scopes)
-    }
-
-    /// The limits of a credential.
-    func allowance() throws(RelayError) -> Allowance {
-        Allowance(
-            requestsPerMinute: try number("requests_per_minute", in: 1...1_000_000_000),
-            tokensPerDay: try number("tokens_per_day", in: 1...1_000_000_000_000),
-            concurrentReplies: try number("concurrent_replies", in: 1...1_000_000))
     }
 }
 
@@ -152,9 +143,6 @@ extension AppKey {
                 }
             }
         }
-        json.member("requests_per_minute", grant.allowance.requestsPerMinute)
-        json.member("tokens_per_day", grant.allowance.tokensPerDay)
-        json.member("concurrent_replies", grant.allowance.concurrentReplies)
         json.member("created_at", Int(createdAt))
         json.member("expires_at", grant.expiresAt.map { Int($0) })
         json.member("revoked_at", revokedAt.map { Int($0) })

@@ -19,10 +19,7 @@ struct TokenRoute: Sendable {
         do throws(RelayError) {
             let object = try RequestObject(
                 request.body.bytes,
-                members: [
-                    "person", "conversations", "models", "scopes", "expires_in", "requests_per_minute", "tokens_per_day",
-                    "concurrent_replies",
-                ])
+                members: ["person", "conversations", "models", "scopes", "expires_in"])
             let (owner, key) = try Self.issuer(principal)
             let person = try object.name("person", upTo: Owner.maximumPersonLength)
             let grant = try Self.grant(of: object, to: Owner(app: owner.app, person: person), key: key, by: principal)
@@ -64,7 +61,8 @@ struct TokenRoute: Sendable {
     ) throws(RelayError) -> TokenGrant {
         let scopes = try object.scopes("scopes") ?? principal.scopes.intersection([.chat, .read])
         guard scopes.isSubset(of: principal.scopes), scopes.isSubset(of: [.chat, .read]) else {
-            throw RelayError(AccessError(.forbidden, "A token has the scopes chat and read, and none that the key lacks."))
+            throw RelayError(
+                AccessError(.forbidden, "A token has the scopes chat and read, and none that the key lacks."))
         }
         let models = try object.names(
             "models", atMost: TokenGrant.maximumNames, upTo: TokenGrant.maximumModelLength)
@@ -73,12 +71,11 @@ struct TokenRoute: Sendable {
         }
         let conversations = try object.names(
             "conversations", atMost: TokenGrant.maximumNames, upTo: ConversationKey.maximumNameLength)
-        let allowance = try object.allowance()
         do throws(TokenError) {
             return try TokenGrant(
                 owner: owner, key: key, scopes: scopes,
                 conversations: conversations.map { Set($0.map(ExactText.init)) },
-                models: models.map { Set($0.map(ExactText.init)) } ?? principal.models, allowance: allowance)
+                models: models.map { Set($0.map(ExactText.init)) } ?? principal.models)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }

@@ -32,6 +32,10 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case replyNotComplete
         /// The `Idempotency-Key` was used with another body before.
         case idempotencyKeyReused
+        /// The conversation does not exist, or belongs to another owner.
+        case conversationNotFound
+        /// A conversation of this name exists already.
+        case conversationExists
         /// The credential does not permit the request.
         case access(AccessError.Code)
         /// No model server has this name.
@@ -61,6 +65,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .replyNotFound: "reply_not_found"
             case .replyNotComplete: "reply_not_complete"
             case .idempotencyKeyReused: "idempotency_key_reused"
+            case .conversationNotFound: "conversation_not_found"
+            case .conversationExists: "conversation_exists"
             case .access(let code): code.rawValue
             case .upstreamNotFound: "upstream_not_found"
             case .upstreamExists: "upstream_exists"
@@ -74,7 +80,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
-                .idempotencyKeyReused, .upstreamNotFound, .upstreamExists, .keyNotFound, .access:
+                .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists,
+                .keyNotFound, .access:
                 false
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
                 .internal:
@@ -89,7 +96,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
                 .interrupted, .textLost, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
-                .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
+                .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
             ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }
     }

@@ -307,7 +307,7 @@ enum ConversationStatements {
     }
 
     /// The `seq` of the last row of a conversation, or 0, and the size of the conversation.
-    private static let tip = """
+    static let tip = """
         (SELECT coalesce(t.seq, 0) AS last, t.state, t.after,
             coalesce(t.total, 0) + coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.thinking), 0)
                 + coalesce(octet_length(t.extras), 0) + \(rowCost) AS total

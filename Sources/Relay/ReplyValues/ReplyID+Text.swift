@@ -1,7 +1,10 @@
 extension ReplyID {
+    /// The size of the text form, in bytes.
+    public static let textLength = 36
+
     /// Parses the text form of a UUID, RFC 9562 section 4, in either case; `nil` for any other text.
     public init?(parsing text: some StringProtocol) {
-        guard text.utf8.count == 36 else { return nil }
+        guard text.utf8.count == Self.textLength else { return nil }
         var halves: (UInt64, UInt64) = (0, 0)
         for (index, byte) in text.utf8.enumerated() {
             if Self.isHyphen(index) {

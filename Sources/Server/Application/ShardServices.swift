@@ -12,6 +12,7 @@ final class ShardServices {
     let upstreams: ShardUpstreams
     let chat: ChatService
     let chatBoard: ChatBoard
+    let archive: ConversationArchive
     let authenticator: Authenticator
     /// The running responses whose credentials can be revoked.
     let revocable = RevocableResponses()
@@ -40,6 +41,9 @@ final class ShardServices {
             scheduler: Scheduler(on: pools.shard), makeID: { .random(in: $0) })
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
+        archive = ConversationArchive(
+            pool: pools.pool, readers: pools.readers, conversationLimit: configuration.store.conversationLimit,
+            memory: process.memory)
         authenticator = Authenticator(configuration, registry: process.access)
     }
 }

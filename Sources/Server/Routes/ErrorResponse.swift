@@ -11,8 +11,9 @@ extension RelayError.Code {
         switch self {
         case .invalidRequest, .historyTooLarge: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
-        case .conversationReplaced, .replyNotComplete, .idempotencyKeyReused, .upstreamExists: .conflict
-        case .replyNotFound, .upstreamNotFound, .keyNotFound: .notFound
+        case .conversationReplaced, .conversationExists, .replyNotComplete, .idempotencyKeyReused, .upstreamExists:
+            .conflict
+        case .replyNotFound, .conversationNotFound, .upstreamNotFound, .keyNotFound: .notFound
         case .access(let code):
             switch code {
             case .unauthorized: .unauthorized

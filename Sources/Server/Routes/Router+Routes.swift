@@ -11,7 +11,7 @@ extension Router {
         self.init()
         let access = AccessControl(process.configuration, services: services)
         addReplies(services, process, access)
-        addConversations(services, access)
+        addConversations(services, process, access)
         addBoard(services, access)
         addUpstreams(services, registry, process.configuration.upstreams, access)
         addCredentials(process.access, access)
@@ -36,9 +36,17 @@ extension Router {
         on(.post, .choose, for: .chat, access, reply.choose)
     }
 
-    private mutating func addConversations(_ services: ShardedServices, _ access: AccessControl) {
+    private mutating func addConversations(
+        _ services: ShardedServices, _ process: ProcessServices, _ access: AccessControl
+    ) {
         let conversation = ConversationRoute(services: services)
         on(.delete, .conversation, for: .chat, access, conversation.delete)
+        let archive = ArchiveRoute(
+            services: services, memory: process.memory, unsentLimit: process.configuration.streams.unsentLimit)
+        on(.get, .conversation, for: .read, access, archive.read)
+        on(.post, .forkConversation, for: .chat, access, archive.fork)
+        on(.get, .exportConversation, for: .read, access, archive.export)
+        on(.post, .importConversation, for: .chat, access, archive.importFile)
     }
 
     private mutating func addBoard(_ services: ShardedServices, _ access: AccessControl) {

@@ -76,6 +76,31 @@ import Testing
         }
     }
 
+    /// Clients that read nothing hold a page each.
+    @Test func longConversationIsNotLoadedForItsExport() async throws {
+        try await onThread {
+            let relay = try Relay("http://127.0.0.1:9")
+            try PrivateCluster.shared().psql(
+                """
+                INSERT INTO chatts (appid, seq, name, message)
+                SELECT 'app', n, 'user', repeat('x', 1000000) FROM generate_series(1, 100) AS n
+                """, database: relay.database)
+            let stalled = try (0..<12).map { _ in
+                let client = try RawClient(port: relay.port, receiveBuffer: 4_096)
+                client.request("GET", "/conversations/app/export")
+                #expect(try client.readHead(of: "GET").status == 200)
+                return client
+            }
+            let export = try RawClient.get(port: relay.port, "/conversations/app/export")
+            #expect(export.end == .complete && export.body.count > 100_000_000)
+            #expect(export.text.hasSuffix("{\"end\":true,\"rows\":100}\n"))
+            #expect(try relay.program.peakMemory() < Self.most)
+            for client in stalled {
+                client.reset()
+            }
+        }
+    }
+
     @Test func manyLargePromptsAreServedOrRefused() async throws {
         let upstream = try ScriptedUpstream(.error(400, "no"))
         try await onThread {

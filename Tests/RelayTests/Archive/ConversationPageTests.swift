@@ -1,0 +1,42 @@
+import ChatterdBasics
+import ChatterdRelay
+import Testing
+
+/// A page of a conversation as JSON.
+@Suite struct ConversationPageTests {
+    @Test func messageHasItsPlaceAndItsEnd() {
+        let reply = ReplyID(high: 1, low: 2)
+        let rows = SampleConversation.rows
+        let messages = [
+            ConversationPage.Message(row: rows[1], follows: 0, parent: nil, isActive: true),
+            ConversationPage.Message(row: rows[2], follows: nil, parent: nil, isActive: false),
+            ConversationPage.Message(row: rows[5], follows: 6, parent: reply, isActive: true),
+        ]
+        let json = ConversationPage.encode(
+            SampleConversation.header, messages, range: 2...8, moreBefore: true, moreAfter: false)
+        #expect(
+            json.string == """
+                {"conversation":"trip","title":"To \\"Rome\\"","created_at":"2026-11-20T10:39:26.491288Z",\
+                "updated_at":"2026-11-20T10:39:26.491289Z","messages":[\
+                {"seq":2,"role":"user","content":"one","images":["aGk="],"time":"2026-11-20T10:39:26.491288Z",\
+                "after":0,"parent":null,"active":true},\
+                {"seq":3,"id":"8a3c1f52-6a0e-8c43-a1ce-6f0be9c7d3f1","model":"tiny","state":"complete","role":"assistant",\
+                "content":"a1","thinking":"hm\u{1f600}","tool_calls":[{"function":{"name":"f","arguments":{}}}],\
+                "time":"2026-11-20T10:39:26.491288Z","finished_at":"2026-11-20T10:39:26.491289Z","done_reason":"stop",\
+                "eval_count":3,"active":false},\
+                {"seq":8,"role":"user","content":"two","time":"2026-11-20T10:39:26.491288Z","after":6,\
+                "parent":"00000000-0000-0001-0000-000000000002","active":true}],"first":2,"last":8,"more_before":true,\
+                "more_after":false}
+                """)
+    }
+
+    @Test func emptyPageHasNoEnds() {
+        let json = ConversationPage.encode(
+            ConversationHeader(name: "x", createdAt: 0, updatedAt: 0), [], moreBefore: false, moreAfter: false)
+        #expect(
+            json.string == """
+                {"conversation":"x","created_at":"1970-01-01T00:00:00.000000Z","updated_at":"1970-01-01T00:00:00.000000Z",\
+                "messages":[],"more_before":false,"more_after":false}
+                """)
+    }
+}

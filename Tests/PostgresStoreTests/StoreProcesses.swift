@@ -89,7 +89,8 @@ struct StoreProcesses: Sendable {
             ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, since = excluded.since
             """)
 
-    /// The number of rows of a conversation in each table, without empty tables.
+    /// The number of rows of a conversation in each table, without empty tables, and without the row that a conversation with messages
+    /// has in `chatterd_conversations`.
     func rowCounts(of appID: String = "app") async throws -> [String: Int] {
         let tables = try await sql(
             "SELECT table_name FROM information_schema.columns WHERE column_name = 'appid' AND table_schema = 'public'")
@@ -97,6 +98,9 @@ struct StoreProcesses: Sendable {
         for table in tables.map({ $0[0] }) {
             let count = try await sql("SELECT count(*) FROM \(table) WHERE appid = '\(appID)'")
             counts[table] = Int(count[0][0]).flatMap { $0 > 0 ? $0 : nil }
+        }
+        if counts["chatts"] != nil, counts["chatterd_conversations"] == 1 {
+            counts["chatterd_conversations"] = nil
         }
         return counts
     }

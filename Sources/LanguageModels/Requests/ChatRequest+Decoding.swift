@@ -46,7 +46,7 @@ extension ChatRequest {
     }
 
     /// The name of an app or of a conversation.
-    private static func name(
+    static func name(
         _ member: ChatRequestFieldName, _ value: Span<UInt8>, upTo limit: Int
     ) throws(ChatRequestError) -> String {
         let field = ChatRequestField(member, value)
@@ -67,8 +67,8 @@ extension ChatRequest {
         return try ChatRequestField("model", body.extracting(range)).name(upTo: ModelName.maximumLength)
     }
 
-    private static func messages(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> [ModelMessage]
-    {
+    /// The messages in the array at `range`.
+    static func messages(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> [ModelMessage] {
         guard let range else { throw .missing("messages") }
         try ChatRequestField("messages", body.extracting(range)).require(.array, "an array")
         var elements: [Range<Int>] = []

@@ -8,6 +8,7 @@ extension PostgresConversationStore {
     private static let removalLimit = 1_000
 
     public func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
+        guard !messages.isEmpty else { return try await deleteConversation(appID: appID) }
         if try await run(ConversationStatements.replace(appID: appID, with: messages)).first == true {
             try await sweep(appID: appID, isBeingWritten: true)
         }
@@ -26,8 +27,8 @@ extension PostgresConversationStore {
     public func deleteConversation(appID: String) async throws(RelayError) {
         var isBeingWritten = false
         while true {
-            let deletion = try await run(
-                ConversationStatements.deleteRows(appID: appID, limit: Self.removalLimit)
+            let deletion = try await remove(
+                ConversationStatements.deleteRows(appID: appID, limit: Self.removalLimit), from: appID
             ).first
             isBeingWritten = isBeingWritten || deletion?.hadRunningReplies == true
             guard deletion?.count == Self.removalLimit else { break }
@@ -40,8 +41,8 @@ extension PostgresConversationStore {
     func expireConversation(
         appID: String, after age: Duration, isStopping: () -> Bool
     ) async throws(RelayError) {
-        try await repeatRemoval(
-            RetentionStatements.expireRows(appID: appID, limit: Self.removalLimit, age: age), isStopping: isStopping)
+        let expiry = RetentionStatements.expireRows(appID: appID, limit: Self.removalLimit, age: age)
+        while try await remove(expiry, from: appID).affectedRows == Self.removalLimit, !isStopping() {}
         guard !isStopping() else { return }
         try await sweep(appID: appID)
     }
@@ -69,8 +70,19 @@ extension PostgresConversationStore {
     }
 
     /// Repeats a query that removes up to `removalLimit` rows until no more are left, each time in a separate transaction.
-    private func repeatRemoval(_ query: Query<Void>, isStopping: () -> Bool = { false }) async throws(RelayError) {
-        while try await run(query).affectedRows == Self.removalLimit, !isStopping() {}
+    private func repeatRemoval(_ query: Query<Void>) async throws(RelayError) {
+        while try await run(query).affectedRows == Self.removalLimit {}
+    }
+
+    /// Removes rows of a conversation, and the conversation itself with its last row.
+    ///
+    /// The separate lock comes first, so that the removal sees all earlier changes.
+    private func remove<Record>(_ query: Query<Record>, from appID: String) async throws(RelayError) -> Rows<Record> {
+        var transaction = Transaction()
+        transaction.add(ConversationRevision.lock(appID))
+        let removal = transaction.add(query)
+        transaction.add(ConversationRevision.removeEmpty(appID))
+        return try await run(transaction)[removal]
     }
 }
 

@@ -21,10 +21,18 @@ extension PostgresConversationStore {
 
     public func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
         var transaction = Transaction()
+        transaction.add(ConversationRevision.lock(appID))
         let withdraw = transaction.add(ConversationStatements.withdraw(appID: appID, id: id, owner: lease.id))
         let open = transaction.add(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
         let results = try await run(transaction)
-        guard let opened = results[open].first else { return results[withdraw].affectedRows > 0 }
+        guard let opened = results[open].first else {
+            guard results[withdraw].affectedRows > 0 else { return false }
+            var removal = Transaction()
+            removal.add(ConversationRevision.lock(appID))
+            removal.add(ConversationRevision.removeUnopened(appID))
+            _ = try await run(removal)
+            return true
+        }
         return try await settleTurn(
             Turn(appID: appID, number: opened.number), isAbandonedHere: true, closesRegenerated: true)
     }

@@ -16,6 +16,8 @@ final class Retention {
     private let store: PostgresConversationStore
     /// The last conversation that was examined.
     private var last = ""
+    /// The last row of a conversation that was examined for one without messages.
+    private var lastRow = ""
     private var pausesUntil = Instant.distantPast
 
     init(_ age: Duration, store: PostgresConversationStore) {
@@ -27,6 +29,7 @@ final class Retention {
     func expire(isStopping: () -> Bool) async throws {
         let shard = store.pool.shard
         guard shard.now >= pausesUntil else { return }
+        try await expireEmpty()
         let found = try await store.pool.run(
             RetentionStatements.nextConversations(after: last, limit: Self.pageLimit, age: age))
         var removed = 0
@@ -43,5 +46,13 @@ final class Retention {
             last = ""
             pausesUntil = shard.now + min(Self.longestPause, age / 4)
         }
+    }
+
+    /// Examines the next rows of conversations, and removes old ones of conversations without messages.
+    private func expireEmpty() async throws {
+        let examined = try await store.pool.run(
+            RetentionStatements.expireEmpty(after: lastRow, limit: Self.pageLimit, age: age)
+        ).first
+        lastRow = examined.flatMap { $0.count == Self.pageLimit ? $0.last : nil } ?? ""
     }
 }

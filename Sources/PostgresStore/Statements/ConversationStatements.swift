@@ -10,7 +10,10 @@ enum ConversationStatements {
     /// inserts no row if the conversation would exceed `limit` bytes with the `size` bytes of the prompts.
     static func openTurn(_ opening: TurnOpening, owner: ReplyID, size: Int, limit: Int) -> Query<Int64> {
         Query(
-            openTurnStatement, parameters: turnParameters(of: opening, owner: owner) + [.int8(size), .int8(limit)])
+            openTurnStatement,
+            parameters: turnParameters(of: opening, owner: owner) + [
+                .int8(size), .int8(limit), ConversationRevision.owner(of: opening.appID),
+            ])
     }
 
     /// $1 to $9 of the statements that open a turn. The last element of the arrays is the row of the reply.
@@ -30,13 +33,14 @@ enum ConversationStatements {
     }
 
     private static let openTurnStatement = Statement(
-        "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8,
+        "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8, .text,
         sql: """
-            INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns))
+            WITH l AS MATERIALIZED \(tip),
+            \(ConversationRevision.changed(owner: "$12", from: "l WHERE l.total + $10 <= $11"))
+            INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), opened)
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
-                \(replyValues(bytes: "$10"))
-            FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), \(tip) AS l
-            WHERE l.total + $10 <= $11
+                \(replyValues(bytes: "$10")), changed.revision
+            FROM changed, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), l
             RETURNING turn
             """
     ) { row in
@@ -62,15 +66,15 @@ enum ConversationStatements {
             parameters: turnParameters(of: opening, owner: owner) + [
                 parent, parentID, opening.key.map { .text($0.text) } ?? .null,
                 opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
-                .int8(limit),
+                .int8(limit), ConversationRevision.owner(of: opening.appID),
             ])
     }
 
     private static let openNamedTurnStatement = Statement(
         "open_named_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .text, .uuid,
-        .text, .bytes, .int8, .int8, .int8,
+        .text, .bytes, .int8, .int8, .int8, .text,
         sql: """
-            WITH parent AS (
+            WITH l AS MATERIALIZED \(tip), parent AS (
                 SELECT NULL::bigint AS seq WHERE $10 = 'tip'
                 UNION ALL
                 SELECT seq FROM chatts WHERE $10 = 'reply' AND appid = $1 AND id = $11 AND turn = seq
@@ -89,12 +93,14 @@ enum ConversationStatements {
                     digest = excluded.digest, reply = excluded.reply, expires_at = excluded.expires_at
                     WHERE k.expires_at <= now() OR NOT \(standsForReply)
                 RETURNING k.reply
-            )
-            INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after)
+            ), permitted AS (
+                SELECT parent.seq FROM parent, l
+                WHERE ($12 IS NULL OR EXISTS (SELECT FROM claimed)) AND l.total + $15 <= $16
+            ), \(ConversationRevision.changed(owner: "$17", from: "permitted"))
+            INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after, opened)
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
-                \(replyValues(bytes: "$15")), CASE p.ordinal WHEN 1 THEN nullif(parent.seq, l.last) END
-            FROM parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), \(tip) AS l
-            WHERE ($12 IS NULL OR EXISTS (SELECT FROM claimed)) AND l.total + $15 <= $16
+                \(replyValues(bytes: "$15")), CASE p.ordinal WHEN 1 THEN nullif(parent.seq, l.last) END, changed.revision
+            FROM changed, parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), l
             RETURNING turn
             """
     ) { row in
@@ -176,20 +182,26 @@ enum ConversationStatements {
     ) -> Query<OpenTurn> {
         Query(
             openAlternativeStatement, .text(reply.turn.appID), .int8(reply.turn.number), .uuid(reply.id), .uuid(id),
-            model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit))
+            model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit),
+            ConversationRevision.owner(of: reply.turn.appID))
     }
 
     private static let openAlternativeStatement = Statement(
-        "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, returnsBinary: true,
+        "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, .text, returnsBinary: true,
         sql: """
+            WITH old AS MATERIALIZED (
+                SELECT l.last, l.total, p.seq AS prompt, r.model, r.options
+                FROM chatts r
+                JOIN chatts p ON p.appid = r.appid AND p.seq = coalesce(r.after, r.seq - 1) AND p.state = 'prompt',
+                    \(tip) AS l
+                WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq AND l.total <= $8
+            ), \(ConversationRevision.changed(owner: "$9", from: "old"))
             INSERT INTO chatts (
-                appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, after)
-            SELECT $1, l.last + 1, l.last + 1, 'assistant', '', 'streaming', $4, coalesce($5, r.model), $6, 1, r.options,
-                $7, l.total, p.seq
-            FROM chatts r
-            JOIN chatts p ON p.appid = r.appid AND p.seq = coalesce(r.after, r.seq - 1) AND p.state = 'prompt',
-                \(tip) AS l
-            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq AND l.total <= $8
+                appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, after,
+                opened)
+            SELECT $1, old.last + 1, old.last + 1, 'assistant', '', 'streaming', $4, coalesce($5, old.model), $6, 1,
+                old.options, $7, old.total, old.prompt, changed.revision
+            FROM changed, old
             RETURNING turn, model, options
             """
     ) { row in
@@ -198,17 +210,23 @@ enum ConversationStatements {
 
     /// Makes the next turn follow a complete reply, unless it does so already.
     static func choose(_ turn: Turn, id: ReplyID) -> Query<Void> {
-        Query(chooseStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+        Query(
+            chooseStatement, .text(turn.appID), .int8(turn.number), .uuid(id),
+            ConversationRevision.owner(of: turn.appID))
     }
 
     private static let chooseStatement = Statement(
-        "choose", .text, .int8, .uuid,
+        "choose", .text, .int8, .uuid, .text,
         sql: """
-            INSERT INTO chatts (appid, seq, name, message, state, total, after)
-            SELECT r.appid, l.last + 1, '', '', 'choice', l.total, r.seq
-            FROM chatts r, \(tip) AS l
-            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.state = 'complete'
-                AND l.last <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
+            WITH chosen AS MATERIALIZED (
+                SELECT r.seq, l.last, l.total
+                FROM chatts r, \(tip) AS l
+                WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.state = 'complete'
+                    AND l.last <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
+            ), \(ConversationRevision.changed(owner: "$4", from: "chosen"))
+            INSERT INTO chatts (appid, seq, name, message, state, total, after, opened)
+            SELECT $1, c.last + 1, '', '', 'choice', c.total, c.seq, changed.revision
+            FROM changed, chosen c
             """)
 
     /// The state of a reply; no row if the reply is gone.
@@ -225,24 +243,30 @@ enum ConversationStatements {
         row.nextText()
     }
 
-    /// Replaces a conversation, and returns whether it had running replies.
+    /// Replaces a conversation by at least one message, and returns whether it had running replies.
     ///
     /// The numbers of turns are never used again, so a reply of a replaced turn finds no row.
     static func replace(appID: String, with messages: [ModelMessage]) -> Query<Bool> {
         Query(
             replaceStatement, .text(appID), .textArray(messages.map(\.role)), .textArray(messages.map(\.content)),
-            .textArray(messages.map { $0.extras ?? "" }))
+            .textArray(messages.map { $0.extras ?? "" }), ConversationRevision.owner(of: appID))
     }
 
+    // The conditions on `keys` and `changed` are always true. They make the statement lock the keys first and the conversation next.
     private static let replaceStatement = Statement(
-        "replace", .text, .textArray, .textArray, .textArray,
+        "replace", .text, .textArray, .textArray, .textArray, .text,
         sql: """
-            WITH gone AS (DELETE FROM chatts WHERE appid = $1 RETURNING seq, state),
-            keys AS (DELETE FROM chatterd_keys WHERE appid = $1),
-            added AS (
-                INSERT INTO chatts (appid, seq, name, message, extras)
-                SELECT $1, l.last + p.ordinal, p.name, p.message, nullif(p.extras, '')
-                FROM unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal),
+            WITH keys AS (
+                DELETE FROM chatterd_keys WHERE appid = $1
+                    AND key IN (SELECT key FROM chatterd_keys WHERE appid = $1 ORDER BY key FOR UPDATE)
+                RETURNING key
+            ), \(ConversationRevision.changed(owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0")),
+            gone AS (
+                DELETE FROM chatts WHERE appid = $1 AND (SELECT revision FROM changed) > 0 RETURNING seq, state
+            ), added AS (
+                INSERT INTO chatts (appid, seq, name, message, extras, opened)
+                SELECT $1, l.last + p.ordinal, p.name, p.message, nullif(p.extras, ''), changed.revision
+                FROM changed, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal),
                     (SELECT coalesce(max(seq), 0) AS last FROM gone) AS l
             )
             SELECT coalesce(bool_or(state = 'streaming'), false) FROM gone

@@ -32,9 +32,11 @@ enum ReplyStatements {
     private static let closeStatement = Statement(
         "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8,
         sql: """
+            WITH \(ended(by: "$4", attempt: "$11"))
             UPDATE chatts SET
                 state = $5, message = $6, thinking = nullif($7, ''), extras = \(extras("$8")),
-                last_event = nullif($9, ''), account = nullif($10, ''), finished = now()
+                last_event = nullif($9, ''), account = nullif($10, ''), finished = now(),
+                closed = (SELECT revision FROM changed)
             WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
             """)
 
@@ -43,15 +45,16 @@ enum ReplyStatements {
         "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
         .int8, .int8, .int8,
         sql: """
-            WITH reply AS MATERIALIZED (
-                SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
+            WITH \(ended(by: "$4", attempt: "$11")), reply AS MATERIALIZED (
+                SELECT appid, seq, id, coalesce(attempt, 1) AS attempt, (SELECT revision FROM changed) AS revision
+                FROM chatts
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
                 FOR NO KEY UPDATE
             ), \(folded("reply", until: "$12")), stored AS (
                 UPDATE chatts c SET
                     state = $5, message = f.text || $6, thinking = nullif(f.thinking || $7, ''),
                     extras = \(extras("f.calls || $8")),
-                    last_event = nullif($9, ''), account = nullif($10, ''), finished = now()
+                    last_event = nullif($9, ''), account = nullif($10, ''), finished = now(), closed = r.revision
                 FROM reply r JOIN folded f ON f.reply = r.id
                 WHERE c.appid = r.appid AND c.seq = r.seq AND octet_length(f.text) = $13
                     AND octet_length(f.thinking) = $14 AND octet_length(f.calls) = $15
@@ -70,8 +73,9 @@ enum ReplyStatements {
     private static let closeCutStatement = Statement(
         "close_cut_turn", .text, .int8, .uuid, .uuid, .int8,
         sql: """
-            WITH dead AS MATERIALIZED (
-                SELECT appid, seq, id, coalesce(attempt, 1) AS attempt FROM chatts
+            WITH \(ended(by: "$4", attempt: "$5")), dead AS MATERIALIZED (
+                SELECT appid, seq, id, coalesce(attempt, 1) AS attempt, (SELECT revision FROM changed) AS revision
+                FROM chatts
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$5"))
                 FOR NO KEY UPDATE
             ), \(settled(isCut: "true"))
@@ -120,27 +124,57 @@ enum ReplyStatements {
     private static let settleTurnStatement = Statement(
         "settle_turn", .text, .int8, .uuid, .boolean, .boolean,
         sql: """
-            WITH dead AS MATERIALIZED (
-                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
-                WHERE c.appid = $1 AND c.seq = $2 AND c.state = 'streaming'
-                    AND CASE WHEN c.holder = $3 THEN $4 AND ($5 OR c.on_interrupt IS NULL)
-                        ELSE ($5 OR \(isRegenerated) IS NOT TRUE) AND \(LeaseStatements.isDead("c.holder")) END
+            WITH \(ConversationRevision.ended(if: isSettledHere)), dead AS MATERIALIZED (
+                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt, (SELECT revision FROM changed) AS revision
+                FROM chatts c
+                WHERE c.appid = $1 AND c.seq = $2 AND \(isSettledHere)
                 FOR NO KEY UPDATE
             ), \(settled())
             """)
 
-    /// Closes released and handed-over turns as interrupted, at most `limit`. It leaves those that another process can regenerate.
+    /// Whether `settleTurn` closes the reply `c`.
+    private static let isSettledHere = """
+        c.state = 'streaming' AND CASE WHEN c.holder = $3 THEN $4 AND ($5 OR c.on_interrupt IS NULL)
+            ELSE ($5 OR \(isRegenerated) IS NOT TRUE) AND \(LeaseStatements.isDead("c.holder")) END
+        """
+
+    /// Closes released and handed-over turns as interrupted, at most `limit`. It leaves those that another process can regenerate, and
+    /// those in conversations that another transaction changes now.
+    ///
+    /// The replies of one conversation get successive revisions.
     static func settleAbandoned(limit: Int) -> Query<Void> { Query(settleAbandonedStatement, .int8(limit)) }
 
     private static let settleAbandonedStatement = Statement(
         "settle_abandoned", .int8,
         sql: """
-            WITH dead AS MATERIALIZED (
-                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt FROM chatts c
-                WHERE \(LeaseStatements.isAbandoned("c")) AND \(isRegenerated) IS NOT TRUE
-                LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+            WITH found AS MATERIALIZED (
+                SELECT c.appid, c.seq FROM chatts c WHERE \(isAbandonedForGood) LIMIT $1
+            ), locked AS MATERIALIZED (
+                SELECT v.appid FROM chatterd_conversations v WHERE v.appid IN (SELECT f.appid FROM found f)
+                ORDER BY v.appid FOR NO KEY UPDATE SKIP LOCKED
+            ), held AS MATERIALIZED (
+                SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt
+                FROM found f JOIN chatts c ON c.appid = f.appid AND c.seq = f.seq
+                WHERE \(isAbandonedForGood) AND (
+                    f.appid IN (SELECT l.appid FROM locked l)
+                    OR NOT EXISTS (SELECT FROM chatterd_conversations v WHERE v.appid = f.appid))
+                FOR NO KEY UPDATE OF c SKIP LOCKED
+            ), counted AS MATERIALIZED (
+                SELECT h.*, row_number() OVER (PARTITION BY appid ORDER BY seq) AS place,
+                    count(*) OVER (PARTITION BY appid) AS places
+                FROM held h
+            ), changed AS (
+                UPDATE chatterd_conversations v SET revision = v.revision + n.places, updated_at = now()
+                FROM (SELECT DISTINCT appid, places FROM counted) AS n WHERE v.appid = n.appid
+                RETURNING v.appid, v.revision
+            ), dead AS MATERIALIZED (
+                SELECT n.appid, n.seq, n.id, n.attempt, v.revision - n.places + n.place AS revision
+                FROM counted n LEFT JOIN changed v ON v.appid = n.appid
             ), \(settled())
             """)
+
+    /// Whether `c` is a released or handed-over reply that no process regenerates.
+    private static let isAbandonedForGood = "\(LeaseStatements.isAbandoned("c")) AND \(isRegenerated) IS NOT TRUE"
 
     /// Adopts released and handed-over turns that can be regenerated, at most `limit`, and skips the `known` replies. The replies
     /// read their histories when they start, as memory allows.
@@ -290,6 +324,11 @@ enum ReplyStatements {
         "EXISTS (SELECT FROM chatterd_signals s WHERE s.reply = \(reply).id AND s.kind = 'stop')"
     }
 
+    /// Counts the end of the reply $3 in its conversation, if process `holder` owns the reply at this attempt.
+    private static func ended(by holder: String, attempt: String) -> String {
+        ConversationRevision.ended(if: "c.id = $3 AND \(isOwned("c.", by: holder, attempt: attempt))")
+    }
+
     private static func extras(_ calls: String) -> String {
         "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"
     }
@@ -338,7 +377,7 @@ enum ReplyStatements {
         )
         """
 
-    /// Closes the replies in `dead` with the text in their journals.
+    /// Closes the replies in `dead` with the text in their journals, at their revisions.
     ///
     /// - Parameter isCut: whether their last event reports the loss of the rest of the text.
     private static func settled(isCut: String = "f.is_cut") -> String {
@@ -346,7 +385,7 @@ enum ReplyStatements {
         \(folded("dead", until: "9223372036854775807")), stored AS (
             UPDATE chatts c SET
                 state = 'interrupted', message = f.text, thinking = nullif(f.thinking, ''), extras = \(extras("f.calls")),
-                last_event = CASE WHEN \(isCut) THEN \(lossEvent) END, finished = now(), holder = NULL
+                last_event = CASE WHEN \(isCut) THEN \(lossEvent) END, closed = d.revision, finished = now(), holder = NULL
             FROM dead d JOIN folded f ON f.reply = d.id
             WHERE c.appid = d.appid AND c.seq = d.seq
             RETURNING c.appid, c.id

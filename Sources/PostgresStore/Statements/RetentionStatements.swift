@@ -41,6 +41,38 @@ enum RetentionStatements {
                 SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
             """)
 
+    /// Examines the next rows of conversations after an appID, at most `limit`, and removes those of conversations without messages
+    /// whose last change is older than an age. It skips rows that another transaction changes now.
+    static func expireEmpty(after appID: String, limit: Int, age: Duration) -> Query<Examined> {
+        Query(expireEmptyStatement, .text(appID), .int8(limit), .int8(age.microseconds))
+    }
+
+    /// The rows that `expireEmpty` has examined.
+    struct Examined {
+        /// The last one; empty without rows.
+        let last: String
+        let count: Int
+    }
+
+    private static let expireEmptyStatement = Statement(
+        "expire_empty", .text, .int8, .int8,
+        sql: """
+            WITH page AS MATERIALIZED (
+                SELECT appid FROM chatterd_conversations WHERE appid > $1 ORDER BY appid LIMIT $2
+            ), empty AS MATERIALIZED (
+                SELECT v.appid FROM chatterd_conversations v
+                WHERE v.appid IN (SELECT p.appid FROM page p) AND v.updated_at < now() - $3 * interval '1 microsecond'
+                    AND NOT EXISTS (SELECT FROM chatts c WHERE c.appid = v.appid)
+                ORDER BY v.appid FOR UPDATE SKIP LOCKED
+            ), gone AS (
+                DELETE FROM chatterd_conversations v USING empty e WHERE v.appid = e.appid
+            )
+            SELECT max(appid), count(*) FROM page
+            """
+    ) { row in
+        Examined(last: row.nextText(), count: row.nextInt())
+    }
+
     /// Removes expired idempotency keys, at most `limit`.
     static func expireKeys(limit: Int) -> Query<Void> { Query(expireKeysStatement, .int8(limit)) }
 

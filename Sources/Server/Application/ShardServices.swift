@@ -13,6 +13,8 @@ final class ShardServices {
     let chat: ChatService
     let chatBoard: ChatBoard
     let archive: ConversationArchive
+    /// The list of conversations.
+    let catalogue: ConversationCatalogue
     let authenticator: Authenticator
     /// The running responses whose credentials can be revoked.
     let revocable = RevocableResponses()
@@ -44,6 +46,7 @@ final class ShardServices {
         archive = ConversationArchive(
             pool: pools.pool, readers: pools.readers, conversationLimit: configuration.store.conversationLimit,
             memory: process.memory)
+        catalogue = ConversationCatalogue(pool: pools.pool, readers: pools.readers)
         authenticator = Authenticator(configuration, registry: process.access)
     }
 }

@@ -7,6 +7,7 @@ public enum Route: String, CaseIterable, Sendable {
     case reply = "/replies/:id"
     case regenerate = "/replies/:id/regenerate"
     case choose = "/replies/:id/choose"
+    case conversations = "/conversations"
     case conversation = "/conversations/:c"
     case forkConversation = "/conversations/:c/fork"
     case exportConversation = "/conversations/:c/export"

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
@@ -39,6 +40,14 @@ extension Router {
     private mutating func addConversations(
         _ services: ShardedServices, _ process: ProcessServices, _ access: AccessControl
     ) {
+        let catalogue = CatalogueRoute(services: services, memory: process.memory) {
+            var generator = SystemRandomNumberGenerator()
+            return ConversationKey.randomName(using: &generator)
+        }
+        on(.get, .conversations, for: .read, access, catalogue.list)
+        on(.post, .conversations, for: .chat, access, catalogue.create)
+        on(.delete, .conversations, for: .chat, access, catalogue.deleteAll)
+        on(.patch, .conversation, for: .chat, access, catalogue.change)
         let conversation = ConversationRoute(services: services)
         on(.delete, .conversation, for: .chat, access, conversation.delete)
         let archive = ArchiveRoute(

@@ -1,0 +1,31 @@
+import ChatterdBasics
+
+/// The title of a conversation.
+public enum ConversationTitle {
+    /// The limit of a title that a client gives, in Unicode scalars.
+    public static let maximumLength = 200
+    /// The limit of a title that is taken from a message, in characters.
+    public static let openingLength = 80
+
+    /// The first words of a message as a title: white space is one space, and the text ends between words unless its first word is
+    /// longer than the limit. `nil` for a message without words.
+    public static func opening(of message: String) -> String? {
+        var title = ""
+        for word in message.split(whereSeparator: { $0.isWhitespace || $0.isNewline }) {
+            let separator = title.isEmpty ? "" : " "
+            guard title.count + separator.count + word.count <= openingLength else {
+                return title.isEmpty ? String(word.prefix(openingLength)) : title
+            }
+            title += separator + word
+        }
+        return title.isEmpty ? nil : title
+    }
+
+    /// The title in a request.
+    static func decode(_ value: Span<UInt8>) throws(ChatRequestError) -> String {
+        let field = ChatRequestField("title", value)
+        let title = try field.string(upTo: maximumLength)
+        try field.requireNoControls(in: title)
+        return title
+    }
+}

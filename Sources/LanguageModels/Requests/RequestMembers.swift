@@ -1,0 +1,59 @@
+import ChatterdBasics
+
+/// The ranges of the members of a request in its body, for requests that have known members only.
+struct RequestMembers {
+    private var ranges: [String: Range<Int>] = [:]
+
+    /// Finds the members of a body. Of two equal names the last one counts.
+    ///
+    /// - Throws: the first problem that is found; for an unknown member, `unknownMember` with the known name that is nearest to it.
+    init(of body: Span<UInt8>, known: [String]) throws(ChatRequestError) {
+        if let offset = UTF8Repair.firstInvalid(in: body) {
+            throw .notUTF8(at: offset)
+        }
+        var unknown: String?
+        do throws(JSONError) {
+            var reader = JSONReader(body)
+            guard try reader.kind() == .object else {
+                // An error of the JSON is reported before the wrong type.
+                try reader.skipValue()
+                try reader.finish()
+                throw JSONError(.wrongType, at: 0)
+            }
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                // JSON writes one byte with six bytes at most.
+                let isLong = key.range.count > 6 * MemberNames.maximumLength
+                let name = isLong ? "" : String(decodingJSON: body.extracting(key.range))
+                let range = try reader.skipValue()
+                if known.contains(name) {
+                    ranges[name] = range
+                } else {
+                    unknown = unknown ?? name
+                }
+            }
+            try reader.finish()
+        } catch {
+            throw error.code == .wrongType ? .notAnObject : .notJSON(error)
+        }
+        if let unknown { throw .unknownMember(nearest: NearestNames.nearest(to: unknown, among: known), of: known) }
+    }
+
+    /// The range of a member; `nil` if it is absent.
+    subscript(_ name: String) -> Range<Int>? { ranges[name] }
+
+    /// The range of a member; `nil` if it is absent or null.
+    func value(_ name: String, in body: Span<UInt8>) -> Range<Int>? {
+        ranges[name].flatMap { body[$0.lowerBound] == UInt8(ascii: "n") ? nil : $0 }
+    }
+}
+
+extension ChatRequestError {
+    /// The body has a member that is none of the `known` ones.
+    fileprivate static func unknownMember(nearest: String?, of known: [String]) -> ChatRequestError {
+        let meant = nearest.map { " Did you mean \($0)?" } ?? ""
+        return ChatRequestError(
+            problem: .unknownMember, field: nil,
+            message: "The body may have \(known.joined(separator: ", ")) only.\(meant)")
+    }
+}

@@ -1,0 +1,120 @@
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdPostgres
+import ChatterdRelay
+
+/// The list of the conversations of each owner, in the table `chatterd_conversations`. Confined to its shard.
+public final class ConversationCatalogue {
+    /// The maximum number of attempts of a creation that loses against prompts of an earlier version.
+    private static let attempts = 100
+    /// The number of messages and of bytes after which a search ends for now.
+    private static let searchRows = 10_000
+    private static let searchBytes = 8 << 20
+    /// The number of conversations that one search examines.
+    private static let searchedConversations = 400
+    /// The number of conversations that one batch of a search examines; the number of messages and of bytes of each.
+    private static let searchGroup = 8
+    private static let pieceRows = 500
+    private static let pieceBytes = 1 << 20
+
+    private let pool: PostgresPool
+    private let readers: PostgresPool
+
+    /// Creates the list of a shard.
+    ///
+    /// - Parameter readers: the connections for large results.
+    public init(pool: PostgresPool, readers: PostgresPool) {
+        self.pool = pool
+        self.readers = readers
+    }
+
+    /// Lists the next conversations of an owner, newest change first. While no conversation changes, successive pages have each of them
+    /// once; one that changes moves to the front.
+    public func list(_ query: CatalogueQuery) async throws(RelayError) -> CataloguePage {
+        var query = query
+        let limit = query.limit
+        query.limit += 1
+        let found = Array(try await readers.runForRelay(CatalogueStatements.list(query)))
+        let entries = Array(found.prefix(limit))
+        return CataloguePage(
+            entries: entries, next: found.count > limit ? entries.last.map(CataloguePosition.init(behind:)) : nil)
+    }
+
+    /// Searches the titles and messages of an owner's conversations, newest change first.
+    public func search(_ query: CatalogueQuery, for text: String) async throws(RelayError) -> SearchPage {
+        var search = RunningSearch(query)
+        while !search.isComplete, search.hits.count < query.limit, search.rows < Self.searchRows,
+            search.bytes < Self.searchBytes, search.conversations < Self.searchedConversations
+        {
+            try await searchGroup(&search, for: text, limit: query.limit)
+        }
+        return SearchPage(hits: search.finishedHits, next: search.isComplete ? nil : search.position)
+    }
+
+    /// Searches the next conversations, up to the first one that is longer than its piece.
+    private func searchGroup(
+        _ search: inout RunningSearch, for text: String, limit: Int
+    ) async throws(RelayError) {
+        let group = Array(
+            try await readers.runForRelay(
+                CatalogueStatements.list(search.query(limit: Self.searchGroup), includesPosition: search.isInside)))
+        guard !group.isEmpty else { return search.complete() }
+        var transaction = Transaction()
+        let steps = group.map { entry in
+            transaction.add(
+                CatalogueStatements.search(
+                    entry.key.text, for: text, after: search.start(in: entry), rows: Self.pieceRows,
+                    bytes: Self.pieceBytes))
+        }
+        let results = try await readers.runForRelay(transaction)
+        for (entry, step) in zip(group, steps) {
+            let found = Array(results[step])
+            let isWhole = found.first.map { $0.rows < Self.pieceRows && $0.bytes < Self.pieceBytes } ?? true
+            search.add(found, of: entry, isWhole: isWhole)
+            guard isWhole || !search.isInside, search.hits.count < limit else { return }
+        }
+        if group.count < Self.searchGroup {
+            search.complete()
+        }
+    }
+
+    /// Creates a conversation.
+    ///
+    /// - Throws: `conversationExists`.
+    public func create(
+        _ key: ConversationKey, title: String?, messages: [ModelMessage]
+    ) async throws(RelayError) -> CatalogueEntry {
+        var transaction = Transaction()
+        let created = transaction.add(CatalogueStatements.create(key, title: title, messages: messages))
+        let entry = transaction.add(CatalogueStatements.entry(of: key.text))
+        let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
+        guard results[created].affectedRows == 1, let entry = results[entry].first else {
+            throw RelayError(.conversationExists, "There is a conversation of this name already. Choose another name.")
+        }
+        return entry
+    }
+
+    /// Changes a conversation in part.
+    ///
+    /// - Throws: `conversationNotFound`.
+    public func change(
+        _ key: ConversationKey, _ change: ConversationChange
+    ) async throws(RelayError) -> CatalogueEntry {
+        var transaction = Transaction()
+        transaction.add(CatalogueStatements.change(key, change))
+        let entry = transaction.add(CatalogueStatements.entry(of: key.text))
+        guard let entry = try await pool.runForRelay(transaction)[entry].first else { throw Self.notFound }
+        return entry
+    }
+
+    /// The keys of the next conversations of an owner behind a key, in the order of their texts.
+    public func keys(
+        of query: CatalogueQuery, after key: ConversationKey?
+    ) async throws(RelayError) -> [ConversationKey] {
+        try await readers.runForRelay(CatalogueStatements.keys(of: query, after: key?.text ?? ""))
+            .map { ConversationKey(parsing: $0) }
+    }
+
+    /// The error for a conversation that does not exist.
+    public static let notFound = RelayError(.conversationNotFound, "There is no such conversation.")
+}

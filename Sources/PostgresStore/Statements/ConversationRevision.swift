@@ -1,0 +1,73 @@
+import ChatterdIdentity
+import ChatterdPostgres
+
+/// The SQL by which a statement counts a change of a conversation in `chatterd_conversations`.
+///
+/// The row lock of the conversation puts its changes into one order: a revision is assigned under the lock, and the lock is held until
+/// the commit, so revisions are committed in their order.
+///
+/// A transaction locks rows in one order, so that none waits in a circle: first idempotency keys, by key; then conversations, by
+/// `appid`; then rows of `chatts`; then the journal. A statement that closes replies of several conversations skips those that are
+/// locked, and never waits. Statements that change no conversation (adoption, restart, handover, release, signals, sweeps) lock rows of
+/// `chatts` and the tables behind it only.
+///
+/// A process of an earlier version locks and writes no row here. Its rows of `chatts` have no revision, and a reply that ends in a
+/// conversation without a row gets none.
+enum ConversationRevision {
+    /// The owner of a conversation, as a parameter.
+    static func owner(of appID: String) -> Parameter { .text(ConversationKey(parsing: appID).owner.keyPrefix) }
+
+    /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
+    /// at all if it has none. It returns the revision.
+    static func changed(owner: String, from source: String) -> String {
+        """
+        changed AS (
+            INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
+            ON CONFLICT (appid) DO UPDATE SET revision = v.revision + 1, updated_at = now()
+            RETURNING v.revision
+        )
+        """
+    }
+
+    /// A CTE, `changed`, that counts the end of the reply `c` at number $2 of conversation $1, if the reply meets a condition. It returns
+    /// the revision, or no row if the conversation has none.
+    ///
+    /// The statement reads the revision by `(SELECT revision FROM changed)` in the row that it updates or locks. That value is computed
+    /// before the row is locked, so the conversation is locked first. If another statement ends the reply meanwhile, a revision
+    /// without an event remains.
+    static func ended(if condition: String) -> String {
+        """
+        changed AS (
+            UPDATE chatterd_conversations v SET revision = v.revision + 1, updated_at = now()
+            WHERE v.appid = $1 AND EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.seq = $2 AND \(condition))
+            RETURNING v.revision
+        )
+        """
+    }
+
+    /// Locks the row of a conversation until the end of the transaction, if there is one.
+    static func lock(_ appID: String) -> Query<Void> { Query(lockStatement, .text(appID)) }
+
+    private static let lockStatement = Statement(
+        "lock_conversation", .text, sql: "SELECT FROM chatterd_conversations WHERE appid = $1 FOR UPDATE")
+
+    /// Removes the row of a conversation without messages. The transaction has locked the row before, so no message comes meanwhile.
+    static func removeEmpty(_ appID: String) -> Query<Void> { Query(removeEmptyStatement, .text(appID)) }
+
+    private static let removeEmptyStatement = Statement(
+        "remove_empty_conversation", .text,
+        sql: """
+            DELETE FROM chatterd_conversations
+            WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
+            """)
+
+    /// Removes the row of a conversation that has lost the prompt that created it. One that was created without a prompt stays.
+    static func removeUnopened(_ appID: String) -> Query<Void> { Query(removeUnopenedStatement, .text(appID)) }
+
+    private static let removeUnopenedStatement = Statement(
+        "remove_unopened_conversation", .text,
+        sql: """
+            DELETE FROM chatterd_conversations
+            WHERE appid = $1 AND revision = 1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
+            """)
+}

@@ -1,0 +1,240 @@
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdPostgres
+import ChatterdRelay
+import ChatterdTestSupport
+import Testing
+
+@testable import ChatterdPostgresStore
+
+/// The list of the conversations of each owner.
+@Suite(.timeLimit(.minutes(30))) struct CatalogueTests {
+    private static let app = Owner(app: "app")
+
+    private func catalogue(_ processes: StoreProcesses) -> ConversationCatalogue {
+        ConversationCatalogue(pool: processes.pool, readers: processes.pool)
+    }
+
+    @Test func pagesHaveEachConversationOnce() async throws {
+        try await StoreProcesses.run { processes in
+            // Three times for all of them, so that names decide.
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_conversations (appid, owner, updated_at)
+                SELECT E'app\\x1f\\x1f' || n, E'app\\x1f\\x1f', timestamptz '2026-01-01' + n % 3 * interval '1 s'
+                FROM generate_series(1, 53) AS n
+                """)
+            for limit in [1, 7, 53, 200] {
+                var query = CatalogueQuery(owner: Self.app, limit: limit)
+                var entries: [CatalogueEntry] = []
+                repeat {
+                    let page = try await catalogue(processes).list(query)
+                    #expect(page.entries.count == limit || page.next == nil)
+                    entries += page.entries
+                    query.position = page.next.flatMap { CataloguePosition(parsing: $0.text) }
+                } while query.position != nil
+                #expect(Set(entries.map(\.key)).count == 53 && entries.count == 53)
+                #expect(entries.map(\.updatedAt) == entries.map(\.updatedAt).sorted(by: >))
+            }
+        }
+    }
+
+    @Test func entryHasItsTitleAndItsState() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.replaceConversation(
+                appID: "app", with: [ModelMessage(role: "system", content: "be brief")])
+            try await store.exchange("What is  the\nweather?", "1")
+            let query = CatalogueQuery(owner: Self.app, limit: 10)
+            var entry = try #require(try await catalogue(processes).list(query).entries.first)
+            #expect(entry.key.isDefault && entry.key.name == "app")
+            #expect(entry.title == nil && entry.opening == "What is  the\nweather?" && !entry.isRunning)
+            _ = try await store.open("more")
+            entry = try await catalogue(processes).change(
+                entry.key, try change(#"{"title":"Weather","archived":true}"#))
+            #expect(entry.title == "Weather" && entry.opening == nil && entry.isRunning && entry.isArchived)
+            #expect(try await catalogue(processes).list(query).entries.isEmpty)
+            for archive in [CatalogueArchive.archived, .all] {
+                var query = query
+                query.archive = archive
+                #expect(try await catalogue(processes).list(query).entries == [entry])
+            }
+            entry = try await catalogue(processes).change(entry.key, try change(#"{"title":null}"#))
+            #expect(entry.title == nil && entry.isArchived)
+            entry = try await catalogue(processes).change(entry.key, try change(#"{"archived":false}"#))
+            #expect(!entry.isArchived)
+        }
+    }
+
+    @Test func unknownConversationIsNotChanged() async throws {
+        try await StoreProcesses.run { processes in
+            let key = ConversationKey(Self.app, name: "none")
+            let change = try change(#"{"title":"x"}"#)
+            #expect(await relayCode { _ = try await catalogue(processes).change(key, change) } == .conversationNotFound)
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_conversations") == [["0"]])
+            // An earlier version has written its messages.
+            try await processes.sql(
+                "INSERT INTO chatts (appid, seq, name, message) VALUES (E'app\\x1f\\x1fnone', 1, 'user', 'x')")
+            #expect(try await catalogue(processes).change(key, change).title == "x")
+        }
+    }
+
+    @Test func conversationIsCreatedOnce() async throws {
+        try await StoreProcesses.run { processes in
+            let key = ConversationKey(Self.app, name: "trip")
+            let seed = [ModelMessage(role: "system", content: "s"), ModelMessage(role: "user", content: "u")]
+            let created = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        await relayCode {
+                            _ = try await catalogue(processes).create(key, title: "T", messages: seed)
+                        } == nil
+                    }
+                }
+                return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(created == 1)
+            #expect(
+                try await processes.sql("SELECT seq, name, message, opened FROM chatts ORDER BY seq")
+                    == [["1", "system", "s", "1"], ["2", "user", "u", "1"]])
+            try await processes.first.exchange("a", "1", appID: "old")
+            try await processes.sql("DELETE FROM chatterd_conversations WHERE appid = 'old'")
+            #expect(
+                await relayCode {
+                    _ = try await catalogue(processes).create(
+                        ConversationKey(Owner(app: "old")), title: nil, messages: [])
+                } == .conversationExists)
+        }
+    }
+
+    @Test func searchFindsTitlesAndMessages() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            try await store.exchange("Rome in May", "Take a coat.")
+            try await store.exchange("100% sure_?", "It's \"fine\" \\ ok.", appID: "app\u{1F}\u{1F}quotes")
+            let titled = ConversationKey(Self.app, name: "empty")
+            _ = try await catalogue(processes).create(titled, title: "A week in ROME", messages: [])
+            for _ in 0..<5 {
+                try await store.exchange(
+                    "rome", String(repeating: "x", count: 300) + " ROME " + "y", appID: "app\u{1F}\u{1F}many")
+            }
+            let query = CatalogueQuery(owner: Self.app, limit: 50)
+            let found = try await catalogue(processes).search(query, for: "rOmE")
+            #expect(found.hits.map(\.entry.key.name) == ["many", "empty", "app"] && found.next == nil)
+            #expect(found.hits.map { $0.matches.map(\.seq) } == [[1, 2, 3], [], [1]])
+            #expect(
+                found.hits[2].matches.first?.excerpt == "Rome in May" && found.hits[2].matches.first?.role == "user")
+            let excerpt = try #require(found.hits[0].matches.dropFirst().first?.excerpt)
+            #expect(excerpt.count <= 200 && excerpt.contains("ROME"))
+            for text in ["100%", "sure_", "'s \"", "\\ ok"] {
+                #expect(
+                    try await catalogue(processes).search(query, for: text).hits.map(\.entry.key.name) == ["quotes"],
+                    "\(text)")
+            }
+            for text in ["%o%", "r_me", "none"] {
+                #expect(try await catalogue(processes).search(query, for: text).hits.isEmpty, "\(text)")
+            }
+        }
+    }
+
+    @Test func searchContinuesWhereItStopped() async throws {
+        try await StoreProcesses.run { processes in
+            // Two conversations are longer than a piece, one is longer than a request, and many are short.
+            try await processes.sql(
+                """
+                INSERT INTO chatts (appid, seq, name, message)
+                SELECT E'app\\x1f\\x1fc' || c, n, 'user', CASE n WHEN s THEN 'needle' ELSE 'hay' END
+                FROM (VALUES (1, 700), (2, 501), (3, 12000)) AS v (c, s), generate_series(1, s) AS n
+                UNION ALL SELECT E'app\\x1f\\x1fd' || c, 1, 'user', 'needle ' || c FROM generate_series(1, 30) AS c;
+                INSERT INTO chatterd_conversations (appid, owner) SELECT DISTINCT appid, E'app\\x1f\\x1f' FROM chatts
+                """)
+            for limit in [1, 4, 200] {
+                var query = CatalogueQuery(owner: Self.app, limit: limit)
+                var names: [String] = []
+                var requests = 0
+                repeat {
+                    let page = try await catalogue(processes).search(query, for: "NEEDLE")
+                    #expect(page.hits.count <= limit)
+                    names += page.hits.map(\.entry.key.name)
+                    query.position = page.next.flatMap { CataloguePosition(parsing: $0.text) }
+                    requests += 1
+                } while query.position != nil
+                #expect(names.count == 33 && Set(names).count == 33)
+                #expect(requests >= 2)
+            }
+        }
+    }
+
+    @Test func conversationsOfOthersNeverAppear() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let owners =
+                ["app", "app2", "ap", "a%", "a_p", "a'p", "a\"p", "A"].map { Owner(app: $0) }
+                + ["p", "%", "_", "p2", "app"].map { Owner(app: "app", person: $0) }
+            let names: [String?] = [nil, "trip", "%", "_", "x'\"\\", "app|p|trip", "app2"]
+            for owner in owners {
+                for name in names {
+                    let key = ConversationKey(owner, name: name)
+                    try await store.exchange("secret of \(owner)", "1", appID: key.text)
+                }
+            }
+            for owner in owners {
+                let keys = Set(names.map { ConversationKey(owner, name: $0) })
+                let query = CatalogueQuery(owner: owner, limit: 100)
+                #expect(Set(try await catalogue(processes).list(query).entries.map(\.key)) == keys)
+                let hits = try await catalogue(processes).search(query, for: "SECRET").hits
+                #expect(Set(hits.map(\.entry.key)) == keys && hits.count == keys.count)
+                #expect(hits.allSatisfy { $0.matches.map(\.excerpt) == ["secret of \(owner)"] })
+                #expect(Set(try await catalogue(processes).keys(of: query, after: nil)) == keys)
+            }
+            // A credential that permits one conversation.
+            var query = CatalogueQuery(owner: Self.app, limit: 100)
+            query.names = ["trip"]
+            let trip = [ConversationKey(Self.app, name: "trip")]
+            #expect(try await catalogue(processes).list(query).entries.map(\.key) == trip)
+            #expect(try await catalogue(processes).search(query, for: "secret").hits.map(\.entry.key) == trip)
+            #expect(try await catalogue(processes).keys(of: query, after: nil) == trip)
+        }
+    }
+
+    /// Which rows a list reads does not depend on other owners.
+    @Test func listReadsTheRowsOfItsOwnerOnly() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_conversations (appid, owner)
+                SELECT E'app' || n % 500 || E'\\x1f\\x1f' || n, E'app' || n % 500 || E'\\x1f\\x1f' FROM generate_series(1, 20000) AS n;
+                ANALYZE chatterd_conversations
+                """)
+            let plan = try await processes.sql(
+                """
+                EXPLAIN SELECT appid FROM chatterd_conversations WHERE owner = E'app7\\x1f\\x1f'
+                AND (updated_at, appid) < (now(), 'x') ORDER BY updated_at DESC, appid DESC LIMIT 51
+                """)
+            #expect(plan.joined().contains { $0.contains("chatterd_conversations_owner") })
+            let page = try await catalogue(processes).list(CatalogueQuery(owner: Owner(app: "app7"), limit: 100))
+            #expect(page.entries.count == 40)
+        }
+    }
+
+    @Test(arguments: [
+        "", ".", "..", "1.0", "1.0.", "1.0.6", "1.0.zz", "01.0.61", "1.0.1f", "-1.0.61", "1.-1.61", "1.0.ff", "1.0.61 ",
+        "8000000000000000.0.61", "1.0.6A", "+1.0.61", "1.0." + String(repeating: "61", count: 156),
+    ])
+    func foreignCursorIsRefused(text: String) {
+        #expect(CataloguePosition(parsing: text) == nil)
+    }
+
+    @Test func cursorKeepsItsPosition() throws {
+        for name in ["a", "é\u{1f600} %&", String(repeating: "\u{1f600}", count: 155)] {
+            let position = CataloguePosition(updatedAt: .max, name: name, seq: .max)
+            #expect(CataloguePosition(parsing: position.text) == position)
+            #expect(position.text.utf8.count <= CataloguePosition.maximumTextLength)
+        }
+    }
+
+    private func change(_ body: String) throws -> ConversationChange {
+        let bytes = Array(body.utf8)
+        return try ConversationChange(decoding: bytes.span)
+    }
+}

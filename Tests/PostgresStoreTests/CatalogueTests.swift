@@ -184,7 +184,7 @@ import Testing
                 #expect(Set(try await catalogue(processes).list(query).entries.map(\.key)) == keys)
                 let hits = try await catalogue(processes).search(query, for: "SECRET").hits
                 #expect(Set(hits.map(\.entry.key)) == keys && hits.count == keys.count)
-                #expect(hits.allSatisfy { $0.matches.map(\.excerpt) == ["secret of \(owner)"] })
+                #expect(hits.allSatisfy { Set($0.matches.map(\.excerpt)) == ["secret of \(owner)"] })
                 #expect(Set(try await catalogue(processes).keys(of: query, after: nil)) == keys)
             }
             // A credential that permits one conversation.

@@ -357,7 +357,7 @@ enum ConversationRowStatements {
     }
 
     /// Adds imported rows behind row `last`, and the data of the conversation if the rows are its first ones. It adds none if another
-    /// row is the last one.
+    /// row is the last one. It locks the conversation before its rows, like every change of both, and counts one change.
     ///
     /// - Returns: one row if the rows are stored.
     static func add(
@@ -383,20 +383,26 @@ enum ConversationRowStatements {
                 SELECT 1 FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
             ), conversation AS (
                 INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, archived_at)
-                SELECT $1, $3, $5, \(time("$6")), \(time("$7")), \(time("$8")) FROM place WHERE $4
+                SELECT $1, $3, $5, CASE WHEN $4 THEN \(time("$6")) ELSE now() END,
+                    CASE WHEN $4 THEN \(time("$7")) ELSE now() END, \(time("$8"))
+                FROM place
                 ON CONFLICT (appid) DO UPDATE SET
-                    title = excluded.title, created_at = excluded.created_at, updated_at = excluded.updated_at,
-                    archived_at = excluded.archived_at, revision = c.revision + 1
+                    title = CASE WHEN $4 THEN excluded.title ELSE c.title END,
+                    created_at = CASE WHEN $4 THEN excluded.created_at ELSE c.created_at END,
+                    updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,
+                    archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
+                    revision = c.revision + 1
+                RETURNING c.appid
             ), added AS (
                 INSERT INTO chatts (
                     appid, seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
                     options, last_event, account, id)
-                SELECT $1, r.seq, nullif(r.after, -1), nullif(r.turn, -1), \(time("r.time")), nullif(r.attempt, -1),
+                SELECT c.appid, r.seq, nullif(r.after, -1), nullif(r.turn, -1), \(time("r.time")), nullif(r.attempt, -1),
                     \(time("nullif(r.finished, \(ConversationColumns.noTime))")), nullif(r.total, -1), nullif(r.state, ''), r.name, r.message,
                     nullif(r.thinking, ''), nullif(r.extras, ''), nullif(r.model, ''), nullif(r.options, ''),
                     nullif(r.last_event, ''), nullif(r.account, ''),
                     CASE WHEN r.turn = r.seq THEN \(newReplyID(in: "$9")) ELSE gen_random_uuid() END
-                FROM place, unnest($10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+                FROM conversation c, unnest($10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
                     AS r (seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
                         options, last_event, account)
             )

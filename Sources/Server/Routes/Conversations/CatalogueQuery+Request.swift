@@ -9,6 +9,8 @@ extension CatalogueQuery {
     /// The limit of conversations in a page, and the number without `limit`.
     static let maximumLimit = 200
     private static let defaultLimit = 50
+    /// The limit of the text of a search, in Unicode scalars.
+    static let maximumSearchLength = 200
 
     /// Reads the query items `limit`, `cursor` and `archived`.
     ///
@@ -38,15 +40,12 @@ extension CatalogueQuery {
 }
 
 extension Request {
-    /// The limit of the text of a search, in Unicode scalars.
-    static let maximumSearchLength = 200
-
     /// The text of a search; `nil` for a list.
     ///
     /// - Throws: `invalidRequest`.
     func searchText() throws(RelayError) -> String? {
         guard let text = head.target.queryItem("q") else { return nil }
-        try text.requireName("q", upTo: Self.maximumSearchLength)
+        try text.requireName("q", upTo: CatalogueQuery.maximumSearchLength)
         return text
     }
 }

@@ -120,7 +120,8 @@ let package = Package(
             name: "ChatterdServerTests",
             dependencies: [
                 "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
-                "Identity", "LanguageModels", "ModelServers", "Postgres", "HTTP", "Sockets", "Basics", "TestSupport",
+                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Postgres", "HTTP", "Sockets", "Basics",
+                "TestSupport",
             ].map(module), swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

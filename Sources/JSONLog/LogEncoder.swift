@@ -87,6 +87,7 @@ struct LogEncoder: Sendable {
         case .id(let text): line.member("id", Self.cut(text, to: Self.shortText))
         case .appID(let text): line.member("app", shown(appID: text))
         case .upstream(let text): line.member("upstream", Self.cut(text, to: Self.shortText))
+        case .issuer(let text): line.member("issuer", Self.cut(text, to: Self.shortText))
         case .model(let text): line.member("model", Self.cut(text, to: Self.shortText))
         case .address(let text): line.member("address", Self.cut(text, to: Self.shortText))
         case .version(let text): line.member("version", Self.cut(text, to: Self.shortText))

@@ -81,8 +81,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             switch self {
             case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
                 .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists,
-                .keyNotFound, .access:
+                .keyNotFound:
                 false
+            case .access(let code): code == .issuerUnavailable
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
                 .internal:
                 true

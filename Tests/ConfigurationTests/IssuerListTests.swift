@@ -45,8 +45,43 @@ import Testing
     }
 
     @Test func appHasSeveralIssuers() {
-        let list = read(Self.shop, entry("issuer", #""https://other.example""#), entry("audience", #""second""#))
-        #expect(list.problems == [] && list.issuers.count == 3)
+        let list = read(
+            prefixed("https://a.example", "a:"), prefixed("https://b.example", "b:"),
+            prefixed("https://b.example", "b:", audience: "second"), prefixed("https://c.example", "", app: "other"))
+        #expect(list.problems == [] && list.issuers.map(\.personPrefix) == ["a:", "b:", "b:", ""])
+    }
+
+    private func prefixed(
+        _ issuer: String, _ prefix: String, audience: String = "client", app: String = "shop"
+    ) -> String {
+        #"{"app":"\#(app)","issuer":"\#(issuer)","audience":"\#(audience)","jwks_file":"/f","person_prefix":"\#(prefix)"}"#
+    }
+
+    /// `a` + `b1` and `ab` + `1` would be one person.
+    @Test(arguments: [
+        ("", ""), ("", "b:"), ("b:", ""), ("b:", "b:"), ("a", "ab"), ("ab", "a"), ("\u{e9}", "\u{e9}x"),
+    ])
+    func issuersOfAnAppNameDifferentPeople(first: String, second: String) {
+        let list = read(prefixed("https://a.example", first), prefixed("https://b.example", second))
+        #expect(list.issuers.count == 1)
+        #expect(
+            list.problems == [
+                #"entry 2 ("shop"): its people could get the names of people of an earlier entry: "#
+                    + #"give each issuer of an app its own person_prefix, such as "google:""#
+            ])
+        // Entries of one issuer may have one prefix, but no prefix that begins like another.
+        let same = read(prefixed("https://a.example", first), prefixed("https://a.example", second, audience: "web"))
+        #expect(same.problems.isEmpty == (first == second))
+    }
+
+    @Test func authoritiesAreRead() {
+        let list = read(entry("ca_file", #""/etc/ca.pem""#))
+        #expect(list.problems == [] && list.issuers.map(\.authorities) == ["/etc/ca.pem"])
+        #expect(read(Self.shop).issuers.map(\.authorities) == [nil])
+        #expect(
+            read(#"{"app":"a","issuer":"i","audience":"c","jwks_file":"/f","ca_file":"/ca"}"#).problems == [
+                #"entry 1 ("a"): ca_file is of use with jwks_url only"#
+            ])
     }
 
     @Test func issuerAndAudienceLeadToOneApp() {
@@ -77,7 +112,19 @@ import Testing
         ("algorithms", #"["ES256","ES256"]"#, "algorithms must be a list of different ones of EdDSA, ES256, RS256"),
         ("algorithms", #""ES256""#, "algorithms must be a list of different ones of EdDSA, ES256, RS256"),
         ("algorithms", "[7]", "algorithms must be a list of different ones of EdDSA, ES256, RS256"),
-        ("jwks", #""x""#, #""jwks" is not a field; there are app, issuer, audience, jwks_url, jwks_file, algorithms"#),
+        ("issuer", #""chatterd""#, "issuer chatterd is chatterd itself: its own tokens need no entry"),
+        ("ca_file", #""ca.pem""#, "ca_file must be a path that begins with a slash"),
+        ("ca_file", #""""#, "ca_file must be a string of 1 to 1024 bytes"),
+        ("person_prefix", "7", "person_prefix must be a string"),
+        ("person_prefix", #""a\u007f""#, "person_prefix must have 0 to 64 characters, and no control characters"),
+        (
+            "person_prefix", "\"\(String(repeating: "a", count: 65))\"",
+            "person_prefix must have 0 to 64 characters, and no control characters"
+        ),
+        (
+            "jwks", #""x""#,
+            #""jwks" is not a field; there are app, issuer, audience, jwks_url, jwks_file, ca_file, algorithms, person_prefix"#
+        ),
     ])
     func problemNamesItsField(name: String, value: String?, problem: String) {
         let list = read(Self.shop, entry(name, value))
@@ -117,7 +164,8 @@ import Testing
     }
 
     @Test func issuersAreLimited() {
-        let entries = { (count: Int) in (0..<count).map { self.entry("issuer", "\"i\($0)\"") }.joined(separator: ",") }
+        let entries = { (count: Int) in (0..<count).map { self.entry("audience", "\"i\($0)\"") }.joined(separator: ",")
+        }
         #expect(read(entries(IssuerList.maximumIssuers)).issuers.count == IssuerList.maximumIssuers)
         let list = read(entries(IssuerList.maximumIssuers + 5))
         #expect(list.issuers.count == IssuerList.maximumIssuers)

@@ -18,19 +18,27 @@ extension Configuration {
         /// Whether the server refuses requests that a proxy has passed on: only without the setting, because a listener on the loopback
         /// behind a proxy is not private.
         public private(set) var refusesForwardedRequests = false
-        /// Whether the server starts only if there is a key: it listens beyond the loopback, and without an admin token no key
-        /// can be made through the API.
+        /// The issuers whose tokens apps accept. They are read at the start only, their keys again at run time.
+        public private(set) var issuers: [ExternalIssuer] = []
+        /// Whether the server starts only if there is a key: it listens beyond the loopback, no issuer is configured, and without an
+        /// admin token no key can be made through the API.
         public private(set) var needsKeyAtStart = false
     }
 }
 
 extension Configuration.Access {
+    mutating func setIssuers(_ text: String) throws(SettingProblem) {
+        let list = IssuerList(text)
+        issuers = list.issuers
+        guard list.problems.isEmpty else { throw SettingProblem(list.problems) }
+    }
+
     /// Chooses the mode if the setting does not.
     mutating func complete(_ server: Configuration.Server, hasAdminToken: Bool) {
         let isPrivate = [server.listen, server.tls?.listen].compactMap { $0 }.allSatisfy(\.isLoopback)
         mode = configuredMode ?? (isPrivate ? .open : .keys)
         refusesForwardedRequests = configuredMode == nil && mode == .open
-        needsKeyAtStart = mode == .keys && !isPrivate && !hasAdminToken
+        needsKeyAtStart = mode == .keys && !isPrivate && !hasAdminToken && issuers.isEmpty
     }
 }
 

@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// An issuer whose tokens an app accepts; `sub` becomes the person.
+/// An issuer whose tokens an app accepts. The person is the prefix followed by `sub`.
 public struct ExternalIssuer: Sendable, Hashable {
     /// The source of the issuer's public keys.
     public enum Keys: Sendable, Hashable {
@@ -18,6 +18,10 @@ public struct ExternalIssuer: Sendable, Hashable {
     public let audience: String
     /// The source of the public keys.
     public let keys: Keys
+    /// A PEM file of authorities for the certificate of the server of the keys, beside those of the system; `nil` for those alone.
+    public let authorities: String?
     /// The algorithms that the issuer may use; not empty.
     public let algorithms: Set<SignatureAlgorithm>
+    /// The beginning of the names of the issuer's people, so that two issuers of an app do not name the same person.
+    public let personPrefix: String
 }

@@ -13,6 +13,14 @@ public struct IssuerList: Sendable, Equatable {
     /// The pairs of issuer and audience.
     private var pairs: Set<[ExactText]> = []
 
+    /// The prefixes of each app's persons, with the issuer of each.
+    private var prefixes: [ExactText: [(prefix: String, issuer: ExactText)]] = [:]
+
+    /// Compares the entries and the mistakes.
+    public static func == (left: IssuerList, right: IssuerList) -> Bool {
+        left.issuers == right.issuers && left.problems == right.problems
+    }
+
     /// Reads the text of a file.
     public init(_ text: String) {
         let bytes = Array(text.utf8)
@@ -71,6 +79,27 @@ public struct IssuerList: Sendable, Equatable {
             problems.append("entry \(number)\(name): issuer and audience are those of an earlier entry")
             return
         }
+        guard insertPrefix(of: issuer) else {
+            let advice = "give each issuer of an app its own person_prefix, such as \"google:\""
+            problems.append(
+                "entry \(number)\(name): its people could get the names of people of an earlier entry: \(advice)")
+            return
+        }
         issuers.append(issuer)
+    }
+
+    /// Whether no person of an earlier entry of the app can have the name of a person of this one. If one prefix is the beginning of
+    /// another, a `sub` can make up for the difference. One issuer names each person the same in all tokens of an app, so its entries may
+    /// have one prefix.
+    private mutating func insertPrefix(of issuer: ExternalIssuer) -> Bool {
+        let new = (prefix: issuer.personPrefix, issuer: ExactText(issuer.issuer))
+        let collides = prefixes[ExactText(issuer.app), default: []].contains { old in
+            let (a, b) = (old.prefix.utf8, new.prefix.utf8)
+            guard a.starts(with: b) || b.starts(with: a) else { return false }
+            return old.issuer != new.issuer || !a.elementsEqual(b)
+        }
+        guard !collides else { return false }
+        prefixes[ExactText(issuer.app), default: []].append(new)
+        return true
     }
 }

@@ -10,8 +10,13 @@ struct IssuerReader {
         case audience
         case keysURL = "jwks_url"
         case keysFile = "jwks_file"
+        case authorities = "ca_file"
         case algorithms
+        case personPrefix = "person_prefix"
     }
+
+    /// The limit of a prefix, in Unicode scalars.
+    static let maximumPrefixLength = 64
 
     /// The limit of a string, in bytes: that of the claims (`TokenClaims.maximumTextLength`).
     private static let textLimit = TokenClaims.maximumTextLength
@@ -36,11 +41,17 @@ struct IssuerReader {
         }
         let issuer = text(.issuer)
         let audience = text(.audience)
+        if let issuer, ExactText(issuer) == ExactText(TokenGrant.issuer) {
+            report(.issuer, "\(TokenGrant.issuer) is chatterd itself: its own tokens need no entry")
+        }
         let keys = readKeys()
+        let authorities = readAuthorities()
         let algorithms = readAlgorithms()
+        let prefix = readPrefix()
         if problems.isEmpty, let app, let issuer, let audience, let keys {
             self.issuer = ExternalIssuer(
-                app: app, issuer: issuer, audience: audience, keys: keys, algorithms: algorithms)
+                app: app, issuer: issuer, audience: audience, keys: keys, authorities: authorities,
+                algorithms: algorithms, personPrefix: prefix)
         }
     }
 
@@ -80,13 +91,25 @@ struct IssuerReader {
                 return nil
             }
         case (false, true):
-            guard let path = text(.keysFile) else { return nil }
-            guard path.hasPrefix("/"), !path.utf8.contains(0) else {
-                report(.keysFile, "must be a path that begins with a slash")
-                return nil
-            }
-            return .file(path)
+            return path(.keysFile).map { .file($0) }
         }
+    }
+
+    private mutating func readAuthorities() -> String? {
+        guard values[.authorities] != nil else { return nil }
+        if values[.keysFile] != nil {
+            report(.authorities, "is of use with jwks_url only")
+        }
+        return path(.authorities)
+    }
+
+    private mutating func readPrefix() -> String {
+        guard values[.personPrefix] != nil else { return "" }
+        guard let prefix = string(.personPrefix) else { return "" }
+        if prefix.unicodeScalars.count > Self.maximumPrefixLength || !Owner.isName(prefix) {
+            report(.personPrefix, "must have 0 to \(Self.maximumPrefixLength) characters, and no control characters")
+        }
+        return prefix
     }
 
     private mutating func readAlgorithms() -> Set<SignatureAlgorithm> {
@@ -113,7 +136,27 @@ struct IssuerReader {
         return strings
     }
 
+    /// An absolute path.
+    private mutating func path(_ name: Name) -> String? {
+        guard let path = text(name) else { return nil }
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+            report(name, "must be a path that begins with a slash")
+            return nil
+        }
+        return path
+    }
+
+    /// A string that is not empty.
     private mutating func text(_ name: Name) -> String? {
+        guard let text = string(name) else { return nil }
+        guard 1...Self.textLimit ~= text.utf8.count else {
+            report(name, "must be a string of 1 to \(Self.textLimit) bytes")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func string(_ name: Name) -> String? {
         guard let value = values[name] else {
             report(name, "is missing")
             return nil
@@ -123,12 +166,7 @@ struct IssuerReader {
             report(name, "must be a string")
             return nil
         }
-        let text = String(decodingJSON: value.text.span.extracting(string.range))
-        guard 1...Self.textLimit ~= text.utf8.count else {
-            report(name, "must be a string of 1 to \(Self.textLimit) bytes")
-            return nil
-        }
-        return text
+        return String(decodingJSON: value.text.span.extracting(string.range))
     }
 
     private mutating func report(_ name: Name, _ problem: String) {

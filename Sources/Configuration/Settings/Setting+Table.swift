@@ -28,6 +28,12 @@ extension Setting {
             .option(
                 .process, .choice { $0.access.configuredMode = $1 }, "open on the loopback, else keys",
                 "Whether requests need a key or a token: open or keys, see [access.md](access.md).")
+        case .issuers:
+            .option(
+                .process,
+                .jsonObject { configuration, value throws(SettingProblem) in try configuration.access.setIssuers(value)
+                }, "none",
+                "Issuers whose tokens apps accept, see [issuers.md](issuers.md).", secret: true)
         case .hosts:
             .option(
                 .process,

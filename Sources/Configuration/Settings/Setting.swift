@@ -8,6 +8,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case tlsCertificate = "CHATTERD_TLS_CERT"
     case tlsKey = "CHATTERD_TLS_KEY"
     case access = "CHATTERD_ACCESS"
+    case issuers = "CHATTERD_ISSUERS"
     case hosts = "CHATTERD_HOSTS"
     case origins = "CHATTERD_ORIGINS"
     case shards = "CHATTERD_SHARDS"

@@ -108,20 +108,29 @@ extension SettingForm {
 
     /// A JSON list, or the path of a file that holds one.
     static func jsonList(_ set: @escaping Setter<String>) -> SettingForm {
+        json(set, noun: "list", first: "[", wrong: "{", advice: "put [ and ] around it")
+    }
+
+    /// A JSON object, or the path of a file that holds one.
+    static func jsonObject(_ set: @escaping Setter<String>) -> SettingForm {
+        json(set, noun: "object", first: "{", wrong: "[", advice: "it begins with {")
+    }
+
+    /// A JSON text that begins with `first`. One that begins with `wrong` is no path, and it may hold a key.
+    private static func json(
+        _ set: @escaping Setter<String>, noun: String, first: Character, wrong: Character, advice: String
+    ) -> SettingForm {
         SettingForm(
             .json, set,
             readWithFile: { text, readFile throws(SettingProblem) in
-                switch text.first(where: { !$0.isWhitespace }) {
-                case "[": return text
-                // An object is no path, and it may hold a key.
-                case "{": throw SettingProblem("not a JSON list: put [ and ] around it")
-                default: break
-                }
+                let start = text.first { !$0.isWhitespace }
+                if start == first { return text }
+                if start == wrong { throw SettingProblem("not a JSON \(noun): \(advice)") }
                 switch readFile(text) {
                 case .success(let content): return content
                 case .failure(let failure):
                     throw SettingProblem(
-                        "neither a JSON list nor the path of a readable file: \(failure.reason)")
+                        "neither a JSON \(noun) nor the path of a readable file: \(failure.reason)")
                 }
             })
     }

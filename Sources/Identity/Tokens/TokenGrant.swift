@@ -4,6 +4,8 @@ import ChatterdBasics
 ///
 /// Read it only from a token that chatterd signed itself. Other issuers use claims of these names with other meanings.
 public struct TokenGrant: Sendable, Hashable {
+    /// The issuer and the audience of client tokens. No external issuer has this name.
+    public static let issuer = "chatterd"
     /// The limit of conversations, and of models.
     public static let maximumNames = 64
     /// The limit of a model's name, in bytes.

@@ -8,7 +8,7 @@ import ChatterdRelay
 /// The keys that sign client tokens, and the revocations, as the database has them, for all shards of this process.
 final class AccessRegistry: Sendable {
     /// The issuer and the audience of client tokens. No external issuer can have them (`IssuerList`).
-    static let issuer = "chatterd"
+    static let issuer = TokenGrant.issuer
     /// The age at which a new signing key replaces the newest one.
     static let signingKeyLifetime = Duration.seconds(30 * 86_400)
 

@@ -13,17 +13,19 @@ final class Authenticator {
     private let access: Configuration.Access
     private let adminToken: AdminToken?
     private let registry: AccessRegistry
+    private let issuers: IssuerVerifier
     private var known = PrincipalCache()
 
-    init(_ configuration: Configuration, registry: AccessRegistry) {
+    init(_ configuration: Configuration, registry: AccessRegistry, issuers: IssuerVerifier) {
         access = configuration.access
         adminToken = configuration.upstreams.adminToken.map(AdminToken.init)
         self.registry = registry
+        self.issuers = issuers
     }
 
     /// The principal of a request.
     ///
-    /// - Throws: `unauthorized`; errors of the store at the first use of a credential.
+    /// - Throws: `unauthorized`; `issuerUnavailable` and errors of the store at the first use of a credential.
     func principal(of head: RequestHead) async throws(RelayError) -> Principal {
         let credential: CredentialText
         do throws(AccessError) {
@@ -59,11 +61,13 @@ final class Authenticator {
 
     /// The principal of a credential; `nil` for a text that is none of this server.
     ///
-    /// - Throws: `unauthorized` for a credential that is wrong, expired or revoked.
+    /// - Throws: `unauthorized` for a credential that is wrong, expired or revoked; `issuerUnavailable`; errors of the store.
     private func verify(_ text: String, now: Int64) async throws(RelayError) -> Principal? {
         if let adminToken, adminToken.matches(text) { return .administrator }
         if AppKeyText.hasPrefix(text) { return try await key(AppKeyText(parsing: text), now: now).principal }
-        guard JSONWebToken.claimedIssuer(of: text) == AccessRegistry.issuer else { return nil }
+        guard JSONWebToken.claimedIssuer(of: text) == AccessRegistry.issuer else {
+            return try await issuers.principal(of: text, now: now)
+        }
         return try await token(text, now: now)
     }
 

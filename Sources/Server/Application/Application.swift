@@ -174,10 +174,11 @@ public final class Application: Sendable {
 
     // MARK: - Run
 
-    /// Reads files again: the certificate of HTTPS, and the keys and authorities of model servers. If the certificate cannot be
+    /// Reads again: the certificate of HTTPS, the keys and authorities of model servers, and the keys of issuers. If the certificate cannot be
     /// used, the server logs the reason and keeps the old one.
     public func reload() {
         Task { [registry] in await registry.reload() }
+        process.issuers.reload()
         guard let identity else { return }
         do {
             try identity.reload()

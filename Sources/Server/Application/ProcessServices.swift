@@ -22,10 +22,12 @@ final class ProcessServices: Sendable {
     let slots: SlotQueue
     /// The keys that sign tokens, and the revocations.
     let access: AccessRegistry
+    /// Checks the tokens of external issuers.
+    let issuers: IssuerVerifier
 
     /// Makes the services.
     ///
-    /// - Parameter home: the pools of the first shard, which runs the queues.
+    /// - Parameter home: the pools of the first shard, which runs the queues and fetches the keys of issuers.
     init(_ configuration: Configuration, home: ShardPools, log: Log) {
         self.configuration = configuration
         self.log = log
@@ -43,6 +45,7 @@ final class ProcessServices: Sendable {
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
             scheduler: Scheduler(on: home.shard))
         access = AccessRegistry(store: AppKeyStore(pool: home.pool), log: log)
+        issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }
 }
 

@@ -47,6 +47,7 @@ final class ShardServices {
             pool: pools.pool, readers: pools.readers, conversationLimit: configuration.store.conversationLimit,
             memory: process.memory)
         catalogue = ConversationCatalogue(pool: pools.pool, readers: pools.readers)
-        authenticator = Authenticator(configuration, registry: process.access)
+        authenticator = Authenticator(
+            configuration, registry: process.access, issuers: process.issuers)
     }
 }

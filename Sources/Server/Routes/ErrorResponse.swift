@@ -18,6 +18,7 @@ extension RelayError.Code {
             switch code {
             case .unauthorized: .unauthorized
             case .forbidden: .forbidden
+            case .issuerUnavailable: .serviceUnavailable
             }
         case .replyNotStored, .textLost, .internal: .internalServerError
         case .model(let code):

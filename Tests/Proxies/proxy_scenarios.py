@@ -101,8 +101,8 @@ class ProxyScenarios:
         self.require(exchange.status == 413, f"more than 8 MiB: {exchange.status}")
 
     async def operators_paths_are_hidden(self) -> None:
-        """Clients of the proxy cannot see or change the list of model servers."""
-        for path in ("/upstreams", "/upstreams/hand", "/%75pstreams"):
+        """Clients of the proxy cannot reach what is the operator's: model servers, keys of apps, and the audit log."""
+        for path in ("/upstreams", "/upstreams/hand", "/%75pstreams", "/keys", "/keys/1/rotate", "/k%65ys", "/audit"):
             self.require(await self.cluster.status("GET", path, 404), f"GET {path} is not 404")
 
     async def rolling_restarts(self) -> None:

@@ -15,7 +15,7 @@ extension CommandActions {
             migrate: { configuration in
                 do {
                     let target = try ConnectionTarget(configuration.store.database)
-                    let applied = try await Migrator(Migration.embedded, target: target)
+                    let applied = try await Migrator(target)
                         .run(timeout: configuration.store.startTimeout)
                     CommandRunner.write(
                         applied.isEmpty ? "nothing to migrate" : "applied \(applied.joined(separator: ", "))", to: 1)

@@ -4,7 +4,7 @@ extension Credential {
         switch self {
         case .none, .adminToken, .issuer: nil
         case .key(let id), .token(let id, _): id
-        case .session(_, let credential): credential.keyID
+        case .session(_, let credential), .link(let credential): credential.keyID
         }
     }
 
@@ -13,19 +13,35 @@ extension Credential {
         switch self {
         case .none, .adminToken, .key: nil
         case .token(_, let issuedAt), .issuer(_, let issuedAt): issuedAt
-        case .session(_, let credential): credential.issuedAt
+        case .session(_, let credential), .link(let credential): credential.issuedAt
         }
+    }
+}
+
+extension Credential {
+    /// Whether this is a signed link.
+    public var isLink: Bool {
+        if case .link = self { true } else { false }
+    }
+
+    /// The id of the session of a browser; `nil` for another credential.
+    public var sessionID: String? {
+        guard case .session(let id, _) = self else { return nil }
+        return id
     }
 }
 
 extension Principal {
     /// Whether the credential can be revoked.
-    public var isRevocable: Bool { credential.keyID != nil || credential.issuedAt != nil }
+    public var isRevocable: Bool {
+        credential.keyID != nil || credential.issuedAt != nil || credential.sessionID != nil
+    }
 
     /// Whether a revocation, which was made just now, ends the credential.
     public func isEnded(by revocation: Revocation) -> Bool {
         switch revocation.kind {
         case .key: credential.keyID == revocation.subject
+        case .session: credential.sessionID == revocation.subject
         case .person: owner?.person != nil && owner?.keyPrefix == revocation.subject && credential.issuedAt != nil
         }
     }

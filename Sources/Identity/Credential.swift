@@ -10,6 +10,8 @@ public enum Credential: Sendable, Hashable {
     case token(key: String, issuedAt: Int64)
     /// A token of an external issuer. `issuedAt` is in seconds since 1970.
     case issuer(String, issuedAt: Int64)
+    /// A signed link, with the credential that it was made with.
+    indirect case link(of: Credential)
     /// A session of a browser, by its id, with the credential that was exchanged for it.
     indirect case session(id: String, of: Credential)
 }

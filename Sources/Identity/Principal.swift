@@ -12,6 +12,8 @@ public struct Principal: Sendable, Hashable {
     public var conversations: Set<ExactText>?
     /// The names of the permitted models; `nil` for all.
     public var models: Set<ExactText>?
+    /// The only reply that the principal may read; `nil` for any of the permitted conversations.
+    public var reply: String?
     /// The limits of the credential.
     public var allowance = Allowance()
     /// The end of the credential, in seconds since 1970; `nil` if it has none.
@@ -70,6 +72,12 @@ public struct Principal: Sendable, Hashable {
     public func permits(_ key: ConversationKey) -> Bool {
         guard let owner else { return true }
         return key.owner == owner && conversations?.contains(ExactText(key.name)) != false
+    }
+
+    /// Whether the principal may read a reply of a conversation.
+    public func permits(reply id: String, of key: ConversationKey) -> Bool {
+        guard let reply else { return permits(key) }
+        return key.owner == owner && ExactText(reply) == ExactText(id)
     }
 
     /// Throws `forbidden` unless the credential permits the model.

@@ -57,7 +57,9 @@ public final class PostgresPool: @unchecked Sendable {
     /// - Throws: the errors of `run(_ transaction:)`.
     @inlinable
     public func run<Record>(_ query: Query<Record>) async throws(PostgresError) -> Rows<Record> {
-        Rows(try await run([query.bound])[0], decode: query.decode)
+        var transaction = Transaction()
+        let step = transaction.add(query)
+        return Rows(try await run(transaction.queries)[step.index], decode: query.decode)
     }
 
     @usableFromInline func run(_ queries: [BoundStatement]) async throws(PostgresError) -> [QueryResult] {

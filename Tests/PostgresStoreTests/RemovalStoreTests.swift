@@ -139,7 +139,7 @@ import Testing
                 INSERT INTO chatts (appid, seq, name, message) SELECT 'app', n, 'user', 'm' FROM generate_series(1, 3500) n;
                 INSERT INTO chatterd_keys SELECT 'app', n::text, '', gen_random_uuid(), now() FROM generate_series(1, 2500) n;
                 CREATE TABLE deleted (count bigint);
-                CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+                CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
                 $$ BEGIN INSERT INTO deleted SELECT count(*) FROM gone; RETURN NULL; END $$;
                 CREATE TRIGGER note AFTER DELETE ON chatts REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
                 EXECUTE FUNCTION note()

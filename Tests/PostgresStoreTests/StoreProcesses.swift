@@ -27,25 +27,33 @@ struct StoreProcesses: Sendable {
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
-        _ = try await Migrator(Migration.embedded, target: target).run(timeout: .seconds(600))
+        _ = try await Migrator(target).run(timeout: .seconds(600))
         try await blocking { try prolongLeases(in: conninfo, of: .shared()) }
+        try await onPool(target) { pool in
+            let stores = (0..<count).map { _ in
+                PostgresConversationStore(
+                    pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
+                    conversationLimit: conversationLimit, memory: memory, keyLifetime: keyLifetime,
+                    pageLifetime: .seconds(3_600))
+            }
+            try await body(StoreProcesses(conninfo: conninfo, pool: pool, stores: stores))
+        }
+    }
+
+    /// Runs `body` on a shard with a pool.
+    static func onPool(
+        _ target: ConnectionTarget, _ body: @escaping @Sendable (PostgresPool) async throws -> Void
+    ) async throws {
         let shard = try Shard(index: 0)
         var configuration = PostgresConfiguration(target: target)
         // The tests of many suites run at once on two cores.
         configuration.timeLimit = .seconds(600)
         configuration.connectionTimeout = .seconds(600)
         let pool = PostgresPool(configuration, on: shard)
-        let stores = (0..<count).map { _ in
-            PostgresConversationStore(
-                pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
-                conversationLimit: conversationLimit, memory: memory, keyLifetime: keyLifetime,
-                pageLifetime: .seconds(3_600))
-        }
-        let processes = StoreProcesses(conninfo: conninfo, pool: pool, stores: stores)
         try await Task(executorPreference: shard) {
             let outcome: Result<Void, any Error>
             do {
-                outcome = .success(try await body(processes))
+                outcome = .success(try await body(pool))
             } catch {
                 outcome = .failure(error)
             }

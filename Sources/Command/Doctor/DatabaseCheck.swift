@@ -54,6 +54,17 @@ struct DatabaseCheck: Sendable {
         }
     }
 
+    /// Whether row-level security isolates owners from each other, behind the checks of the server.
+    private static func isolation(_ pool: PostgresPool) async throws(PostgresError) -> Doctor.Check {
+        guard try await pool.run(MemberRole.isUsableQuery).first == true else {
+            return .wrong(
+                "isolation",
+                "the database role may not use the role chatterd_member: only the server itself keeps owners apart",
+                advice: "as a superuser: \(MemberRole.advice), then `chatterd migrate`")
+        }
+        return .fine("isolation", "row-level security keeps owners apart")
+    }
+
     private static func check(_ pool: PostgresPool) async -> [Doctor.Check] {
         do throws(PostgresError) {
             let state = try await pool.run(Query(state)).first
@@ -82,6 +93,9 @@ struct DatabaseCheck: Sendable {
                     : .wrong(
                         "migrations", "\(missing.joined(separator: ", ")) not applied",
                         advice: "run `chatterd migrate`; `chatterd serve` does it too"))
+            if missing.isEmpty {
+                checks.append(try await isolation(pool))
+            }
             return checks
         } catch {
             return [.wrong("PostgreSQL", "\(error)", advice: "is it running, and is DATABASE_URL right?")]

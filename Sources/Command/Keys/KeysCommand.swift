@@ -35,7 +35,7 @@ struct KeysCommand: Sendable {
         }
         let shard = try Shard(index: 0)
         let store = PostgresConfiguration(target: try ConnectionTarget(database))
-        _ = try await Migrator(Migration.embedded, target: store.target).run(timeout: configuration.store.startTimeout)
+        _ = try await Migrator(store.target).run(timeout: configuration.store.startTimeout)
         let result = await Task(executorPreference: shard) { () -> Result<Void, RelayError> in
             let pool = PostgresPool(store, on: shard)
             let result: Result<Void, RelayError>

@@ -33,6 +33,11 @@ public struct Method: Sendable, Hashable {
     public static let connect = Method(token: "CONNECT")
 }
 
+extension Method {
+    /// Whether the method changes no data (RFC 9110 9.2.1).
+    public var isSafe: Bool { [.get, .head, .options, .trace].contains(self) }
+}
+
 extension Method: CustomStringConvertible {
     /// The token as sent.
     public var description: String { name }

@@ -315,7 +315,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
         }
         let request = Request(
             head: head, body: body, parameter: match.parameter, id: responder.id, peer: tcp.peer, shard: group.shard,
-            arrival: responder.arrival)
+            arrival: responder.arrival, isSecure: port.isSecure)
         responder.dispatch(request, to: match, of: group.router)
     }
 

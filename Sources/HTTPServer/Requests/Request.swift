@@ -17,6 +17,8 @@ public struct Request {
     public let shard: Shard
     /// When the first byte was read.
     public let arrival: Instant
+    /// Whether the connection uses TLS.
+    public let isSecure: Bool
 
     public var method: Method { head.method }
     public var fields: Fields { head.fields }

@@ -39,6 +39,7 @@ extension Credential {
         case .token(let key, _): "token of key \(key)"
         case .issuer(let issuer, _): "token of \(issuer)"
         case .session(let id, let credential): "session \(id) of \(credential.actor)"
+        case .link(let credential): "link of \(credential.actor)"
         }
     }
 }

@@ -6,10 +6,12 @@ public struct Revocation: Sendable, Hashable {
         case key
         /// All tokens, links and sessions of a person that were issued before.
         case person
+        /// One session of a browser.
+        case session
     }
 
     public let kind: Kind
-    /// The id of the key; of a person the beginning of the keys of the conversations, `Owner.keyPrefix`.
+    /// The id of the key or the session; of a person the beginning of the keys of the conversations, `Owner.keyPrefix`.
     public let subject: String
 
     /// The revocation of a key.
@@ -22,6 +24,12 @@ public struct Revocation: Sendable, Hashable {
     public init(person: Owner) {
         kind = .person
         subject = person.keyPrefix
+    }
+
+    /// The end of a session.
+    public init(session id: String) {
+        kind = .session
+        subject = id
     }
 
     /// A stored revocation; `nil` for a kind of a later version.

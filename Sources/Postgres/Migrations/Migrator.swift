@@ -14,13 +14,18 @@ public struct Migrator: Sendable {
 
     private let target: ConnectionTarget
     private let migrations: [Migration]
+    private let setup: String?
     private let log: @Sendable (String) -> Void
 
     /// Creates a migrator. Migrations are applied in the order of their names.
+    ///
+    /// - Parameter setup: one SQL statement that runs after them at each run, and changes only what is missing.
     public init(
-        _ migrations: [Migration], target: ConnectionTarget, log: @escaping @Sendable (String) -> Void = { _ in }
+        _ migrations: [Migration], setup: String? = nil, target: ConnectionTarget,
+        log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.migrations = migrations.sorted { $0.name < $1.name }
+        self.setup = setup
         self.target = target
         self.log = log
     }
@@ -75,6 +80,10 @@ public struct Migrator: Sendable {
             log("applied migration \(migration.name)")
             names.append(migration.name)
         }
+        if let setup {
+            try inTransaction(connection, timeout: timeout) { () throws(PostgresError) in try connection.execute(setup)
+            }
+        }
         return names
     }
 
@@ -82,17 +91,27 @@ public struct Migrator: Sendable {
     ///
     /// The transaction begins with the lock, so it sees what another migrator has applied meanwhile.
     private func applyNext(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> Migration? {
-        try connection.execute("BEGIN")
-        do throws(PostgresError) {
-            try lock(connection, timeout: timeout)
+        try inTransaction(connection, timeout: timeout) { () throws(PostgresError) -> Migration? in
             let applied = try appliedMigrations(connection)
             try check(applied, connection)
             let next = migrations.first { applied[$0.name] == nil }
             if let next {
                 try apply(next, connection)
             }
-            try connection.execute("COMMIT")
             return next
+        }
+    }
+
+    /// Runs a transaction that begins with the migrators' lock.
+    private func inTransaction<Value>(
+        _ connection: BlockingConnection, timeout: Duration, _ body: () throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value {
+        try connection.execute("BEGIN")
+        do throws(PostgresError) {
+            try lock(connection, timeout: timeout)
+            let value = try body()
+            try connection.execute("COMMIT")
+            return value
         } catch {
             // A lost session has no transaction, so a failed rollback is no news.
             try? connection.execute("ROLLBACK")

@@ -10,12 +10,18 @@ import Synchronization
     /// The name at the server: the caller's name, and the id.
     let name: String
     let sql: String
+    /// The query that precedes the statement in its transaction.
+    @usableFromInline let preamble: TransactionPreamble?
     /// The types of `$1`, `$2` …: the server sees the parameters as exactly these.
     let types: [Oid]
     /// Whether results come in PostgreSQL's binary format instead of as text.
     let returnsBinary: Bool
 
-    init(_ name: String, _ parameters: [ParameterType], returnsBinary: Bool, sql: String) {
+    init(
+        _ name: String, after preamble: TransactionPreamble? = nil, _ parameters: [ParameterType], returnsBinary: Bool,
+        sql: String
+    ) {
+        self.preamble = preamble
         id = Self.count.wrappingAdd(1, ordering: .relaxed).oldValue
         self.name = "\(name).\(id)"
         self.sql = sql

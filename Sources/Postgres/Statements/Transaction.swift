@@ -3,13 +3,14 @@
 /// A connection sends them together, without waiting for an answer in between.
 public struct Transaction: Sendable {
     @usableFromInline private(set) var queries: [BoundStatement] = []
+    private var hasPreamble = false
 
     /// Creates a transaction without queries.
     public init() {
         queries.reserveCapacity(4)
     }
 
-    /// Adds a query at the end.
+    /// Adds a query at the end, and the preamble of its statement before it, unless the transaction has one.
     ///
     /// - Returns: the step that finds the query's rows in the results.
     @inlinable @discardableResult
@@ -18,6 +19,10 @@ public struct Transaction: Sendable {
     }
 
     @usableFromInline mutating func append(_ query: BoundStatement) -> Int {
+        if let preamble = query.statement.preamble, !hasPreamble {
+            hasPreamble = true
+            queries.append(preamble.query(query.parameters).bound)
+        }
         queries.append(query)
         return queries.count - 1
     }

@@ -18,7 +18,7 @@ enum AccessStatements {
     static func insert(id: String, hash: [UInt8], _ grant: AppKeyGrant) -> Query<StoredKey> {
         Query(
             insertStatement, .text(id), .text(grant.app), .text(grant.label), .bytes(hash),
-            .text(grant.scopes.sorted().map(\.rawValue).joined(separator: " ")), grant.models.map(models) ?? .null,
+            .text(grant.scopes.sorted().map(\.rawValue).joined(separator: " ")), StoredNames.parameter(grant.models),
             limit(grant.allowance.requestsPerMinute), limit(grant.allowance.tokensPerDay),
             limit(grant.allowance.concurrentReplies), grant.expiresAt.map { .int8($0) } ?? .null)
     }
@@ -195,7 +195,7 @@ enum AccessStatements {
         var grant = AppKeyGrant(app: row.nextText(), label: row.nextText(), scopes: [])
         let hash = row.nextBytes()
         grant.scopes = Set(row.nextText().split(separator: " ").compactMap { Scope(rawValue: String($0)) })
-        grant.models = row.nextOptionalText().map(Self.names)
+        grant.models = row.nextOptionalText().map(StoredNames.parse)
         grant.allowance = Allowance(
             requestsPerMinute: row.nextOptionalInt(), tokensPerDay: row.nextOptionalInt(),
             concurrentReplies: row.nextOptionalInt())
@@ -207,33 +207,5 @@ enum AccessStatements {
             hash: hash)
     }
 
-    /// The strings of a JSON array; none of a damaged one, so that it permits no model.
-    @Sendable private static func names(_ text: String) -> [String] {
-        let bytes = Array(text.utf8)
-        var names: [String] = []
-        do throws(JSONError) {
-            var reader = JSONReader(bytes.span)
-            try reader.beginArray()
-            while try reader.nextElement() {
-                names.append(String(decodingJSON: bytes.span.extracting(try reader.string().range)))
-            }
-            return names
-        } catch {
-            return []
-        }
-    }
-
     private static func limit(_ value: Int?) -> Parameter { value.map { .int8($0) } ?? .null }
-
-    private static func models(_ names: [String]) -> Parameter {
-        var text = ByteBuffer()
-        text.appendJSON { json in
-            json.array { json in
-                for name in names {
-                    json.string(name)
-                }
-            }
-        }
-        return .utf8(text.array)
-    }
 }

@@ -34,7 +34,8 @@ enum CatalogueStatements {
     }
 
     private static let listStatement = Statement(
-        "list_conversations", .text, .textArray, .text, .timestamp, .text, .boolean, .int8, returnsBinary: true,
+        "list_conversations", after: .rowScope, .text, .textArray, .text, .timestamp, .text, .boolean, .int8,
+        returnsBinary: true,
         sql: """
             WITH page AS MATERIALIZED (
                 SELECT \(columns) FROM chatterd_conversations
@@ -51,7 +52,7 @@ enum CatalogueStatements {
     static func entry(of appID: String) -> Query<CatalogueEntry> { Query(entryStatement, .text(appID)) }
 
     private static let entryStatement = Statement(
-        "conversation_entry", .text, returnsBinary: true,
+        "conversation_entry", after: .rowScope, .text, returnsBinary: true,
         sql: """
             WITH page AS MATERIALIZED (SELECT \(columns) FROM chatterd_conversations WHERE appid = $1)
             \(described)
@@ -103,7 +104,7 @@ enum CatalogueStatements {
     }
 
     private static let searchStatement = Statement(
-        "search_conversation", .text, .int8, .int8, .int8, .text, returnsBinary: true,
+        "search_conversation", after: .rowScope, .text, .int8, .int8, .int8, .text, returnsBinary: true,
         sql: """
             WITH piece AS MATERIALIZED (
                 SELECT r.seq, r.name, r.message, r.size FROM (
@@ -139,7 +140,7 @@ enum CatalogueStatements {
     }
 
     private static let createStatement = Statement(
-        "create_conversation", .text, .text, .text, .textArray, .textArray, .textArray,
+        "create_conversation", after: .rowScope, .text, .text, .text, .textArray, .textArray, .textArray,
         sql: """
             WITH changed AS (
                 INSERT INTO chatterd_conversations (appid, owner, title)
@@ -166,7 +167,7 @@ enum CatalogueStatements {
     }
 
     private static let changeStatement = Statement(
-        "change_conversation", .text, .text, .boolean, .text, .boolean,
+        "change_conversation", after: .rowScope, .text, .text, .boolean, .text, .boolean,
         sql: """
             INSERT INTO chatterd_conversations AS v (appid, owner, title, archived_at)
             SELECT $1, $2, $4, CASE WHEN $5 THEN now() END
@@ -184,7 +185,7 @@ enum CatalogueStatements {
     }
 
     private static let keysStatement = Statement(
-        "conversation_keys", .text, .textArray, .text, .int8,
+        "conversation_keys", after: .rowScope, .text, .textArray, .text, .int8,
         sql: """
             SELECT appid FROM chatterd_conversations
             WHERE owner = $1 AND ($2 IS NULL OR appid = ANY ($2)) AND appid > $3 ORDER BY appid LIMIT $4

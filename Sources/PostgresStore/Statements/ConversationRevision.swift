@@ -49,13 +49,14 @@ enum ConversationRevision {
     static func lock(_ appID: String) -> Query<Void> { Query(lockStatement, .text(appID)) }
 
     private static let lockStatement = Statement(
-        "lock_conversation", .text, sql: "SELECT FROM chatterd_conversations WHERE appid = $1 FOR UPDATE")
+        "lock_conversation", after: .rowScope, .text,
+        sql: "SELECT FROM chatterd_conversations WHERE appid = $1 FOR UPDATE")
 
     /// Removes the row of a conversation without messages. The transaction has locked the row before, so no message comes meanwhile.
     static func removeEmpty(_ appID: String) -> Query<Void> { Query(removeEmptyStatement, .text(appID)) }
 
     private static let removeEmptyStatement = Statement(
-        "remove_empty_conversation", .text,
+        "remove_empty_conversation", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_conversations
             WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
@@ -65,7 +66,7 @@ enum ConversationRevision {
     static func removeUnopened(_ appID: String) -> Query<Void> { Query(removeUnopenedStatement, .text(appID)) }
 
     private static let removeUnopenedStatement = Statement(
-        "remove_unopened_conversation", .text,
+        "remove_unopened_conversation", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_conversations
             WHERE appid = $1 AND revision = 1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)

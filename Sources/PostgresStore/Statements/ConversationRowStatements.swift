@@ -28,7 +28,7 @@ enum ConversationRowStatements {
     }
 
     private static let headerStatement = Statement(
-        "conversation_header", .text, returnsBinary: true,
+        "conversation_header", after: .rowScope, .text, returnsBinary: true,
         sql: """
             SELECT c.title, \(microseconds("coalesce(c.created_at, f.time)")),
                 \(microseconds("coalesce(c.updated_at, l.time)")), \(microseconds("c.archived_at")), l.seq, l.id
@@ -68,15 +68,15 @@ enum ConversationRowStatements {
     }
 
     private static let entriesBeforeStatement = Statement(
-        "conversation_page_before", .text, .int8, .int8, .int8, returnsBinary: true,
+        "conversation_page_before", after: .rowScope, .text, .int8, .int8, .int8, returnsBinary: true,
         sql: entries(where: "seq < $2 AND \(isMessage(""))", order: "DESC"), decode: entry)
 
     private static let entriesAfterStatement = Statement(
-        "conversation_page_after", .text, .int8, .int8, .int8, returnsBinary: true,
+        "conversation_page_after", after: .rowScope, .text, .int8, .int8, .int8, returnsBinary: true,
         sql: entries(where: "seq > $2 AND \(isMessage(""))", order: "ASC"), decode: entry)
 
     private static let entriesUpToStatement = Statement(
-        "conversation_export_page", .text, .int8, .int8, .int8, .int8, returnsBinary: true,
+        "conversation_export_page", after: .rowScope, .text, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: entries(where: "seq > $2 AND seq <= $5", order: "ASC"), decode: entry)
 
     private static let entry: @Sendable (inout Row) -> Entry = { row in
@@ -109,7 +109,7 @@ enum ConversationRowStatements {
     }
 
     private static let surroundingsStatement = Statement(
-        "conversation_surroundings", .text, .int8, .int8, returnsBinary: true,
+        "conversation_surroundings", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
         sql: """
             SELECT EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq < $2 AND \(isMessage(""))),
                 EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq > $3 AND \(isMessage("")))
@@ -124,7 +124,7 @@ enum ConversationRowStatements {
     }
 
     private static let rowsStatement = Statement(
-        "conversation_rows", .text, .int8Array, returnsBinary: true,
+        "conversation_rows", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: "SELECT \(columns) FROM chatts c WHERE c.appid = $1 AND c.seq = ANY ($2) ORDER BY c.seq"
     ) { row in
         conversationRow(&row)
@@ -143,7 +143,7 @@ enum ConversationRowStatements {
     }
 
     private static let messagesStatement = Statement(
-        "conversation_messages", .text, .int8Array, returnsBinary: true,
+        "conversation_messages", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
             SELECT \(columns), f.seq, p.id FROM chatts c
             LEFT JOIN LATERAL (
@@ -192,7 +192,7 @@ enum ConversationRowStatements {
     }
 
     private static let branchStatement = Statement(
-        "conversation_branch", .text, .int8, .int8, returnsBinary: true,
+        "conversation_branch", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
         sql: """
             WITH RECURSIVE \(walk(from: "SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1", downTo: "$2"))
             SELECT low, high FROM walk WHERE high >= $2 AND low <= $3
@@ -224,7 +224,7 @@ enum ConversationRowStatements {
     static func running(in appID: String) -> Query<Int64> { Query(runningStatement, .text(appID)) }
 
     private static let runningStatement = Statement(
-        "conversation_running", .text, returnsBinary: true,
+        "conversation_running", after: .rowScope, .text, returnsBinary: true,
         sql: "SELECT seq FROM chatts WHERE appid = $1 AND state = 'streaming'"
     ) { row in
         Int64(row.nextInt())
@@ -236,7 +236,7 @@ enum ConversationRowStatements {
     }
 
     private static let existsStatement = Statement(
-        "conversation_row_exists", .text, .int8, .uuid, returnsBinary: true,
+        "conversation_row_exists", after: .rowScope, .text, .int8, .uuid, returnsBinary: true,
         sql: "SELECT EXISTS (SELECT FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3)"
     ) { row in
         row.nextBool()
@@ -269,7 +269,7 @@ enum ConversationRowStatements {
     }
 
     private static let forkStatement = Statement(
-        "fork_conversation", .text, .text, .uuid, .text, .text, .int8, .int8, returnsBinary: true,
+        "fork_conversation", after: .rowScope, .text, .text, .uuid, .text, .text, .int8, .int8, returnsBinary: true,
         sql: """
             WITH RECURSIVE reply AS (
                 SELECT seq, state FROM chatts WHERE appid = $1 AND id = $3 AND turn = seq
@@ -346,7 +346,7 @@ enum ConversationRowStatements {
     }
 
     private static let endStatement = Statement(
-        "conversation_end", .text, returnsBinary: true,
+        "conversation_end", after: .rowScope, .text, returnsBinary: true,
         sql: """
             SELECT l.last, (SELECT count(*) FROM chatts WHERE appid = $1), CASE WHEN l.last > 0 THEN l.total ELSE 0 END,
                 l.last > 0 OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
@@ -373,7 +373,8 @@ enum ConversationRowStatements {
     }
 
     private static let addStatement = Statement(
-        "import_rows", .text, .int8, .text, .boolean, .text, .int8, .int8, .int8, .int8, .int8Array, .int8Array,
+        "import_rows", after: .rowScope, .text, .int8, .text, .boolean, .text, .int8, .int8, .int8, .int8, .int8Array,
+        .int8Array,
         .int8Array,
         .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .textArray, .textArray, .textArray,
         .textArray,

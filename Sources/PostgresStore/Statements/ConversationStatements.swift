@@ -33,7 +33,8 @@ enum ConversationStatements {
     }
 
     private static let openTurnStatement = Statement(
-        "open_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .int8, .int8, .text,
+        "open_turn", after: .rowScope, .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text,
+        .int8, .int8, .text,
         sql: """
             WITH l AS MATERIALIZED \(tip),
             \(ConversationRevision.changed(owner: "$12", from: "l WHERE l.total + $10 <= $11"))
@@ -71,7 +72,8 @@ enum ConversationStatements {
     }
 
     private static let openNamedTurnStatement = Statement(
-        "open_named_turn", .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text, .text, .uuid,
+        "open_named_turn", after: .rowScope, .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text,
+        .text, .text, .uuid,
         .text, .bytes, .int8, .int8, .int8, .text,
         sql: """
             WITH l AS MATERIALIZED \(tip), parent AS (
@@ -120,7 +122,7 @@ enum ConversationStatements {
     }
 
     private static let keyedReplyStatement = Statement(
-        "keyed_reply", .text, .text, .bytes, returnsBinary: true,
+        "keyed_reply", after: .rowScope, .text, .text, .bytes, returnsBinary: true,
         sql: """
             SELECT reply, digest = $3 FROM chatterd_keys k
             WHERE appid = $1 AND key = $2 AND expires_at > now() AND \(standsForReply)
@@ -143,7 +145,7 @@ enum ConversationStatements {
     }
 
     private static let openedTurnStatement = Statement(
-        "opened_turn", .text, .uuid, .uuid, returnsBinary: true,
+        "opened_turn", after: .rowScope, .text, .uuid, .uuid, returnsBinary: true,
         sql: """
             SELECT seq, model, options, coalesce(attempt, 1) FROM chatts
             WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
@@ -161,7 +163,7 @@ enum ConversationStatements {
     }
 
     private static let withdrawStatement = Statement(
-        "withdraw", .text, .uuid, .uuid,
+        "withdraw", after: .rowScope, .text, .uuid, .uuid,
         sql: """
             WITH reply AS MATERIALIZED (
                 SELECT appid, seq FROM chatts
@@ -187,7 +189,8 @@ enum ConversationStatements {
     }
 
     private static let openAlternativeStatement = Statement(
-        "open_alternative", .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, .text, returnsBinary: true,
+        "open_alternative", after: .rowScope, .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, .text,
+        returnsBinary: true,
         sql: """
             WITH old AS MATERIALIZED (
                 SELECT l.last, l.total, p.seq AS prompt, r.model, r.options
@@ -216,7 +219,7 @@ enum ConversationStatements {
     }
 
     private static let chooseStatement = Statement(
-        "choose", .text, .int8, .uuid, .text,
+        "choose", after: .rowScope, .text, .int8, .uuid, .text,
         sql: """
             WITH chosen AS MATERIALIZED (
                 SELECT r.seq, l.last, l.total
@@ -235,7 +238,7 @@ enum ConversationStatements {
     }
 
     private static let replyStateStatement = Statement(
-        "reply_state", .text, .int8, .uuid,
+        "reply_state", after: .rowScope, .text, .int8, .uuid,
         sql: """
             SELECT state FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3
             """
@@ -254,7 +257,7 @@ enum ConversationStatements {
 
     // The conditions on `keys` and `changed` are always true. They make the statement lock the keys first and the conversation next.
     private static let replaceStatement = Statement(
-        "replace", .text, .textArray, .textArray, .textArray, .text,
+        "replace", after: .rowScope, .text, .textArray, .textArray, .textArray, .text,
         sql: """
             WITH keys AS (
                 DELETE FROM chatterd_keys WHERE appid = $1
@@ -288,7 +291,7 @@ enum ConversationStatements {
     }
 
     private static let deleteRowsStatement = Statement(
-        "delete_rows", .text, .int8,
+        "delete_rows", after: .rowScope, .text, .int8,
         sql: """
             WITH gone AS (
                 DELETE FROM chatts WHERE appid = $1 AND seq >= (
@@ -308,7 +311,7 @@ enum ConversationStatements {
     }
 
     private static let deleteKeysStatement = Statement(
-        "delete_keys", .text, .int8,
+        "delete_keys", after: .rowScope, .text, .int8,
         sql: """
             DELETE FROM chatterd_keys WHERE appid = $1 AND (key, reply) IN (
                 SELECT k.key, k.reply FROM chatterd_keys k
@@ -325,7 +328,7 @@ enum ConversationStatements {
     static func total(appID: String) -> Query<Int> { Query(totalStatement, .text(appID)) }
 
     private static let totalStatement = Statement(
-        "conversation_total", .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l"
+        "conversation_total", after: .rowScope, .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l"
     ) { row in
         row.nextInt()
     }

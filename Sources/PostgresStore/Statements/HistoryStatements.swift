@@ -15,7 +15,7 @@ enum HistoryStatements {
     }
 
     private static let pageStatement = Statement(
-        "history", .text, .int8, .int8, returnsBinary: true,
+        "history", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
         sql: """
             SELECT seq, name, CASE WHEN octet_length(message) <= \(inlineLimit) THEN message END,
                 CASE WHEN octet_length(extras) > \(inlineLimit) THEN '' ELSE extras END, state, after
@@ -38,7 +38,7 @@ enum HistoryStatements {
     }
 
     private static let linksStatement = Statement(
-        "history_links", .text, returnsBinary: true,
+        "history_links", after: .rowScope, .text, returnsBinary: true,
         sql: "SELECT seq, after FROM chatts WHERE appid = $1 ORDER BY seq"
     ) { row in
         Link(seq: Int64(row.nextInt()), parent: row.nextOptionalInt().map { Int64($0) })
@@ -50,7 +50,7 @@ enum HistoryStatements {
     }
 
     private static let sizesStatement = Statement(
-        "history_sizes", .text, .int8Array, returnsBinary: true,
+        "history_sizes", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
             SELECT octet_length(message) + coalesce(octet_length(extras), 0) FROM chatts
             WHERE appid = $1 AND seq = ANY($2) ORDER BY seq
@@ -72,7 +72,7 @@ enum HistoryStatements {
     }
 
     private static let rowsStatement = Statement(
-        "history_rows", .text, .int8Array, returnsBinary: true,
+        "history_rows", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: "SELECT name, message, extras FROM chatts WHERE appid = $1 AND seq = ANY($2) ORDER BY seq"
     ) { row in
         Message(role: row.nextField(), message: row.nextField(), extras: row.nextField())

@@ -83,7 +83,7 @@ enum JournalStatements {
     }
 
     private static let readStatement = Statement(
-        "read_journal", .text, .uuid, .int8, .int8, .int8, .int8, .int8, .int8, returnsBinary: true,
+        "read_journal", after: .rowScope, .text, .uuid, .int8, .int8, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: """
             SELECT text_at, text, thinking_at, thinking, calls_at, calls
             FROM (
@@ -111,7 +111,7 @@ enum JournalStatements {
     static func sweep(appID: String, limit: Int) -> Query<Void> { Query(sweepStatement, .text(appID), .int8(limit)) }
 
     private static let sweepStatement = Statement(
-        "sweep_journal", .text, .int8,
+        "sweep_journal", after: .rowScope, .text, .int8,
         sql: """
             DELETE FROM chatterd_journal WHERE appid = $1 AND (reply, attempt, start) IN (
                 SELECT j.reply, j.attempt, j.start FROM chatterd_journal j
@@ -129,7 +129,7 @@ enum JournalStatements {
     }
 
     private static let signalStatement = Statement(
-        "signal", .text, .int8, .uuid, .text,
+        "signal", after: .rowScope, .text, .int8, .uuid, .text,
         sql: """
             INSERT INTO chatterd_signals (holder, reply, kind, appid)
             SELECT holder, id, $4, appid FROM chatts
@@ -161,7 +161,7 @@ enum JournalStatements {
     static func deleteSignals(appID: String) -> Query<Void> { Query(deleteSignalsStatement, .text(appID)) }
 
     private static let deleteSignalsStatement = Statement(
-        "delete_signals", .text,
+        "delete_signals", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_signals s WHERE s.appid = $1 AND NOT EXISTS (
                 SELECT FROM chatts c WHERE c.appid = $1 AND c.id = s.reply AND c.turn = c.seq AND c.state = 'streaming')

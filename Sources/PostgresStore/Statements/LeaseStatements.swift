@@ -63,7 +63,7 @@ enum LeaseStatements {
     }
 
     private static let releaseStatement = Statement(
-        "release", .text, .int8, .uuid,
+        "release", after: .rowScope, .text, .int8, .uuid,
         sql: """
             UPDATE chatts SET holder = \(withoutOwner)
             WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND \(ReplyStatements.isHolder("holder", "$3"))
@@ -78,7 +78,7 @@ enum LeaseStatements {
     }
 
     private static let handOverStatement = Statement(
-        "hand_over", .text, .int8, .uuid, .uuid, .int8, .boolean,
+        "hand_over", after: .rowScope, .text, .int8, .uuid, .uuid, .int8, .boolean,
         sql: """
             UPDATE chatts c SET holder = \(handedOver), handovers = coalesce(handovers, 0) + 1
             WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming' AND coalesce(attempt, 1) = $5
@@ -92,7 +92,7 @@ enum LeaseStatements {
     }
 
     private static let releaseDeadStatement = Statement(
-        "release_dead", .text, .int8,
+        "release_dead", after: .rowScope, .text, .int8,
         sql: """
             UPDATE chatts SET holder = \(withoutOwner)
             WHERE appid = $1 AND seq = $2 AND state = 'streaming' AND holder NOT IN (\(withoutOwner), \(handedOver))

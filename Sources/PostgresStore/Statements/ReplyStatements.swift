@@ -30,7 +30,7 @@ enum ReplyStatements {
     }
 
     private static let closeStatement = Statement(
-        "close_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8,
+        "close_turn", after: .rowScope, .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8,
         sql: """
             WITH \(ended(by: "$4", attempt: "$11"))
             UPDATE chatts SET
@@ -42,7 +42,8 @@ enum ReplyStatements {
 
     /// $12 is the number of journalled bytes: $13 of text, $14 of thoughts, $15 of tool calls.
     private static let closeJournalledStatement = Statement(
-        "close_journalled_turn", .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8, .int8,
+        "close_journalled_turn", after: .rowScope, .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text,
+        .int8, .int8,
         .int8, .int8, .int8,
         sql: """
             WITH \(ended(by: "$4", attempt: "$11")), reply AS MATERIALIZED (
@@ -71,7 +72,7 @@ enum ReplyStatements {
     }
 
     private static let closeCutStatement = Statement(
-        "close_cut_turn", .text, .int8, .uuid, .uuid, .int8,
+        "close_cut_turn", after: .rowScope, .text, .int8, .uuid, .uuid, .int8,
         sql: """
             WITH \(ended(by: "$4", attempt: "$5")), dead AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt, (SELECT revision FROM changed) AS revision
@@ -97,7 +98,7 @@ enum ReplyStatements {
     }
 
     private static let ownershipStatement = Statement(
-        "reply_ownership", .text, .int8, .uuid, .uuid, returnsBinary: true,
+        "reply_ownership", after: .rowScope, .text, .int8, .uuid, .uuid, returnsBinary: true,
         sql: """
             SELECT state, coalesce(attempt, 1), \(isHolder("holder", "$4")), last_event FROM chatts
             WHERE appid = $1 AND seq = $2 AND id = $3
@@ -122,7 +123,7 @@ enum ReplyStatements {
     }
 
     private static let settleTurnStatement = Statement(
-        "settle_turn", .text, .int8, .uuid, .boolean, .boolean,
+        "settle_turn", after: .rowScope, .text, .int8, .uuid, .boolean, .boolean,
         sql: """
             WITH \(ConversationRevision.ended(if: isSettledHere)), dead AS MATERIALIZED (
                 SELECT c.appid, c.seq, c.id, coalesce(c.attempt, 1) AS attempt, (SELECT revision FROM changed) AS revision
@@ -214,7 +215,7 @@ enum ReplyStatements {
     }
 
     private static let restartStatement = Statement(
-        "restart_turn", .text, .int8, .uuid, .uuid, .int8, returnsBinary: true,
+        "restart_turn", after: .rowScope, .text, .int8, .uuid, .uuid, .int8, returnsBinary: true,
         sql: """
             WITH stored AS (
                 UPDATE chatts c SET attempt = $5 + 1
@@ -240,7 +241,7 @@ enum ReplyStatements {
     }
 
     private static let isSettledStatement = Statement(
-        "is_settled", .text, .int8, .uuid,
+        "is_settled", after: .rowScope, .text, .int8, .uuid,
         sql: """
             SELECT count(*) = 0, bool_or(\(isHolder("holder", "$3"))), bool_or(\(LeaseStatements.isDead("holder"))) FROM chatts
             WHERE appid = $1 AND seq = $2 AND state = 'streaming'
@@ -253,7 +254,7 @@ enum ReplyStatements {
     static func find(_ id: ReplyID) -> Query<ReplyRecord> { Query(findStatement, .uuid(id)) }
 
     private static let findStatement = Statement(
-        "find_reply", .uuid, returnsBinary: true,
+        "find_reply", after: .rowScope, .uuid, returnsBinary: true,
         sql: """
             SELECT c.id, c.appid, c.seq, c.model, c.state, coalesce(c.attempt, 1),
                 c.state = 'streaming' AND \(LeaseStatements.isDead("c.holder")),
@@ -283,7 +284,7 @@ enum ReplyStatements {
     private static let largestOffset = 1 << 30
 
     private static let readStatement = Statement(
-        "read_reply", .text, .int8, .uuid, .int8, .int8, .int8, returnsBinary: true,
+        "read_reply", after: .rowScope, .text, .int8, .uuid, .int8, .int8, .int8, returnsBinary: true,
         sql: """
             SELECT state, coalesce(attempt, 1), last_event, octet_length(message), octet_length(coalesce(thinking, '')),
                 CASE WHEN state <> 'streaming' THEN substring(convert_to(message, 'UTF8'), $4::integer + 1, $6::integer) END,

@@ -35,7 +35,7 @@ enum RetentionStatements {
     }
 
     private static let expireRowsStatement = Statement(
-        "expire_rows", .text, .int8, .int8,
+        "expire_rows", after: .rowScope, .text, .int8, .int8,
         sql: """
             DELETE FROM chatts WHERE appid = $1 AND \(isExpired("$1")) AND seq >= (
                 SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)

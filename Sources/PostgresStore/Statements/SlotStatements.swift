@@ -248,7 +248,7 @@ enum SlotStatements {
     static func removeGone(appID: String) -> Query<Void> { Query(removeGoneStatement, .text(appID)) }
 
     private static let removeGoneStatement = Statement(
-        "queue_remove_gone", .text,
+        "queue_remove_gone", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_queue WHERE (upstream, reply) IN (
                 SELECT q.upstream, q.reply FROM chatterd_queue q \(unmade)
@@ -260,7 +260,7 @@ enum SlotStatements {
     static func removeRanks(appID: String) -> Query<Void> { Query(removeRanksStatement, .text(appID)) }
 
     private static let removeRanksStatement = Statement(
-        "queue_remove_ranks", .text,
+        "queue_remove_ranks", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_queue_ranks
             WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)

@@ -2,6 +2,7 @@ import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
+import ChatterdPostgresStore
 import ChatterdRelay
 
 /// Answers a request on behalf of its principal.
@@ -19,11 +20,18 @@ struct AccessControl: Sendable {
     }
 
     /// The refusal of a request by its head, before its body arrives; `nil` for an acceptable one.
-    @Sendable func check(_ head: RequestHead, for scope: Scope) -> Refusal? {
+    ///
+    /// - Parameter scope: the scope that the route needs; `nil` for a route that any request may use.
+    @Sendable func check(_ head: RequestHead, for scope: Scope?) -> Refusal? {
         if access.refusesForwardedRequests, head.isForwarded { return .forwarded }
         do throws(AccessError) {
-            if try CredentialText(of: head) == .none, access.mode == .keys || scope == .admin || scope == .tokens {
+            let credential = try CredentialText(of: head)
+            if credential == .none, let scope, access.mode == .keys || scope == .admin || scope == .tokens {
                 throw Principal.neededCredential(for: scope)
+            }
+            if case .session = credential, !head.method.isSafe, !head.fields.contains(.xChatterdSession) {
+                throw AccessError(
+                    .forbidden, "A request with a session changes data only with the field X-Chatterd-Session: 1.")
             }
             return nil
         } catch {
@@ -31,20 +39,27 @@ struct AccessControl: Sendable {
         }
     }
 
-    /// A handler that serves only principals with a scope.
-    func require(_ scope: Scope, _ handler: @escaping AuthorizedHandler) -> Handler {
+    /// A handler that serves only principals with a scope; `nil` for any principal.
+    func require(_ scope: Scope?, _ handler: @escaping AuthorizedHandler) -> Handler {
         { request, responder in
             let principal: Principal
             do throws(RelayError) {
                 principal = try await services[request].authenticator.principal(of: request.head)
-                try principal.check(scope)
+                if let scope {
+                    try principal.check(scope)
+                }
             } catch {
                 responder.refuse(error)
                 return
             }
-            await handler(request, responder, principal)
+            await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
         }
     }
+}
+
+extension Principal {
+    /// The rows that the statements of a request may touch.
+    fileprivate var rowScope: RowScope { owner.map(RowScope.init) ?? (actsForAnyApp ? .allRows : .noRows) }
 }
 
 extension RequestHead {

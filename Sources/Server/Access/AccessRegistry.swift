@@ -16,6 +16,7 @@ final class AccessRegistry: Sendable {
         /// The greatest revision of the revocations that are known; `nil` before the first read.
         var revision: Int?
         var revokedKeys: Set<String> = []
+        var endedSessions: Set<String> = []
         /// By the beginning of the keys of a person's conversations: tokens issued until then are revoked. In seconds since 1970.
         var revokedPersons: [ExactText: Int64] = [:]
         /// The newest first.
@@ -23,12 +24,14 @@ final class AccessRegistry: Sendable {
     }
 
     let store: AppKeyStore
+    let sessions: SessionStore
     private let log: Log
     private let state = Lock(State())
 
     /// Makes an empty registry.
-    init(store: AppKeyStore, log: Log) {
+    init(store: AppKeyStore, sessions: SessionStore, log: Log) {
         self.store = store
+        self.sessions = sessions
         self.log = log
     }
 
@@ -101,6 +104,48 @@ final class AccessRegistry: Sendable {
         }
     }
 
+    // MARK: - Signed links
+
+    /// A link to a target of an owner. It ends with the credential.
+    ///
+    /// - Throws: `storeUnavailable` before the signing keys were read; `invalidRequest` for names that a link cannot have.
+    func makeLink(
+        to target: SignedLink.Target, of owner: Owner, by credential: Credential, issuedAt: Int64, expiresAt: Int64
+    ) async throws(RelayError) -> String {
+        let key = try await signingKey().key
+        do throws(TokenError) {
+            let link = try SignedLink(
+                target, owner: owner, credential: credential.keyID ?? "", issuedAt: issuedAt, expiresAt: expiresAt)
+            return link.text(code: key.linkKey.code(of: link.authenticatedBytes))
+        } catch {
+            throw RelayError(.invalidRequest, error.message)
+        }
+    }
+
+    /// The link of a text.
+    ///
+    /// - Throws: `unauthorized`; errors of the store.
+    func verifyLink(_ text: String, now: Int64) async throws(RelayError) -> SignedLink {
+        do throws(TokenError) {
+            let (link, code) = try SignedLink.parse(text)
+            try link.check(at: now)
+            if isCode(code, of: link) { return link }
+            // Another process may have made the key.
+            try? await loadSigningKeys()
+            guard isCode(code, of: link) else { throw .wrongSignature }
+            return link
+        } catch {
+            throw RelayError(AccessError(.unauthorized, error.message))
+        }
+    }
+
+    private func isCode(_ code: [UInt8], of link: SignedLink) -> Bool {
+        let keys = state.withLock { $0.signingKeys.map(\.key) }
+        return keys.contains { $0.linkKey.verify(code, of: link.authenticatedBytes) }
+    }
+
+    // MARK: - Signing keys
+
     private func signingKey() async throws(RelayError) -> (id: String, key: SigningKey) {
         if let newest = state.withLock({ $0.signingKeys.first }) { return newest }
         try await loadSigningKeys()
@@ -122,17 +167,26 @@ final class AccessRegistry: Sendable {
     }
 }
 
+extension SigningKey {
+    /// The key of the codes of links, which is derived from the seed.
+    fileprivate var linkKey: AuthenticationKey {
+        AuthenticationKey(bytes: AuthenticationKey(bytes: seed).code(of: Array("chatterd links".utf8)))
+    }
+}
+
 extension AccessRegistry.State {
     fileprivate mutating func add(_ record: RevocationRecord) {
         guard let revocation = record.revocation else { return }
         switch revocation.kind {
         case .key: revokedKeys.insert(revocation.subject)
+        case .session: endedSessions.insert(revocation.subject)
         case .person: revokedPersons[ExactText(revocation.subject)] = record.at
         }
     }
 
     fileprivate func revokes(_ principal: Principal) -> Bool {
         if let key = principal.credential.keyID, revokedKeys.contains(key) { return true }
+        if let session = principal.credential.sessionID, endedSessions.contains(session) { return true }
         guard let owner = principal.owner, owner.person != nil, let issuedAt = principal.credential.issuedAt,
             let end = revokedPersons[ExactText(owner.keyPrefix)]
         else { return false }

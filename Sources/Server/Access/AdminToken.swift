@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdCryptography
 
@@ -8,6 +9,9 @@ struct AdminToken: Sendable {
     init(_ token: ConfigurationSecret) {
         digest = SHA256Digest(of: Array(token.value.utf8).span)
     }
+
+    /// The digest, for the sessions of the administrator.
+    var digestText: String { Base64URL.encode(digest.bytes) }
 
     /// Whether a text is the token. The comparison of the digests has a time that does not depend on the token.
     func matches(_ text: String) -> Bool {

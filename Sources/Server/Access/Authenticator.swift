@@ -33,11 +33,11 @@ final class Authenticator {
         } catch {
             throw RelayError(error)
         }
-        guard case .bearer(let text) = credential else { return try anyone(Self.missing) }
+        guard credential != .none else { return try anyone(Self.missing) }
         let now = WallClock.seconds()
-        let digest = SHA256Digest(of: Array(text.utf8).span)
+        let digest = SHA256Digest(of: Array(credential.identity.utf8).span)
         if let principal = known.principal(digest, now: now) { return principal }
-        guard let principal = try await verify(text, now: now) else { return try anyone(Self.unknown) }
+        guard let principal = try await verify(credential, now: now) else { return try anyone(Self.unknown) }
         // The revocation may have come while the credential was verified.
         guard !registry.isRevoked(principal) else { throw RevocableResponses.revoked }
         known.insert(principal, digest, now: now)
@@ -62,13 +62,51 @@ final class Authenticator {
     /// The principal of a credential; `nil` for a text that is none of this server.
     ///
     /// - Throws: `unauthorized` for a credential that is wrong, expired or revoked; `issuerUnavailable`; errors of the store.
-    private func verify(_ text: String, now: Int64) async throws(RelayError) -> Principal? {
+    private func verify(_ credential: CredentialText, now: Int64) async throws(RelayError) -> Principal? {
+        switch credential {
+        case .none: nil
+        case .bearer(let text): try await bearer(text, now: now)
+        case .session(let text): try await session(text, now: now)
+        case .link(let text): try await link(text, now: now)
+        }
+    }
+
+    private func bearer(_ text: String, now: Int64) async throws(RelayError) -> Principal? {
         if let adminToken, adminToken.matches(text) { return .administrator }
         if AppKeyText.hasPrefix(text) { return try await key(AppKeyText(parsing: text), now: now).principal }
         guard JSONWebToken.claimedIssuer(of: text) == AccessRegistry.issuer else {
             return try await issuers.principal(of: text, now: now)
         }
         return try await token(text, now: now)
+    }
+
+    /// The principal of a session. It ends with the key of an app behind it.
+    private func session(_ text: String, now: Int64) async throws(RelayError) -> Principal {
+        guard let session = try await registry.sessions.find(text), let credential = session.credential else {
+            throw RelayError(AccessError(.unauthorized, "The session has ended. Make a new one with POST /session."))
+        }
+        let principal = session.principal(id: SessionStore.id(of: text), of: credential)
+        if credential.kind == .admin, credential.subject != adminToken?.digestText {
+            throw RelayError(AccessError(.unauthorized, "The administrator's token has changed. Make a new session."))
+        }
+        if let id = principal.credential.keyID {
+            try await requireValidKey(id, of: principal.owner, now: now)
+        }
+        return principal
+    }
+
+    private func link(_ text: String, now: Int64) async throws(RelayError) -> Principal {
+        let link = try await registry.verifyLink(text, now: now)
+        if !link.credential.isEmpty {
+            try await requireValidKey(link.credential, of: link.owner, now: now)
+        }
+        return Principal(link)
+    }
+
+    private func requireValidKey(_ id: String, of owner: Owner?, now: Int64) async throws(RelayError) {
+        guard let key = try await registry.store.find(id), key.isValid(at: now), key.grant.app == owner?.app else {
+            throw RelayError(AccessError(.unauthorized, "The key behind the credential has expired or is revoked."))
+        }
     }
 
     private func key(_ text: AppKeyText?, now: Int64) async throws(RelayError) -> AppKey {
@@ -97,6 +135,20 @@ final class Authenticator {
 }
 
 extension Principal {
+    /// The principal of a signed link.
+    fileprivate init(_ link: SignedLink) {
+        // Without a key, the link belongs to a person of an external issuer.
+        let credential: Credential =
+            link.credential.isEmpty
+            ? .issuer("", issuedAt: link.issuedAt) : .token(key: link.credential, issuedAt: link.issuedAt)
+        self.init(owner: link.owner, scopes: [.read], credential: .link(of: credential))
+        switch link.target {
+        case .reply(let id): (conversations, reply) = ([], id)
+        case .conversation(let name): conversations = [ExactText(name)]
+        }
+        expiresAt = link.expiresAt
+    }
+
     /// The principal of a client token.
     fileprivate init(_ grant: TokenGrant, issuedAt: Int64, expiresAt: Int64) {
         self.init(owner: grant.owner, scopes: grant.scopes, credential: .token(key: grant.key, issuedAt: issuedAt))

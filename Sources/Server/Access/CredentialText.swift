@@ -8,11 +8,16 @@ enum CredentialText: Sendable, Hashable {
     case none
     /// A bearer token (RFC 6750 2.1), or an `x-api-key` field.
     case bearer(String)
+    /// The cookie of a session.
+    case session(String)
+    /// A signed link, from the query.
+    case link(String)
 
     /// Limit of a credential, in bytes.
     static let limit = 8 << 10
 
-    /// Finds the credential in the head of a request.
+    /// Finds the credential in the head of a request. A field that the client sets comes before the cookie, which a browser adds, and that
+    /// before a link.
     ///
     /// - Throws: `unauthorized` for several credentials and for one beyond the limit: a proxy and the server could choose different ones.
     init(of head: RequestHead) throws(AccessError) {
@@ -21,16 +26,37 @@ enum CredentialText: Sendable, Hashable {
             guard let space = value.firstIndex(of: " "), value[..<space].lowercased() == "bearer" else { continue }
             texts.append(String(value[space...].drop { $0 == " " }))
         }
-        guard let text = texts.first, !text.isEmpty else {
+        if let text = try Self.single(texts) {
+            self = .bearer(text)
+        } else if let text = try Self.single(SessionCookie.values(in: head)) {
+            self = .session(text)
+        } else if head.method == .get || head.method == .head, let text = try Self.single(Self.links(in: head)) {
+            self = .link(text)
+        } else {
             self = .none
-            return
         }
-        guard texts.count == 1 || texts.allSatisfy({ $0 == text }) else {
+    }
+
+    /// The text with the kind of the credential, so that a text of one kind is never taken for another.
+    var identity: String {
+        switch self {
+        case .none: ""
+        case .bearer(let text): "bearer \(text)"
+        case .session(let text): "session \(text)"
+        case .link(let text): "link \(text)"
+        }
+    }
+
+    private static func links(in head: RequestHead) -> [String] { head.target.queryItem("link").map { [$0] } ?? [] }
+
+    private static func single(_ texts: [String]) throws(AccessError) -> String? {
+        guard let text = texts.first, !text.isEmpty else { return nil }
+        guard texts.allSatisfy({ $0 == text }) else {
             throw AccessError(.unauthorized, "The request has several credentials. Send one.")
         }
-        guard text.utf8.count <= Self.limit else {
-            throw AccessError(.unauthorized, "The credential is longer than \(Self.limit) bytes.")
+        guard text.utf8.count <= limit else {
+            throw AccessError(.unauthorized, "The credential is longer than \(limit) bytes.")
         }
-        self = .bearer(text)
+        return text
     }
 }

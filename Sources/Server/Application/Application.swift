@@ -73,7 +73,7 @@ public final class Application: Sendable {
     private static func migrate(
         _ database: ConnectionTarget, within timeout: Duration, log: Log
     ) async throws(StartError) {
-        let migrator = Migrator(Migration.embedded, target: database) { log.event(.info, "migration", .detail($0)) }
+        let migrator = Migrator(database) { log.event(.info, "migration", .detail($0)) }
         do {
             _ = try await migrator.run(timeout: timeout)
         } catch {

@@ -44,7 +44,8 @@ final class ProcessServices: Sendable {
         slots = SlotQueue(
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
             scheduler: Scheduler(on: home.shard))
-        access = AccessRegistry(store: AppKeyStore(pool: home.pool), log: log)
+        access = AccessRegistry(
+            store: AppKeyStore(pool: home.pool), sessions: SessionStore(pool: home.pool), log: log)
         issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }
 }

@@ -67,10 +67,10 @@ extension Responder {
     }
 
     /// Answers 200 with `{}`.
-    func respondEmptyObject() {
+    func respondEmptyObject(fields: Fields = [:]) {
         var body = ByteBuffer()
         body.append("{}")
-        respond(json: body)
+        respond(json: body, fields: fields)
     }
 }
 

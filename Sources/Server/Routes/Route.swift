@@ -21,6 +21,8 @@ public enum Route: String, CaseIterable, Sendable {
     case keys = "/keys"
     case key = "/keys/:id"
     case rotateKey = "/keys/:id/rotate"
+    case session = "/session"
+    case links = "/links"
     case tokens = "/tokens"
     case person = "/people/:person"
     case audit = "/audit"

@@ -15,7 +15,9 @@ extension Router {
         addConversations(services, process, access)
         addBoard(services, access)
         addUpstreams(services, registry, process.configuration.upstreams, access)
-        addCredentials(process.access, access)
+        addCredentials(
+            process.access, services,
+            administrator: process.configuration.upstreams.adminToken.map { AdminToken($0).digestText }, access)
         addStatus(StatusRoute(services: services, state: state, timeout: process.configuration.fixedTimeouts.readiness))
     }
 
@@ -79,12 +81,20 @@ extension Router {
         on(.post, .testUpstream, for: .admin, access, upstream.test)
     }
 
-    private mutating func addCredentials(_ registry: AccessRegistry, _ access: AccessControl) {
+    private mutating func addCredentials(
+        _ registry: AccessRegistry, _ services: ShardedServices, administrator: String?, _ access: AccessControl
+    ) {
         let keys = KeyRoute(registry: registry)
         on(.get, .keys, for: .admin, access, keys.list)
         on(.post, .keys, for: .admin, access, keys.create)
         on(.delete, .key, for: .admin, access, keys.revoke)
         on(.post, .rotateKey, for: .admin, access, keys.rotate)
+        let sessions = SessionRoute(registry: registry, administrator: administrator)
+        on(.post, .session, for: nil, access, sessions.create)
+        on(.get, .session, for: nil, access, sessions.show)
+        // An ended session is no reason to keep the cookie.
+        on(.delete, Route.session.rawValue, check: { head in access.check(head, for: nil) }, sessions.end)
+        on(.post, .links, for: .read, access, LinkRoute(services: services, registry: registry).create)
         let tokens = TokenRoute(registry: registry)
         on(.post, .tokens, for: .tokens, access, tokens.create)
         on(.delete, .person, for: .tokens, access, tokens.revoke)
@@ -97,9 +107,9 @@ extension Router {
         on(.get, Route.readyz.rawValue, status.readiness)
     }
 
-    /// Routes a method of a path to a handler that serves only principals with a scope.
+    /// Routes a method of a path to a handler that serves only principals with a scope; `nil` for any principal.
     private mutating func on(
-        _ method: Method, _ route: Route, for scope: Scope, _ access: AccessControl,
+        _ method: Method, _ route: Route, for scope: Scope?, _ access: AccessControl,
         _ handler: @escaping AuthorizedHandler
     ) {
         on(

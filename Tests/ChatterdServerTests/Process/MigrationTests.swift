@@ -84,7 +84,7 @@ import Testing
                 ('app', 5, 6, 'user', 'open', NULL, NULL, gen_random_uuid())
                 """, database: conninfo)
         }
-        _ = try await Migrator(Migration.embedded, target: target).run(timeout: .seconds(600))
+        _ = try await Migrator(target).run(timeout: .seconds(600))
         let rows = try await blocking {
             try PrivateCluster.shared().psql("SELECT seq, state, holder FROM chatts ORDER BY seq", database: conninfo)
         }
@@ -110,7 +110,7 @@ import Testing
                 ('app', 3, 3, 'assistant', '', 'complete', '22222222-2222-2222-2222-222222222222')
                 """, database: conninfo)
         }
-        _ = try await Migrator(Migration.embedded, target: target).run(timeout: .seconds(600))
+        _ = try await Migrator(target).run(timeout: .seconds(600))
         let holders = try await blocking {
             try PrivateCluster.shared().psql(
                 "SELECT left(holder::text, 1) FROM chatts ORDER BY seq", database: conninfo)

@@ -12,7 +12,7 @@ import Testing
     /// Commits of prompts wait, at the very end, until the gate is empty.
     private static let slowCommit = """
         CREATE TABLE gate AS SELECT 1;
-        CREATE FUNCTION wait_for_gate() RETURNS trigger LANGUAGE plpgsql AS $$
+        CREATE FUNCTION wait_for_gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
         BEGIN
             WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP;
             RETURN NULL;
@@ -20,7 +20,7 @@ import Testing
         CREATE CONSTRAINT TRIGGER wait_for_gate AFTER INSERT ON chatts DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION wait_for_gate();
         CREATE TABLE withdrawn (name text);
-        CREATE FUNCTION note_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+        CREATE FUNCTION note_removal() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
         BEGIN INSERT INTO withdrawn VALUES (OLD.name); RETURN NULL; END $$;
         CREATE TRIGGER note_removal AFTER DELETE ON chatts FOR EACH ROW EXECUTE FUNCTION note_removal()
         """

@@ -1,0 +1,29 @@
+import ChatterdIdentity
+import ChatterdPostgres
+
+extension TransactionPreamble {
+    /// Sets the scope of the transaction: that of the request; outside of requests that of the conversation or owner whose key, `$1`, the
+    /// statement gets; and all rows for a statement without a key.
+    static let rowScope = TransactionPreamble { parameters in
+        let scope: RowScope
+        if let current = RowScope.current {
+            scope = current
+        } else if case .text(let key)? = parameters.first {
+            scope = RowScope(ConversationKey(parsing: key).owner)
+        } else {
+            scope = .allRows
+        }
+        return Query(setStatement, .text(scope.setting))
+    }
+
+    /// Sets the owner, and the role that row-level security applies to. A login role that may not use that role keeps its own, to which no
+    /// policy applies; `chatterd doctor` says so.
+    ///
+    /// Both settings end with the transaction, so the statement works behind a pooler that shares sessions.
+    private static let setStatement = Statement(
+        "row_scope", .text,
+        sql: """
+            SELECT set_config('chatterd.owner', $1, true),
+                CASE WHEN \(MemberRole.isUsable) THEN set_config('role', '\(MemberRole.name)', true) END
+            """)
+}

@@ -41,6 +41,7 @@ public struct FieldName: Sendable, Hashable {
     public static let retryAfter = FieldName(lowercase: "retry-after")
     public static let secFetchSite = FieldName(lowercase: "sec-fetch-site")
     public static let server = FieldName(lowercase: "server")
+    public static let setCookie = FieldName(lowercase: "set-cookie")
     public static let te = FieldName(lowercase: "te")
     public static let trailer = FieldName(lowercase: "trailer")
     public static let transferEncoding = FieldName(lowercase: "transfer-encoding")

@@ -29,6 +29,19 @@ public struct AuditEntry: Sendable, Hashable {
     }
 }
 
+extension AuditEntry {
+    /// The deletion of a conversation.
+    public init(deletionOf key: ConversationKey, by actor: String) {
+        let subject = key.owner.person.map { "\(key.name) of \($0)" } ?? key.name
+        self.init(.conversationDeleted, of: subject, app: key.owner.app, by: actor)
+    }
+
+    /// The deletion of all conversations of an owner.
+    public init(deletionOf owner: Owner, by actor: String) {
+        self.init(.conversationsDeleted, of: owner.person ?? owner.app, app: owner.app, by: actor)
+    }
+}
+
 extension Credential {
     /// The credential in the audit log.
     public var actor: String {

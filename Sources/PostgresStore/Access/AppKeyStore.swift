@@ -11,6 +11,9 @@ public struct AppKeyStore: Sendable {
     /// The limit of entries of the audit log in one answer.
     public static let auditLimit = 1_000
 
+    /// The age at which entries of the audit log, and revocations, are removed: 400 days.
+    public static let auditAge = Duration.seconds(400 * 86_400)
+
     private let pool: PostgresPool
 
     public init(pool: PostgresPool) {
@@ -112,6 +115,16 @@ public struct AppKeyStore: Sendable {
                 id: AppKeyText.random().id, seed: SigningKey.random().seed, lifetime: lifetime))
         let keys = transaction.add(AccessStatements.signingKeys)
         return Array(try await pool.runForRelay(transaction)[keys])
+    }
+
+    /// Adds an entry to the audit log.
+    public func record(_ entry: AuditEntry) async throws(RelayError) {
+        _ = try await pool.runForRelay(AccessStatements.audit(entry))
+    }
+
+    /// Adds the deletion of a conversation to the audit log, if the conversation exists.
+    public func recordDeletion(of key: ConversationKey, by actor: String) async throws(RelayError) {
+        _ = try await pool.runForRelay(AccessStatements.auditDeletion(of: key, by: actor))
     }
 
     /// Entries of the audit log before an id, the newest first; at most `limit`.

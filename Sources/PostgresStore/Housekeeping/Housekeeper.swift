@@ -164,6 +164,7 @@ public final class Housekeeper {
 
     private func removeExpiredRows() async throws {
         _ = try await pool.run(RetentionStatements.expireSignals)
+        _ = try await pool.run(AccessStatements.removeOld(after: AppKeyStore.auditAge))
         try await repeatPiece(of: Self.keyLimit) { [self] in
             try await pool.run(RetentionStatements.expireKeys(limit: Self.keyLimit)).affectedRows
         }

@@ -118,14 +118,17 @@ enum AccessStatements {
             at: Int64(row.nextInt()))
     }
 
-    /// Removes revocations that are older than any token that they concern.
-    static func expireRevocations(after age: Duration) -> Query<Void> {
-        Query(expireRevocationsStatement, .int8(age.components.seconds))
+    /// Removes old entries of the audit log, and revocations that are older than any credential that they concern.
+    static func removeOld(after age: Duration) -> Query<Void> {
+        Query(removeOldStatement, .int8(age.components.seconds))
     }
 
-    private static let expireRevocationsStatement = Statement(
-        "expire_revocations", .int8,
-        sql: "DELETE FROM chatterd_revocations WHERE at < now() - make_interval(secs => $1)")
+    private static let removeOldStatement = Statement(
+        "remove_old_access", .int8,
+        sql: """
+            WITH revocations AS (DELETE FROM chatterd_revocations WHERE at < now() - make_interval(secs => $1))
+            DELETE FROM chatterd_audit WHERE at < now() - make_interval(secs => $1)
+            """)
 
     // MARK: - Signing keys
 
@@ -164,6 +167,22 @@ enum AccessStatements {
     private static let auditStatement = Statement(
         "audit", .text, .text, .text, .text,
         sql: "INSERT INTO chatterd_audit (actor, action, app, subject) VALUES ($1, $2, $3, $4)")
+
+    /// Adds the deletion of a conversation to the audit log, if the conversation exists.
+    static func auditDeletion(of key: ConversationKey, by actor: String) -> Query<Void> {
+        let entry = AuditEntry(deletionOf: key, by: actor)
+        return Query(
+            auditDeletionStatement, .text(entry.actor), .text(entry.action.rawValue), .text(key.owner.app),
+            .text(entry.subject), .text(key.text))
+    }
+
+    private static let auditDeletionStatement = Statement(
+        "audit_deletion", .text, .text, .text, .text, .text,
+        sql: """
+            INSERT INTO chatterd_audit (actor, action, app, subject) SELECT $1, $2, $3, $4
+            WHERE EXISTS (SELECT FROM chatts WHERE appid = $5)
+                OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $5)
+            """)
 
     /// Entries of the audit log before an id, the newest first.
     static func auditEntries(before id: Int?, limit: Int) -> Query<AuditRecord> {

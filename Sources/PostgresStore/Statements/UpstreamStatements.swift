@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 
 /// The SQL of the list of model servers.
@@ -55,45 +56,67 @@ public enum UpstreamStatements {
                 name: row.nextText(), definition: row.nextBytes(), origin: row.nextText(), revision: row.nextInt())
         })
 
-    /// Adds a model server, if the name is free and there are fewer than `limit`. Returns its revision.
-    public static func insert(name: String, definition: [UInt8], limit: Int) -> Query<Int> {
-        Query(insertStatement, .text(name), .utf8(definition), .int8(limit))
+    /// Adds a model server, if the name is free and there are fewer than `limit`, and an entry of the audit log. Returns its revision.
+    public static func insert(name: String, definition: [UInt8], limit: Int, by actor: String) -> Query<Int> {
+        Query(insertStatement, .text(name), .utf8(definition), .int8(limit), .text(actor))
     }
 
     private static let insertStatement = Statement(
-        "insert_upstream", .text, .text, .int8,
+        "insert_upstream", .text, .text, .int8, .text,
         sql: """
-            INSERT INTO chatterd_upstreams (name, definition, origin, place, revision)
-            SELECT $1, $2, 'api', n, n FROM nextval('chatterd_revisions') AS n
-            WHERE (SELECT count(*) FROM chatterd_upstreams) < $3
-            ON CONFLICT (name) DO NOTHING RETURNING revision
+            WITH changed AS (
+                INSERT INTO chatterd_upstreams (name, definition, origin, place, revision)
+                SELECT $1, $2, 'api', n, n FROM nextval('chatterd_revisions') AS n
+                WHERE (SELECT count(*) FROM chatterd_upstreams) < $3
+                ON CONFLICT (name) DO NOTHING RETURNING revision
+            ), \(audited(.upstreamAdded, by: "$4"))
+            SELECT revision FROM changed
             """
     ) { row in
         row.nextInt()
     }
 
-    /// Replaces a model server of any origin. Returns its revision.
-    public static func replace(name: String, definition: [UInt8]) -> Query<Int> {
-        Query(replaceStatement, .text(name), .utf8(definition))
+    /// Replaces a model server of any origin, and adds an entry of the audit log. Returns its revision.
+    public static func replace(name: String, definition: [UInt8], by actor: String) -> Query<Int> {
+        Query(replaceStatement, .text(name), .utf8(definition), .text(actor))
     }
 
     private static let replaceStatement = Statement(
-        "replace_upstream", .text, .text,
+        "replace_upstream", .text, .text, .text,
         sql: """
-            UPDATE chatterd_upstreams SET definition = $2, origin = 'api', revision = nextval('chatterd_revisions')
-            WHERE name = $1 RETURNING revision
+            WITH changed AS (
+                UPDATE chatterd_upstreams SET definition = $2, origin = 'api', revision = nextval('chatterd_revisions')
+                WHERE name = $1 RETURNING revision
+            ), \(audited(.upstreamReplaced, by: "$3"))
+            SELECT revision FROM changed
             """
     ) { row in
         row.nextInt()
     }
 
-    /// Removes a model server. Returns the revision of the change.
-    public static func remove(name: String) -> Query<Int> { Query(removeStatement, .text(name)) }
+    /// Removes a model server, and adds an entry of the audit log. Returns the revision of the change.
+    public static func remove(name: String, by actor: String) -> Query<Int> {
+        Query(removeStatement, .text(name), .text(actor))
+    }
 
     private static let removeStatement = Statement(
-        "remove_upstream", .text,
-        sql: "DELETE FROM chatterd_upstreams WHERE name = $1 RETURNING nextval('chatterd_revisions')"
+        "remove_upstream", .text, .text,
+        sql: """
+            WITH changed AS (
+                DELETE FROM chatterd_upstreams WHERE name = $1 RETURNING nextval('chatterd_revisions') AS revision
+            ), \(audited(.upstreamRemoved, by: "$2"))
+            SELECT revision FROM changed
+            """
     ) { row in
         row.nextInt()
+    }
+
+    /// A CTE, `audited`, that adds an entry about the model server $1 to the audit log if `changed` has a row.
+    private static func audited(_ action: AuditEntry.Action, by actor: String) -> String {
+        """
+        audited AS (
+            INSERT INTO chatterd_audit (actor, action, subject) SELECT \(actor), '\(action.rawValue)', $1 FROM changed
+        )
+        """
     }
 }

@@ -104,7 +104,7 @@ struct ReplyRoute: Sendable {
         }
         let owner = try principal.ownerOfReply(of: request)
         let reply = try await services[request].chat.find(id, of: owner)
-        guard principal.permits(reply: reply.id.text, of: reply.turn.conversation) else {
+        guard principal.permits(reply: reply.id.description, of: reply.turn.conversation) else {
             throw ChatService.replyNotFound
         }
         responder.annotate(Annotation.appID, reply.turn.conversation.owner.app)

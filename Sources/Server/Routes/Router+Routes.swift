@@ -42,7 +42,7 @@ extension Router {
     private mutating func addConversations(
         _ services: ShardedServices, _ process: ProcessServices, _ access: AccessControl
     ) {
-        let catalogue = CatalogueRoute(services: services, memory: process.memory) {
+        let catalogue = CatalogueRoute(services: services, audit: process.access.store, memory: process.memory) {
             var generator = SystemRandomNumberGenerator()
             return ConversationKey.randomName(using: &generator)
         }
@@ -50,7 +50,7 @@ extension Router {
         on(.post, .conversations, for: .chat, access, catalogue.create)
         on(.delete, .conversations, for: .chat, access, catalogue.deleteAll)
         on(.patch, .conversation, for: .chat, access, catalogue.change)
-        let conversation = ConversationRoute(services: services)
+        let conversation = ConversationRoute(services: services, audit: process.access.store)
         on(.delete, .conversation, for: .chat, access, conversation.delete)
         let archive = ArchiveRoute(
             services: services, memory: process.memory, unsentLimit: process.configuration.streams.unsentLimit)

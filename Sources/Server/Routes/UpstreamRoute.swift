@@ -40,7 +40,9 @@ struct UpstreamRoute: Sendable {
     @Sendable func add(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () async throws(RelayError) in
             guard let description = try read(request, named: nil, responder) else { return }
-            try await registry.add(description.name, description.document(defaults: configuration.defaults))
+            try await registry.add(
+                description.name, description.document(defaults: configuration.defaults),
+                by: principal.credential.actor)
             let location = FieldValue(validating: "\(Route.upstreams.rawValue)/\(description.name)")
             responder.respond(
                 .created, json: document(try entry(description.name)),
@@ -53,7 +55,8 @@ struct UpstreamRoute: Sendable {
         await serve(request, responder) { () async throws(RelayError) in
             let name = try changeable(request)
             guard let description = try read(request, named: name, responder) else { return }
-            try await registry.replace(name, description.document(defaults: configuration.defaults))
+            try await registry.replace(
+                name, description.document(defaults: configuration.defaults), by: principal.credential.actor)
             responder.respond(json: document(try entry(name)))
         }
     }
@@ -61,7 +64,7 @@ struct UpstreamRoute: Sendable {
     /// Removes a model server.
     @Sendable func remove(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         await serve(request, responder) { () async throws(RelayError) in
-            try await registry.remove(try changeable(request))
+            try await registry.remove(try changeable(request), by: principal.credential.actor)
             responder.respondEmptyObject()
         }
     }

@@ -121,8 +121,9 @@ final class UpstreamRegistry: Sendable {
     /// Adds a model server; its document must have been checked.
     ///
     /// - Throws: `upstreamExists`; `invalidRequest` if the list is full; errors of the store.
-    func add(_ name: String, _ document: [UInt8]) async throws(RelayError) {
-        let query = UpstreamStatements.insert(name: name, definition: document, limit: Self.limit)
+    func add(_ name: String, _ document: [UInt8], by actor: String) async throws(RelayError) {
+        let query = UpstreamStatements.insert(
+            name: name, definition: document, limit: Self.limit, by: actor)
         guard try await change(query) else {
             throw entry(name) == nil
                 ? RelayError(.invalidRequest, "There are \(Self.limit) model servers already.")
@@ -133,8 +134,8 @@ final class UpstreamRegistry: Sendable {
     /// Replaces the model server with that name.
     ///
     /// - Throws: `upstreamNotFound`; errors of the store.
-    func replace(_ name: String, _ document: [UInt8]) async throws(RelayError) {
-        guard try await change(UpstreamStatements.replace(name: name, definition: document)) else {
+    func replace(_ name: String, _ document: [UInt8], by actor: String) async throws(RelayError) {
+        guard try await change(UpstreamStatements.replace(name: name, definition: document, by: actor)) else {
             throw Self.notFound(name)
         }
     }
@@ -142,8 +143,8 @@ final class UpstreamRegistry: Sendable {
     /// Removes the model server with that name. Its running answers continue.
     ///
     /// - Throws: `upstreamNotFound`; errors of the store.
-    func remove(_ name: String) async throws(RelayError) {
-        guard try await change(UpstreamStatements.remove(name: name)) else { throw Self.notFound(name) }
+    func remove(_ name: String, by actor: String) async throws(RelayError) {
+        guard try await change(UpstreamStatements.remove(name: name, by: actor)) else { throw Self.notFound(name) }
     }
 
     /// The error for a name that no model server has.

@@ -14,7 +14,7 @@ import Testing
         let url: String
     }
 
-    private func onReply(_ body: @escaping @Sendable (Made) async throws -> Void) async throws {
+    private func onReply(_ body: @escaping @Sendable (Made) throws -> Void) async throws {
         let upstream = try ScriptedUpstream.answering(["secret"])
         try await onStage(upstream: upstream.url, environment: withKeys) { stage in
             let key = try stage.makeKey("shop")
@@ -22,7 +22,7 @@ import Testing
             let location = try #require(try stage.call("POST", "/llmchat", prompt("one"), as: ada)["Location"])
             let url = try link(stage, #"{"reply":"\#(location.dropFirst("/replies/".count))"}"#, as: ada)
             #expect(url.hasPrefix(location + "?link="))
-            try await body(Made(stage: stage, key: key, ada: ada, location: location, url: url))
+            try body(Made(stage: stage, key: key, ada: ada, location: location, url: url))
         }
     }
 
@@ -50,7 +50,7 @@ import Testing
         try await onReply { made in
             let stage = made.stage
             let url = try link(stage, #"{"conversation":"shop"}"#, as: made.ada)
-            let query = "?" + (url.split(separator: "?").last ?? "")
+            let query = "?" + String(try #require(url.split(separator: "?").last))
             #expect(try stage.call("GET", made.location + query, as: nil).status == 200)
             #expect(try stage.call("GET", "/conversations/shop" + query, as: nil).status == 200)
             #expect(try stage.call("GET", "/conversations/other" + query, as: nil).status == 403)
@@ -73,7 +73,7 @@ import Testing
             #expect(try stage.call("DELETE", "/people/ada", as: made.key).status == 200)
             while try stage.call("GET", made.url, as: nil).status == 200 {}
             #expect(try stage.call("GET", made.url, as: nil).status == 401)
-            let query = "?" + (ofKey.split(separator: "?").last ?? "")
+            let query = "?" + String(try #require(ofKey.split(separator: "?").last))
             #expect(try stage.call("GET", "/models" + query, as: nil).status == 200)
             #expect(try stage.call("DELETE", "/keys/\(Stage.id(of: made.key))", as: testAdminToken).status == 200)
             while try stage.call("GET", "/models" + query, as: nil).status == 200 {}

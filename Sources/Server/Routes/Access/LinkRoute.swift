@@ -50,10 +50,10 @@ struct LinkRoute: Sendable {
         case (let text?, nil):
             guard let id = ReplyID(parsing: text) else { throw ChatService.replyNotFound }
             let record = try await services[request].chat.find(id, of: owner)
-            guard principal.permits(reply: record.id.text, of: record.turn.conversation) else {
+            guard principal.permits(reply: record.id.description, of: record.turn.conversation) else {
                 throw ChatService.replyNotFound
             }
-            return (.reply(record.id.text), "/replies/\(record.id.text)")
+            return (.reply(record.id.description), "/replies/\(record.id.description)")
         case (nil, let name?):
             try principal.check(ConversationKey(owner, name: name))
             return (.conversation(name), "/conversations/\(PathEncoding.segment(name))/events")

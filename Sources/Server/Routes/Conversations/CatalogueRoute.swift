@@ -16,6 +16,7 @@ struct CatalogueRoute: Sendable {
     private static let names = 3
 
     let services: ShardedServices
+    let audit: AppKeyStore
     let memory: MemoryBudget
     /// Makes the name of a new conversation.
     let makeName: @Sendable () -> String
@@ -117,6 +118,9 @@ struct CatalogueRoute: Sendable {
             let main = ConversationKey(query.owner)
             if principal.permits(main) {
                 try await services[request].chat.deleteConversation(main)
+            }
+            if count > 0 {
+                try await audit.record(AuditEntry(deletionOf: query.owner, by: principal.credential.actor))
             }
             responder.respond(json: Self.deleted(count))
         }

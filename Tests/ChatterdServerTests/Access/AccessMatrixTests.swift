@@ -1,0 +1,154 @@
+import ChatterdConfiguration
+import ChatterdTestSupport
+import Foundation
+import Testing
+
+/// Every endpoint with every kind of credential, in both modes, against docs/access-matrix.md: no stranger gets a byte of ada's conversation or
+/// changes a row of it.
+@Suite(.timeLimit(.minutes(30))) struct AccessMatrixTests {
+    /// The credentials, in the order of the columns.
+    private static let columns = [
+        "none", "wrong key", "wrong token", "expired", "revoked", "other app", "other person", "correct",
+    ]
+
+    /// One request of the matrix. `:id` stands for ada's reply, `:key` for a key that the request may end.
+    private struct Line {
+        let method: String
+        let path: String
+        let body: String?
+        /// Whether the administrator's token is the correct credential, and a key of the app that of others.
+        let isAdmin: Bool
+        /// Whether the app's key is the correct credential.
+        let needsKey: Bool
+
+        init(_ method: String, _ path: String, _ body: String? = nil, isAdmin: Bool = false, needsKey: Bool = false) {
+            self.method = method
+            self.path = path
+            self.body = body
+            self.isAdmin = isAdmin
+            self.needsKey = needsKey
+        }
+    }
+
+    private static let lines = [
+        Line("GET", "/"), Line("GET", "/healthz"), Line("GET", "/readyz"),
+        Line("POST", "/llmchat", prompt("p", adding: #","conversation":"trip""#)),
+        Line("POST", "/llmchat", prompt("p", adding: #","appID":"shop","conversation":"trip""#)),
+        Line("POST", "/llmprep", #"{"appID":"shop","conversation":"trip","messages":[]}"#),
+        Line("POST", "/llmprompt", #"{"model":"tiny","prompt":"p"}"#),
+        Line("GET", "/replies/:id"), Line("GET", "/replies/:id?appID=shop"),
+        Line("POST", "/replies/:id/regenerate"), Line("POST", "/replies/:id/choose"), Line("DELETE", "/replies/:id"),
+        Line("GET", "/replies/00000000-0000-4000-8000-000000000000"),
+        Line("GET", "/conversations"), Line("GET", "/conversations?appID=shop"),
+        Line("GET", "/conversations?q=secret"),
+        Line("POST", "/conversations", #"{"name":"new"}"#),
+        Line("GET", "/conversations/trip"), Line("GET", "/conversations/trip?appID=shop"),
+        Line("GET", "/conversations/shop%1Fada%1Ftrip"),
+        Line("PATCH", "/conversations/trip", #"{"title":"t"}"#), Line("GET", "/conversations/trip/export"),
+        Line("POST", "/conversations/trip/fork", #"{"name":"copy"}"#), Line("POST", "/conversations/trip/import", "{}"),
+        Line("POST", "/links", #"{"conversation":"trip"}"#), Line("POST", "/links", #"{"reply":":id"}"#),
+        Line("GET", "/session"), Line("POST", "/session"), Line("DELETE", "/session"),
+        Line("POST", "/postchatt", #"{"username":"u","message":"m"}"#), Line("GET", "/getchatts"),
+        Line("GET", "/models"),
+        Line("POST", "/tokens", #"{"person":"eve"}"#, needsKey: true), Line("DELETE", "/people/eve", needsKey: true),
+        Line("GET", "/keys", isAdmin: true), Line("POST", "/keys", #"{"app":"new"}"#, isAdmin: true),
+        Line("POST", "/keys/:key/rotate", "{}", isAdmin: true), Line("DELETE", "/keys/:key", isAdmin: true),
+        Line("GET", "/audit", isAdmin: true), Line("GET", "/upstreams", isAdmin: true),
+        Line("POST", "/upstreams", "{}", isAdmin: true), Line("GET", "/upstreams/none", isAdmin: true),
+        Line("PUT", "/upstreams/none", "{}", isAdmin: true), Line("POST", "/upstreams/none/test", isAdmin: true),
+        Line("DELETE", "/upstreams/none", isAdmin: true),
+        Line("DELETE", "/conversations/trip"), Line("DELETE", "/conversations"),
+    ]
+
+    /// The credentials of the columns; `nil` for none.
+    private struct Credentials {
+        let strangers: [String?]
+        let ada: String
+        let key: String
+        /// The id of a key that the requests of administrators may end.
+        let spare: String
+    }
+
+    private static func credentials(_ stage: Stage) throws -> Credentials {
+        let (key, revoked) = (try stage.makeKey("shop"), try stage.makeKey("shop"))
+        let expired = try stage.makeToken(key, person: "ada", adding: #","expires_in":1"#)
+        let ada = try stage.makeToken(key, person: "ada")
+        #expect(try stage.call("DELETE", "/keys/\(Stage.id(of: revoked))", as: testAdminToken).status == 200)
+        for credential in [expired, revoked] {
+            while try stage.call("GET", "/models", as: credential).status == 200 {}
+        }
+        let other = try stage.makeToken(try stage.makeKey("other"), person: "ada")
+        return Credentials(
+            strangers: [
+                nil, String(key.dropLast()) + (key.last == "A" ? "B" : "A"), ada.dropLast(8) + "AAAAAAAA", expired,
+                revoked,
+                other, try stage.makeToken(key, person: "bob"),
+            ], ada: ada, key: key, spare: Stage.id(of: try stage.makeKey("spare")))
+    }
+
+    /// The rows of ada's conversations.
+    private static func rows(_ stage: Stage) throws -> [[String]] {
+        try stage.cluster.psql(
+            """
+            SELECT encode(convert_to(r, 'UTF8'), 'hex') FROM (
+                SELECT c::text FROM chatts c WHERE starts_with(c.appid, E'shop\\x1fada\\x1f')
+                UNION ALL SELECT v::text FROM chatterd_conversations v WHERE starts_with(v.appid, E'shop\\x1fada\\x1f')
+            ) AS t (r) ORDER BY 1
+            """, database: stage.database)
+    }
+
+    /// The table of a server, whose upstream answers with a secret.
+    private static func matrix(_ stage: Stage) throws -> [String] {
+        let credentials = try credentials(stage)
+        var table = [
+            "| request | " + columns.joined(separator: " | ") + " |",
+            "| --- |" + String(repeating: " --- |", count: columns.count),
+        ]
+        for (number, line) in lines.enumerated() {
+            let trip = "trip\(number)"
+            let made = try stage.call(
+                "POST", "/llmchat", prompt("secret prompt", adding: #","conversation":"\#(trip)""#), as: credentials.ada
+            )
+            let id = try #require(made["Location"]).dropFirst("/replies/".count)
+            let before = try rows(stage)
+            func call(_ credential: String?) throws -> HTTPExchange {
+                func filled(_ text: String) -> String {
+                    text.replacing(":id", with: id).replacing(":key", with: credentials.spare).replacing(
+                        "trip", with: trip)
+                }
+                return try stage.call(line.method, filled(line.path), line.body.map(filled), as: credential)
+            }
+            // In `open` mode, whoever knows the id of a reply may read and stop it (docs/api.md).
+            let isOpenByID = line.path.hasPrefix("/replies/:id")
+            var statuses: [Int] = []
+            for stranger in credentials.strangers {
+                let answer = try call(stranger)
+                statuses.append(answer.status)
+                guard !isOpenByID || stranger != nil else { continue }
+                #expect(!answer.text.contains("secret"), "\(line.method) \(line.path): \(answer.text)")
+            }
+            if !isOpenByID || statuses[0] >= 400 {
+                #expect(try rows(stage) == before, "\(line.method) \(line.path)")
+            }
+            let correct = line.isAdmin ? testAdminToken : line.needsKey ? credentials.key : credentials.ada
+            statuses.append(try call(correct).status)
+            table.append(
+                "| `\(line.method) \(line.path)` | " + statuses.map { String($0) }.joined(separator: " | ") + " |")
+        }
+        return table
+    }
+
+    @Test(arguments: ["open", "keys"]) func strangersGetNoForeignByte(mode: String) async throws {
+        let upstream = try ScriptedUpstream.answering(["secret answer"])
+        let settings: [Setting: String] = [.access: mode, .adminToken: testAdminToken]
+        try await onStage(upstream: upstream.url, environment: settings) { stage in
+            let table = try Self.matrix(stage)
+            let root = String(#filePath[..<(#filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex)])
+            let document = try String(contentsOfFile: root + "/docs/access-matrix.md", encoding: .utf8)
+            let heading = try #require(document.firstRange(of: "## `\(mode)`\n"))
+            let listed = document[heading.upperBound...].split(separator: "\n").drop { !$0.hasPrefix("|") }
+                .prefix { $0.hasPrefix("|") }
+            #expect(listed.map(String.init) == table, "the table is now:\n\(table.joined(separator: "\n"))")
+        }
+    }
+}

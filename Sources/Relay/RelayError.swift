@@ -36,6 +36,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case conversationNotFound
         /// A conversation of this name exists already.
         case conversationExists
+        /// Another prompt of the conversation is being answered, and the request asks not to wait.
+        case conversationBusy
         /// The credential does not permit the request.
         case access(AccessError.Code)
         /// No model server has this name.
@@ -67,6 +69,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .idempotencyKeyReused: "idempotency_key_reused"
             case .conversationNotFound: "conversation_not_found"
             case .conversationExists: "conversation_exists"
+            case .conversationBusy: "conversation_busy"
             case .access(let code): code.rawValue
             case .upstreamNotFound: "upstream_not_found"
             case .upstreamExists: "upstream_exists"
@@ -85,7 +88,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 false
             case .access(let code): code == .issuerUnavailable
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
-                .internal:
+                .conversationBusy, .internal:
                 true
             case .model(let code): code.isRetryable
             }
@@ -97,7 +100,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
                 .conversationReplaced,
                 .interrupted, .textLost, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
-                .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
+                .conversationNotFound, .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists,
+                .keyNotFound,
+                .internal,
             ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }
     }
@@ -110,6 +115,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public let detail: String
     /// The time after which the same request may succeed (`Retry-After`); `nil` if unknown.
     public var retryAfter: Duration?
+    /// The reply that is running, for `conversationBusy`.
+    public var reply: ReplyID?
     /// Whether the store may have made the change, or may still make it, without a confirmation.
     public var isOutcomeUnknown = false
 

@@ -461,7 +461,7 @@ extension ConversationArchive {
     }
 
     /// All of an export.
-    fileprivate func exported(_ key: ConversationKey) async throws -> [UInt8] {
+    func exported(_ key: ConversationKey) async throws -> [UInt8] {
         var export = try await export(key)
         var file = ByteBuffer()
         file.append(export.header)

@@ -15,4 +15,11 @@ public struct EventName: Sendable, Hashable {
     public static let error = EventName(known: "error")
     public static let queue = EventName(known: "queue")
     public static let reset = EventName(known: "reset")
+    public static let conversation = EventName(known: "conversation")
+    public static let prompt = EventName(known: "prompt")
+    public static let reply = EventName(known: "reply")
+    public static let end = EventName(known: "end")
+    public static let choice = EventName(known: "choice")
+    public static let settings = EventName(known: "settings")
+    public static let deleted = EventName(known: "deleted")
 }

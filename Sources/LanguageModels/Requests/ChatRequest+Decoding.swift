@@ -39,6 +39,9 @@ extension ChatRequest {
         if let range = members.onInterrupt {
             onInterrupt = try ChatRequestField("on_interrupt", body.extracting(range)).interruptPolicy()
         }
+        if let range = members.whenBusy {
+            whenBusy = try ChatRequestField("when_busy", body.extracting(range)).busyPolicy()
+        }
         if let range = members.queueEvents {
             queueEvents = try ChatRequestField("queue_events", body.extracting(range)).boolean()
         }
@@ -154,6 +157,7 @@ private struct ChatRequestMembers {
     var parent: Range<Int>?
     var onDisconnect: Range<Int>?
     var onInterrupt: Range<Int>?
+    var whenBusy: Range<Int>?
     var queueEvents: Range<Int>?
     var others: [(key: JSONString, value: Range<Int>)] = []
 
@@ -186,6 +190,8 @@ private struct ChatRequestMembers {
                 onDisconnect = value
             } else if reader.matches(key, "on_interrupt") {
                 onInterrupt = value
+            } else if reader.matches(key, "when_busy") {
+                whenBusy = value
             } else if reader.matches(key, "queue_events") {
                 queueEvents = value
             } else if let value, others.count <= ChatRequest.maximumPassThrough {

@@ -24,6 +24,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// The policy for a reply whose process dies.
     public var onInterrupt = InterruptPolicy.close
 
+    /// The policy for a prompt that comes while another one of the conversation is being answered.
+    public var whenBusy = BusyPolicy.wait
+
     /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 

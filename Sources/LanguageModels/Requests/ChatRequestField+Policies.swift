@@ -21,6 +21,14 @@ extension ChatRequestField {
         }
     }
 
+    /// The value as the policy for a prompt that comes while another one is being answered.
+    func busyPolicy() throws(ChatRequestError) -> BusyPolicy {
+        guard let policy = BusyPolicy(rawValue: try string()) else {
+            throw .unknownValue(name, wanted: "\"wait\", \"refuse\", \"stop\" or \"replace\"")
+        }
+        return policy
+    }
+
     /// The value as the policy for a reply whose process dies.
     func interruptPolicy() throws(ChatRequestError) -> InterruptPolicy {
         guard let policy = InterruptPolicy(rawValue: try string()) else {

@@ -19,13 +19,17 @@ public final class ConversationCatalogue {
 
     private let pool: PostgresPool
     private let readers: PostgresPool
+    private let signals: ConversationSignals?
 
     /// Creates the list of a shard.
     ///
-    /// - Parameter readers: the connections for large results.
-    public init(pool: PostgresPool, readers: PostgresPool) {
+    /// - Parameters:
+    ///   - readers: the connections for large results.
+    ///   - signals: wakes the feeds of the process.
+    public init(pool: PostgresPool, readers: PostgresPool, signals: ConversationSignals? = nil) {
         self.pool = pool
         self.readers = readers
+        self.signals = signals
     }
 
     /// Lists the next conversations of an owner, newest change first. While no conversation changes, successive pages have each of them
@@ -102,9 +106,41 @@ public final class ConversationCatalogue {
     ) async throws(RelayError) -> CatalogueEntry {
         var transaction = Transaction()
         transaction.add(CatalogueStatements.change(key, change))
+        return try await apply(transaction, to: key)
+    }
+
+    /// Gives a conversation the title that was made for it, unless it has a title by now.
+    ///
+    /// - Throws: `conversationNotFound`.
+    public func setTitle(_ title: String, of key: ConversationKey) async throws(RelayError) -> CatalogueEntry {
+        var transaction = Transaction()
+        transaction.add(CatalogueStatements.titled(key, title))
+        return try await apply(transaction, to: key)
+    }
+
+    private func apply(_ changes: Transaction, to key: ConversationKey) async throws(RelayError) -> CatalogueEntry {
+        var transaction = changes
+        transaction.add(CatalogueStatements.trimLog(of: key))
         let entry = transaction.add(CatalogueStatements.entry(of: key.text))
+        defer { signals?.changed(key.text) }
         guard let entry = try await pool.runForRelay(transaction)[entry].first else { throw Self.notFound }
         return entry
+    }
+
+    /// A conversation of the list.
+    ///
+    /// - Throws: `conversationNotFound`.
+    public func entry(of key: ConversationKey) async throws(RelayError) -> CatalogueEntry {
+        guard let entry = try await readers.runForRelay(CatalogueStatements.entry(of: key.text)).first else {
+            throw Self.notFound
+        }
+        return entry
+    }
+
+    /// The beginning of a conversation, with the roles of its messages, and the model of its newest reply.
+    public func beginning(of key: ConversationKey) async throws(RelayError) -> (text: String, model: String?) {
+        let messages = try await readers.runForRelay(CatalogueStatements.beginning(of: key.text))
+        return (messages.map { "\($0.role): \($0.text)\n" }.joined(), messages.first?.model)
     }
 
     /// The keys of the next conversations of an owner behind a key, in the order of their texts.

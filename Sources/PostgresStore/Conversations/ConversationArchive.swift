@@ -19,8 +19,13 @@ public final class ConversationArchive {
     private let memory: MemoryBudget
     /// The size limit of a conversation, in bytes.
     private let conversationLimit: Int
+    private let signals: ConversationSignals?
 
-    public init(pool: PostgresPool, readers: PostgresPool, conversationLimit: Int, memory: MemoryBudget) {
+    public init(
+        pool: PostgresPool, readers: PostgresPool, conversationLimit: Int, memory: MemoryBudget,
+        signals: ConversationSignals? = nil
+    ) {
+        self.signals = signals
         self.pool = pool
         self.readers = readers
         self.conversationLimit = conversationLimit
@@ -207,6 +212,7 @@ public final class ConversationArchive {
         try reader.read(file.span) { columns.append($0) }
         guard continues || start.last == 0 else { throw Self.exists }
         guard columns.size <= conversationLimit else { throw tooLarge }
+        defer { signals?.changed(key.text) }
         let stored = try await pool.runForRelay(
             ConversationRowStatements.add(columns, reader.header, to: key, after: start.last), attempts: Self.attempts)
         guard stored.count == 1 else {

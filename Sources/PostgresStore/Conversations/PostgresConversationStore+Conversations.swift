@@ -9,12 +9,14 @@ extension PostgresConversationStore {
 
     public func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
         guard !messages.isEmpty else { return try await deleteConversation(appID: appID) }
+        defer { signals?.changed(appID) }
         if try await run(ConversationStatements.replace(appID: appID, with: messages)).first == true {
             try await sweep(appID: appID, isBeingWritten: true)
         }
     }
 
     public func choose(_ reply: ReplyRecord) async throws(RelayError) {
+        defer { signals?.changed(reply.turn.appID) }
         var transaction = Transaction()
         transaction.add(ConversationStatements.choose(reply.turn, id: reply.id))
         let found = transaction.add(ConversationStatements.replyState(of: reply.turn, id: reply.id))
@@ -82,6 +84,7 @@ extension PostgresConversationStore {
         transaction.add(ConversationRevision.lock(appID))
         let removal = transaction.add(query)
         transaction.add(ConversationRevision.removeEmpty(appID))
+        defer { signals?.changed(appID) }
         return try await run(transaction)[removal]
     }
 }

@@ -20,6 +20,7 @@ extension PostgresConversationStore {
     }
 
     public func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
+        defer { signals?.changed(appID) }
         var transaction = Transaction()
         transaction.add(ConversationRevision.lock(appID))
         let withdraw = transaction.add(ConversationStatements.withdraw(appID: appID, id: id, owner: lease.id))

@@ -5,6 +5,7 @@ import ChatterdRelay
 /// Closing, finding and reading replies.
 extension PostgresConversationStore {
     public func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
+        defer { signals?.changed(turn.appID) }
         do throws(RelayError) {
             try await storeEnd(of: turn, with: reply)
         } catch {
@@ -66,6 +67,7 @@ extension PostgresConversationStore {
             ReplyStatements.settleTurn(
                 turn, process: lease.id, isAbandonedHere: isAbandonedHere, closesRegenerated: closesRegenerated))
         let step = transaction.add(ReplyStatements.isSettled(turn, process: lease.id))
+        defer { signals?.changed(turn.appID) }
         let settlement = try await run(transaction, otherwise: .replyNotStored)[step].first
         if isAbandonedHere, settlement?.isOwner == true {
             // The housekeeper releases the reply for regeneration if this process still does not know it then.

@@ -22,12 +22,16 @@ public final class PostgresConversationStore: ConversationStore {
     private let confinedPages: Confined<ReplyPages>
     /// The lifetime of an idempotency key.
     private let keyLifetime: Duration
+    /// Wakes the feeds of the process.
+    let signals: ConversationSignals?
 
     public init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
         conversationLimit: Int = 1 << 30, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
-        keyLifetime: Duration = .seconds(86_400), pageLifetime: Duration = .seconds(10)
+        keyLifetime: Duration = .seconds(86_400), pageLifetime: Duration = .seconds(10),
+        signals: ConversationSignals? = nil
     ) {
+        self.signals = signals
         self.pool = pool
         self.readers = readers ?? pool
         self.memory = memory
@@ -40,25 +44,54 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     public func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+        for _ in 0..<Self.openings {
+            if let opened = try await tryOpening(opening) { return opened }
+        }
+        throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+    }
+
+    /// The number of attempts to open a turn, if a running reply that it must not follow ends meanwhile.
+    private static let openings = 5
+
+    /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
+    private func tryOpening(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened? {
         var transaction = Transaction()
         let open = transaction.add(openQuery(opening))
+        if opening.whenBusy == .stop || opening.whenBusy == .replace {
+            transaction.add(ConversationStatements.stopRunning(appID: opening.appID, except: opening.id))
+        }
+        let running =
+            opening.whenBusy == .refuse
+            ? transaction.add(ConversationStatements.running(in: opening.appID)) : nil
         let page = transaction.add(HistoryReader.firstPage(of: opening.appID))
         let keyed = opening.key.map {
             transaction.add(ConversationStatements.keyedReply(appID: opening.appID, key: $0))
         }
+        defer { signals?.changed(opening.appID) }
         let results = try await runOwning(transaction)
         if let number = results[open].first {
             let turn = Turn(appID: opening.appID, number: number)
             return .opened(turn, await openedHistory(from: results[page], of: turn))
         }
         if let keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
+        if let running, let reply = results[running].first { throw Self.busy(with: reply) }
         try await requireRoom(in: opening.appID, for: Self.size(of: opening.prompts))
+        guard running == nil else { return nil }
         throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+    }
+
+    private static func busy(with reply: ReplyID) -> RelayError {
+        var error = RelayError(
+            .conversationBusy,
+            "A prompt of this conversation is being answered. Read or stop that reply, or send the prompt without when_busy to wait."
+        )
+        error.reply = reply
+        return error
     }
 
     private func openQuery(_ opening: TurnOpening) -> Query<Int64> {
         let size = Self.size(of: opening.prompts)
-        guard opening.parent != nil || opening.key != nil else {
+        guard opening.parent != nil || opening.key != nil || opening.whenBusy != .wait else {
             return ConversationStatements.openTurn(
                 opening, owner: lease.id, size: size, limit: conversationLimit)
         }
@@ -107,6 +140,7 @@ public final class PostgresConversationStore: ConversationStore {
             ConversationStatements.openAlternative(
                 to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit))
         let page = transaction.add(HistoryReader.firstPage(of: appID))
+        defer { signals?.changed(appID) }
         let results = try await runOwning(transaction)
         guard let opened = results[open].first else {
             try await requireRoom(in: appID, for: 0)

@@ -59,6 +59,33 @@ enum CatalogueStatements {
             """
     ) { row in entry(&row) }
 
+    /// The first messages of a conversation for a title: at most `beginningRows` of them, and `beginningLength` characters of each.
+    static func beginning(of appID: String) -> Query<Beginning> { Query(beginningStatement, .text(appID)) }
+
+    struct Beginning {
+        let role: String
+        let text: String
+        /// The model of the newest reply.
+        let model: String?
+    }
+
+    private static let beginningRows = 6
+    private static let beginningLength = 1_000
+
+    private static let beginningStatement = Statement(
+        "conversation_beginning", .text, returnsBinary: true,
+        sql: """
+            SELECT f.name, substr(f.message, 1, \(beginningLength)), (
+                SELECT n.model FROM (
+                    SELECT seq, model FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT \(examinedRows)) AS n
+                WHERE n.model <> '' ORDER BY n.seq DESC LIMIT 1)
+            FROM (SELECT seq, name, message FROM chatts WHERE appid = $1 ORDER BY seq LIMIT \(examinedRows)) AS f
+            WHERE f.name IN ('user', 'assistant') AND f.message <> '' ORDER BY f.seq LIMIT \(beginningRows)
+            """
+    ) { row in
+        Beginning(role: row.nextText(), text: row.nextText(), model: row.nextOptionalText())
+    }
+
     private static let columns = "appid, title, created_at, updated_at, archived_at"
 
     private static let described = """
@@ -169,14 +196,60 @@ enum CatalogueStatements {
     private static let changeStatement = Statement(
         "change_conversation", after: .rowScope, .text, .text, .boolean, .text, .boolean,
         sql: """
-            INSERT INTO chatterd_conversations AS v (appid, owner, title, archived_at)
-            SELECT $1, $2, $4, CASE WHEN $5 THEN now() END
-            WHERE EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
-                OR EXISTS (SELECT FROM chatts WHERE appid = $1)
-            ON CONFLICT (appid) DO UPDATE SET
-                title = CASE WHEN $3 THEN $4 ELSE v.title END,
-                archived_at = CASE WHEN $5 THEN coalesce(v.archived_at, now()) WHEN $5 IS NULL THEN v.archived_at END,
-                revision = v.revision + 1, updated_at = now()
+            WITH changed AS (
+                INSERT INTO chatterd_conversations AS v (appid, owner, title, archived_at)
+                SELECT $1, $2, $4, CASE WHEN $5 THEN now() END
+                WHERE EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
+                    OR EXISTS (SELECT FROM chatts WHERE appid = $1)
+                ON CONFLICT (appid) DO UPDATE SET
+                    title = CASE WHEN $3 THEN $4 ELSE v.title END,
+                    archived_at = CASE WHEN $5 THEN coalesce(v.archived_at, now()) WHEN $5 IS NULL THEN v.archived_at END,
+                    revision = v.revision + 1, updated_at = now()
+                RETURNING v.revision, v.title, v.archived_at
+            )
+            \(logged)
+            """)
+
+    /// Gives a conversation the title that was made for it, unless it has a title by now.
+    static func titled(_ key: ConversationKey, _ title: String) -> Query<Void> {
+        Query(titledStatement, .text(key.text), .text(key.owner.keyPrefix), .text(title))
+    }
+
+    private static let titledStatement = Statement(
+        "title_conversation", .text, .text, .text,
+        sql: """
+            WITH changed AS (
+                INSERT INTO chatterd_conversations AS v (appid, owner, title)
+                SELECT $1, $2, $3
+                WHERE EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
+                    OR EXISTS (SELECT FROM chatts WHERE appid = $1)
+                ON CONFLICT (appid) DO UPDATE SET title = $3, revision = v.revision + 1, updated_at = now()
+                    WHERE v.title IS NULL
+                RETURNING v.revision, v.title, v.archived_at
+            )
+            \(logged)
+            """)
+
+    /// Adds the change in `changed` to the log of feeds.
+    private static let logged = """
+        INSERT INTO chatterd_changes (appid, revision, title, archived)
+        SELECT $1, revision, title, archived_at IS NOT NULL FROM changed
+        """
+
+    /// Keeps the newest changes in the log of a conversation. A feed that has not reached an older one starts over.
+    static func trimLog(of key: ConversationKey) -> Query<Void> { Query(trimLogStatement, .text(key.text)) }
+
+    private static let trimLogStatement = Statement(
+        "trim_changes", .text,
+        sql: """
+            WITH gone AS (
+                DELETE FROM chatterd_changes WHERE appid = $1 AND revision <= (
+                    SELECT revision FROM chatterd_changes WHERE appid = $1 ORDER BY revision DESC
+                    OFFSET \(FeedReader.loggedChanges) LIMIT 1)
+                RETURNING revision
+            )
+            UPDATE chatterd_conversations SET base = greatest(base, (SELECT max(revision) FROM gone))
+            WHERE appid = $1 AND EXISTS (SELECT FROM gone)
             """)
 
     /// The next conversations of an owner behind a key, in the order of keys.

@@ -19,12 +19,25 @@ enum ConversationRevision {
 
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
     /// at all if it has none. It returns the revision.
-    static func changed(owner: String, from source: String) -> String {
+    ///
+    /// - Parameter rebases: whether feeds cannot replay the change.
+    static func changed(owner: String, from source: String, rebases: Bool = false) -> String {
         """
         changed AS (
             INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
-            ON CONFLICT (appid) DO UPDATE SET revision = v.revision + 1, updated_at = now()
+            ON CONFLICT (appid) DO UPDATE SET
+                revision = v.revision + 1, updated_at = now()\(rebases ? ", base = v.revision + 1" : "")
             RETURNING v.revision
+        )
+        """
+    }
+
+    /// A CTE, `rebased`, that counts the removal of rows from conversation $1, which feeds cannot replay: once if `source` has a row.
+    static func rebased(from source: String) -> String {
+        """
+        rebased AS (
+            UPDATE chatterd_conversations SET revision = revision + 1, base = revision + 1
+            WHERE appid = $1 AND EXISTS (SELECT FROM \(source))
         )
         """
     }
@@ -62,13 +75,14 @@ enum ConversationRevision {
             WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
             """)
 
-    /// Removes the row of a conversation that has lost the prompt that created it. One that was created without a prompt stays.
+    /// Removes the row of a conversation that has lost the prompt that created it, which was its second change. One that was created
+    /// without a prompt stays.
     static func removeUnopened(_ appID: String) -> Query<Void> { Query(removeUnopenedStatement, .text(appID)) }
 
     private static let removeUnopenedStatement = Statement(
         "remove_unopened_conversation", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_conversations
-            WHERE appid = $1 AND revision = 1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
+            WHERE appid = $1 AND revision = 2 AND base = 2 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
             """)
 }

@@ -392,7 +392,7 @@ enum ConversationRowStatements {
                     created_at = CASE WHEN $4 THEN excluded.created_at ELSE c.created_at END,
                     updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,
                     archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
-                    revision = c.revision + 1
+                    revision = c.revision + 1, base = c.revision + 1
                 RETURNING c.appid
             ), added AS (
                 INSERT INTO chatts (

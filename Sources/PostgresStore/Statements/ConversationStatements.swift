@@ -49,7 +49,7 @@ enum ConversationStatements {
     }
 
     /// Opens a turn as `openTurn` does, for a turn that follows another turn than the last one, or whose request has an idempotency
-    /// key. It inserts no row if the parent does not exist or the key is in use.
+    /// key or minds running replies. It inserts no row if the parent does not exist, the key is in use, or a running reply is minded.
     ///
     /// A key is free if its reply is gone. A key that a concurrent request has just claimed looks free too, but then that request
     /// also has the same turn number, and the primary key rejects one of the two.
@@ -58,7 +58,7 @@ enum ConversationStatements {
     ) -> Query<Int64> {
         let (parent, parentID): (Parameter, Parameter) =
             switch opening.parent {
-            case nil: (.text("tip"), .null)
+            case nil: (.text(opening.whenBusy == .replace ? "replace" : "tip"), .null)
             case .start: (.text("start"), .null)
             case .reply(let id): (.text("reply"), .uuid(id))
             }
@@ -67,17 +67,22 @@ enum ConversationStatements {
             parameters: turnParameters(of: opening, owner: owner) + [
                 parent, parentID, opening.key.map { .text($0.text) } ?? .null,
                 opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
-                .int8(limit), ConversationRevision.owner(of: opening.appID),
+                .int8(limit), ConversationRevision.owner(of: opening.appID), .boolean(opening.whenBusy == .refuse),
             ])
     }
 
     private static let openNamedTurnStatement = Statement(
         "open_named_turn", after: .rowScope, .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text,
         .text, .text, .uuid,
-        .text, .bytes, .int8, .int8, .int8, .text,
+        .text, .bytes, .int8, .int8, .int8, .text, .boolean,
         sql: """
-            WITH l AS MATERIALIZED \(tip), parent AS (
+            WITH l AS MATERIALIZED (
+                SELECT * FROM \(tip) AS t
+                WHERE NOT ($18 AND EXISTS (SELECT FROM chatts WHERE appid = $1 AND state = 'streaming'))
+            ), parent AS (
                 SELECT NULL::bigint AS seq WHERE $10 = 'tip'
+                UNION ALL
+                SELECT \(rowBeforeRunning) WHERE $10 = 'replace'
                 UNION ALL
                 SELECT seq FROM chatts WHERE $10 = 'reply' AND appid = $1 AND id = $11 AND turn = seq
                 UNION ALL
@@ -90,7 +95,7 @@ enum ConversationStatements {
                 WHERE $10 = 'start'
             ), claimed AS (
                 INSERT INTO chatterd_keys AS k (appid, key, digest, reply, expires_at)
-                SELECT $1, $12, $13, $5, now() + make_interval(secs => $14) FROM parent WHERE $12 IS NOT NULL
+                SELECT $1, $12, $13, $5, now() + make_interval(secs => $14) FROM parent, l WHERE $12 IS NOT NULL
                 ON CONFLICT (appid, key) DO UPDATE SET
                     digest = excluded.digest, reply = excluded.reply, expires_at = excluded.expires_at
                     WHERE k.expires_at <= now() OR NOT \(standsForReply)
@@ -107,6 +112,45 @@ enum ConversationStatements {
             """
     ) { row in
         Int64(row.nextInt())
+    }
+
+    /// The row that the first running turn of $1 follows, or 0; for another reply to a prompt the row above it. NULL if none is running.
+    private static let rowBeforeRunning = """
+        (SELECT CASE f.state WHEN 'prompt' THEN coalesce(f.after, a.seq) ELSE a.seq END
+        FROM (SELECT seq FROM chatts WHERE appid = $1 AND state = 'streaming' ORDER BY seq LIMIT 1) AS t
+        CROSS JOIN LATERAL (
+            SELECT coalesce((
+                SELECT seq FROM chatts WHERE appid = $1 AND seq < t.seq AND turn IS DISTINCT FROM t.seq
+                ORDER BY seq DESC LIMIT 1), 0) AS seq) AS a
+        CROSS JOIN LATERAL (
+            SELECT state, after FROM chatts WHERE appid = $1 AND seq > a.seq ORDER BY seq LIMIT 1) AS f)
+        """
+
+    /// Sends a stop signal to the owner of each running reply of a conversation, if the turn of a reply is open there: to all but that
+    /// one.
+    static func stopRunning(appID: String, except id: ReplyID) -> Query<Void> {
+        Query(stopRunningStatement, .text(appID), .uuid(id))
+    }
+
+    private static let stopRunningStatement = Statement(
+        "stop_running", .text, .uuid,
+        sql: """
+            INSERT INTO chatterd_signals (holder, reply, kind, appid)
+            SELECT c.holder, c.id, 'stop', c.appid FROM chatts c
+            WHERE c.appid = $1 AND c.state = 'streaming' AND c.id <> $2
+                AND EXISTS (SELECT FROM chatts n WHERE n.appid = $1 AND n.id = $2 AND n.state = 'streaming')
+            FOR KEY SHARE OF c
+            ON CONFLICT (holder, reply, kind) DO UPDATE SET at = now()
+            """)
+
+    /// The first running reply of a conversation.
+    static func running(in appID: String) -> Query<ReplyID> { Query(runningStatement, .text(appID)) }
+
+    private static let runningStatement = Statement(
+        "first_running", .text, returnsBinary: true,
+        sql: "SELECT id FROM chatts WHERE appid = $1 AND state = 'streaming' ORDER BY seq LIMIT 1"
+    ) { row in
+        row.nextReplyID()
     }
 
     /// The reply of an idempotency key, if the key is in use.
@@ -169,12 +213,15 @@ enum ConversationStatements {
                 SELECT appid, seq FROM chatts
                 WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
                     AND \(ReplyStatements.isHolder("holder", "$3")) FOR UPDATE
-            )
-            DELETE FROM chatts c USING reply r WHERE c.appid = r.appid AND c.seq <= r.seq AND c.turn = r.seq AND (
-                NOT EXISTS (SELECT FROM chatts n WHERE n.appid = r.appid AND n.seq > r.seq)
-                OR NOT EXISTS (
-                    SELECT FROM chatts p
-                    WHERE p.appid = r.appid AND p.seq <= r.seq AND p.turn = r.seq AND p.after IS NOT NULL))
+            ), gone AS (
+                DELETE FROM chatts c USING reply r WHERE c.appid = r.appid AND c.seq <= r.seq AND c.turn = r.seq AND (
+                    NOT EXISTS (SELECT FROM chatts n WHERE n.appid = r.appid AND n.seq > r.seq)
+                    OR NOT EXISTS (
+                        SELECT FROM chatts p
+                        WHERE p.appid = r.appid AND p.seq <= r.seq AND p.turn = r.seq AND p.after IS NOT NULL))
+                RETURNING c.seq
+            ), \(ConversationRevision.rebased(from: "gone"))
+            SELECT FROM gone
             """)
 
     /// Appends another reply to the prompts of a reply. A `nil` model is the model of that reply. The statement inserts no row if
@@ -263,7 +310,7 @@ enum ConversationStatements {
                 DELETE FROM chatterd_keys WHERE appid = $1
                     AND key IN (SELECT key FROM chatterd_keys WHERE appid = $1 ORDER BY key FOR UPDATE)
                 RETURNING key
-            ), \(ConversationRevision.changed(owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0")),
+            ), \(ConversationRevision.changed(owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0", rebases: true)),
             gone AS (
                 DELETE FROM chatts WHERE appid = $1 AND (SELECT revision FROM changed) > 0 RETURNING seq, state
             ), added AS (
@@ -297,7 +344,7 @@ enum ConversationStatements {
                 DELETE FROM chatts WHERE appid = $1 AND seq >= (
                     SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
                 RETURNING state
-            )
+            ), \(ConversationRevision.rebased(from: "gone"))
             SELECT count(*), coalesce(bool_or(state = 'streaming'), false) FROM gone
             """
     ) { row in

@@ -37,8 +37,12 @@ enum RetentionStatements {
     private static let expireRowsStatement = Statement(
         "expire_rows", after: .rowScope, .text, .int8, .int8,
         sql: """
-            DELETE FROM chatts WHERE appid = $1 AND \(isExpired("$1")) AND seq >= (
-                SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
+            WITH gone AS (
+                DELETE FROM chatts WHERE appid = $1 AND \(isExpired("$1")) AND seq >= (
+                    SELECT min(seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT $2) AS l)
+                RETURNING seq
+            ), \(ConversationRevision.rebased(from: "gone"))
+            SELECT FROM gone
             """)
 
     /// Examines the next rows of conversations after an appID, at most `limit`, and removes those of conversations without messages

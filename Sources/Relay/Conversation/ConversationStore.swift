@@ -10,8 +10,9 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// Commits the prompts of a new turn and reserves the `seq` of its reply.
     ///
     /// - Returns: the turn with its history, or the known reply of the idempotency key.
+    /// With `whenBusy` of `stop` or `replace`, the same transaction sends a stop signal to each running reply of the conversation.
     /// - Throws: `replyNotFound` if the parent is not in the conversation; `idempotencyKeyReused` if the key was used with another
-    ///   body before.
+    ///   body before; `conversationBusy` with a running reply if `whenBusy` is `refuse`.
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened
 
     /// The reply to the earlier request with a key; `nil` if there was none.

@@ -108,6 +108,13 @@ public final class TurnBoard: Sendable {
         state.withLock { state in state.conversations.values.flatMap { $0.open.map(\.id) } }
     }
 
+    /// The replies with open turns of a conversation before a turn.
+    func replies(before turn: Turn) -> [ReplyID] {
+        state.withLock { state in
+            (state.conversations[turn.appID]?.open ?? []).filter { $0.number < turn.number }.map(\.id)
+        }
+    }
+
     /// Reserves a turn that is about to be opened. `open` or `cancelReservation` must follow.
     ///
     /// - Parameter key: the idempotency key of the request. A request with a known key opens no further turn.

@@ -19,10 +19,13 @@ public struct TurnOpening: Sendable {
     public var key: IdempotencyKey?
     /// The treatment of the reply if its process dies.
     public var onInterrupt: InterruptPolicy
+    /// The treatment of replies of the conversation that are running.
+    public var whenBusy: BusyPolicy
 
     public init(
         appID: String, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
-        parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close
+        parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close,
+        whenBusy: BusyPolicy = .wait
     ) {
         self.appID = appID
         self.prompts = prompts
@@ -32,5 +35,6 @@ public struct TurnOpening: Sendable {
         self.parent = parent
         self.key = key
         self.onInterrupt = onInterrupt
+        self.whenBusy = whenBusy
     }
 }

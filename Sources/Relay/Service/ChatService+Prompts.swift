@@ -8,7 +8,7 @@ extension ChatService {
     ///
     /// - Returns: the reply, which the caller runs; or the known reply of the idempotency key.
     /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong parent;
-    ///   `idempotencyKeyReused`; `modelNotFound` and `unavailable` if no model server can be asked. The store is unchanged then.
+    ///   `idempotencyKeyReused`; `conversationBusy`; `modelNotFound` and `unavailable` if no model server can be asked. The store is unchanged then.
     public func accept(
         _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
@@ -18,7 +18,7 @@ extension ChatService {
             appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
-            onInterrupt: request.onInterrupt)
+            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy)
         let reservation: PromptReservation
         do throws(RelayError) {
             reservation = try await reserve(appID: appID, model: request.model, key: key?.text)
@@ -28,9 +28,10 @@ extension ChatService {
             return .known(try await find(known))
         }
         do throws(RelayError) {
-            switch try await store.openTurn(opening) {
+            switch try await open(opening) {
             case .opened(let turn, let history):
                 board.open(turn, for: opening.id, key: key?.text)
+                if opening.whenBusy == .stop || opening.whenBusy == .replace { stopEarlier(than: turn) }
                 let reopened = OpenedTurn(
                     turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
                 return .started(
@@ -43,6 +44,31 @@ extension ChatService {
         } catch {
             abandon(reservation, of: opening.id, onDisconnect: request.onDisconnect, after: error)
             throw error
+        }
+    }
+
+    /// The number of attempts to open a turn whose conversation is busy only with replies of dead processes.
+    private static let openings = 3
+
+    /// Opens a turn. A running reply of a dead process is settled, and does not make the conversation busy.
+    private func open(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+        var left = Self.openings
+        while true {
+            left -= 1
+            do throws(RelayError) {
+                return try await store.openTurn(opening)
+            } catch  where error.code == .conversationBusy && left > 0 {
+                guard let id = error.reply else { throw error }
+                let found = try? await find(id)
+                if let found, found.state == nil { throw error }
+            }
+        }
+    }
+
+    /// Stops the earlier replies of a conversation that this process generates. The store has signalled all others.
+    private func stopEarlier(than turn: Turn) {
+        for id in board.replies(before: turn) {
+            directory[id]?.run { $0.reply(id)?.cancel(.stopped) }
         }
     }
 

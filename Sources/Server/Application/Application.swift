@@ -204,7 +204,10 @@ public final class Application: Sendable {
     /// processes close the replies that are not stored then.
     public func stop(within limit: Duration) async {
         state.drain()
-        services.onEachShard { $0.chat.stopAccepting() }
+        services.onEachShard { shard in
+            shard.chat.stopAccepting()
+            shard.feeds.stop()
+        }
         // On the first shard, to which the timers of the stop are confined.
         await withTaskExecutorPreference(home) { @concurrent [self] in await finish(within: limit) }
         log.flush()

@@ -20,6 +20,10 @@ final class ProcessServices: Sendable {
     let estimates: TokenEstimates
     /// The queues of the model servers.
     let slots: SlotQueue
+    /// The conversations that feeds of the process follow.
+    let signals = ConversationSignals()
+    /// The open feeds of the process.
+    let feedSlots = FeedSlots()
     /// The keys that sign tokens, and the revocations.
     let access: AccessRegistry
     /// Checks the tokens of external issuers.

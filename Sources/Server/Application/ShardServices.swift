@@ -15,6 +15,8 @@ final class ShardServices {
     let archive: ConversationArchive
     /// The list of conversations.
     let catalogue: ConversationCatalogue
+    /// The open feeds of conversations.
+    let feeds: ConversationFeeds
     let authenticator: Authenticator
     /// The running responses whose credentials can be revoked.
     let revocable = RevocableResponses()
@@ -37,7 +39,7 @@ final class ShardServices {
                 pool: pools.pool, readers: pools.readers, lease: process.lease,
                 historyLimit: configuration.store.historyLimit,
                 conversationLimit: configuration.store.conversationLimit, memory: process.memory,
-                keyLifetime: configuration.store.keyLifetime),
+                keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
             scheduler: Scheduler(on: pools.shard), makeID: { .random(in: $0) })
@@ -45,8 +47,13 @@ final class ShardServices {
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(
             pool: pools.pool, readers: pools.readers, conversationLimit: configuration.store.conversationLimit,
-            memory: process.memory)
-        catalogue = ConversationCatalogue(pool: pools.pool, readers: pools.readers)
+            memory: process.memory, signals: process.signals)
+        catalogue = ConversationCatalogue(pool: pools.pool, readers: pools.readers, signals: process.signals)
+        feeds = ConversationFeeds(
+            FeedReader(pool: pools.readers), signals: process.signals, slots: process.feedSlots, memory: process.memory,
+            limits: FeedWriter.Limits(
+                unsent: configuration.streams.unsentLimit, keepAlive: configuration.streams.keepAlive),
+            patience: configuration.relay.storeRetryTimeout, on: pools.shard)
         authenticator = Authenticator(
             configuration, registry: process.access, issuers: process.issuers)
     }

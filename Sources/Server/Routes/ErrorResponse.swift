@@ -11,7 +11,8 @@ extension RelayError.Code {
         switch self {
         case .invalidRequest, .historyTooLarge: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
-        case .conversationReplaced, .conversationExists, .replyNotComplete, .idempotencyKeyReused, .upstreamExists:
+        case .conversationReplaced, .conversationExists, .conversationBusy, .replyNotComplete, .idempotencyKeyReused,
+            .upstreamExists:
             .conflict
         case .replyNotFound, .conversationNotFound, .upstreamNotFound, .keyNotFound: .notFound
         case .access(let code):
@@ -45,7 +46,22 @@ extension Responder {
         if error.code.status == .serviceUnavailable {
             fields.set(.retryAfter, FieldValue(max(1, Int(error.retryAfter?.components.seconds ?? 1))))
         }
-        respond(error.code.status, fields: fields, body: .error(Refusal(error)))
+        guard let reply = error.reply else {
+            return respond(error.code.status, fields: fields, body: .error(Refusal(error)))
+        }
+        if let location = FieldValue(validating: "/replies/\(reply)") {
+            fields.set(.location, location)
+        }
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("error", error.message)
+                json.member("code", error.code.rawValue)
+                json.member("reply", reply.description)
+                json.member("location", "/replies/\(reply)")
+            }
+        }
+        respond(error.code.status, json: body, fields: fields)
     }
 
     /// Adds an error to the log record of the request.

@@ -125,13 +125,9 @@ struct ReplyRoute: Sendable {
 }
 
 extension Request {
-    /// The position up to which the client has the reply: `Last-Event-ID`, or the query item of a client that cannot set fields.
+    /// The position up to which the client has the reply.
     fileprivate func lastPosition() throws(RelayError) -> ReplyPosition? {
-        var text = fields[.lastEventID] ?? ""
-        if text.isEmpty {
-            text = head.target.queryItem("last_event_id") ?? ""
-        }
-        if text.isEmpty { return nil }
+        guard let text = lastEventID else { return nil }
         guard let position = ReplyPosition(parsing: text) else {
             throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
         }

@@ -5,6 +5,14 @@ import ChatterdLanguageModels
 import ChatterdRelay
 
 extension Request {
+    /// The id of the last event that the client has: `Last-Event-ID`, or the query item of a client that cannot set fields; `nil` if it
+    /// has none.
+    var lastEventID: String? {
+        if let text = fields[.lastEventID], !text.isEmpty { return text }
+        let text = head.target.queryItem("last_event_id") ?? ""
+        return text.isEmpty ? nil : text
+    }
+
     /// The policy for a reply without readers: that of the body, or else of the `On-Disconnect` field; `nil` for neither.
     ///
     /// - Throws: `invalidRequest`.

@@ -12,6 +12,8 @@ public enum Route: String, CaseIterable, Sendable {
     case forkConversation = "/conversations/:c/fork"
     case exportConversation = "/conversations/:c/export"
     case importConversation = "/conversations/:c/import"
+    case conversationTitle = "/conversations/:c/title"
+    case conversationEvents = "/conversations/:c/events"
     case postchatt = "/postchatt"
     case getchatts = "/getchatts"
     case models = "/models"

@@ -58,6 +58,9 @@ extension Router {
         on(.post, .forkConversation, for: .chat, access, archive.fork)
         on(.get, .exportConversation, for: .read, access, archive.export)
         on(.post, .importConversation, for: .chat, access, archive.importFile)
+        let title = TitleRoute(services: services, defaultModel: process.configuration.upstreams.defaultModel)
+        on(.post, .conversationTitle, for: .chat, access, title.make)
+        on(.get, .conversationEvents, for: .read, access, FeedRoute(services: services).follow)
     }
 
     private mutating func addBoard(_ services: ShardedServices, _ access: AccessControl) {

@@ -1,0 +1,36 @@
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdRelay
+
+/// `GET /conversations/:c/events`: docs/api.md.
+struct FeedRoute: Sendable {
+    let services: ShardedServices
+
+    /// Streams the changes of a conversation, from now on or from the position of the client.
+    @Sendable func follow(_ request: Request, _ responder: Responder, _ principal: Principal) async {
+        do throws(RelayError) {
+            let key = try principal.conversation(ofPath: request)
+            responder.annotate(Annotation.appID, key.owner.app)
+            let services = services[request]
+            try await services.feeds.serve(
+                key, after: try request.feedPosition(), to: responder, isHead: request.method == .head,
+                until: services.watch(principal))
+        } catch {
+            responder.refuse(error)
+        }
+    }
+}
+
+extension Request {
+    /// The position up to which the client has the feed; `nil` if it begins.
+    ///
+    /// - Throws: `invalidRequest`.
+    fileprivate func feedPosition() throws(RelayError) -> FeedPosition? {
+        guard let text = lastEventID else { return nil }
+        guard let position = FeedPosition(parsing: text) else {
+            throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
+        }
+        return position
+    }
+}

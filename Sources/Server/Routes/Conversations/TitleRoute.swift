@@ -1,0 +1,79 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// `POST /conversations/:c/title`: docs/api.md.
+struct TitleRoute: Sendable {
+    /// The number of model servers that one request asks.
+    private static let servers = 3
+
+    let services: ShardedServices
+    /// The model for a conversation without replies, if the request names none.
+    let defaultModel: String?
+
+    /// Returns the conversation with its title. A conversation without a title gets one that a model makes.
+    @Sendable func make(_ request: Request, _ responder: Responder, _ principal: Principal) async {
+        do throws(RelayError) {
+            let key = try principal.conversation(ofPath: request)
+            responder.annotate(Annotation.appID, key.owner.app)
+            if request.body.count > 0 {
+                try request.requireJSON(like: #"{"model":"llama3.2"}"#)
+            }
+            let named = try RequestObject(request.body.bytes, members: ["model"])
+                .name("model", upTo: ModelName.maximumLength)
+            if let named { try principal.check(model: named) }
+            let catalogue = services[request].catalogue
+            var entry = try await catalogue.entry(of: key)
+            if entry.title == nil {
+                let beginning = try await catalogue.beginning(of: key)
+                guard !beginning.text.isEmpty else {
+                    throw RelayError(.invalidRequest, "The conversation has no messages that a title could describe.")
+                }
+                guard let model = named ?? beginning.model ?? defaultModel else {
+                    throw RelayError(.invalidRequest, #"Name the model, as in {"model":"llama3.2"}."#)
+                }
+                try principal.check(model: model)
+                guard let title = try await title(of: beginning.text, by: model, request, responder) else { return }
+                entry = try await catalogue.setTitle(title, of: key)
+            }
+            responder.respond(json: ConversationDocument.json(entry))
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Asks the servers of a model one after the other. `nil` if the client has left.
+    private func title(
+        of beginning: String, by model: String, _ request: Request, _ responder: Responder
+    ) async throws(RelayError) -> String? {
+        let services = services[request]
+        let directory = services.upstreams.directory
+        let targets = directory.targets(for: model)
+        guard !targets.isEmpty else { throw RelayError(directory.refusal(of: model)) }
+        let passed = try services.chat.admitPassedRequest()
+        defer { passed.end() }
+        var failure = ModelError(.unavailable, "No model server has answered.")
+        for target in targets.prefix(Self.servers) {
+            guard responder.isWaiting else { return nil }
+            let answer = TitleAnswer(on: request.shard)
+            responder.onClientGone = {
+                passed.end()
+                answer.cancel(ModelError(.unavailable, "The client left."))
+            }
+            try await passed.acquireSlot(of: target.upstream.description)
+            do throws(ModelError) {
+                return try await answer.title(of: beginning, by: target)
+            } catch {
+                failure = error
+            }
+            // A slot belongs to one server.
+            guard target.upstream.description.slots == nil else { break }
+        }
+        guard responder.isWaiting else { return nil }
+        throw RelayError(failure)
+    }
+}

@@ -6,7 +6,8 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY ARRAY[
-        'chatts', 'chatterd_conversations', 'chatterd_journal', 'chatterd_keys', 'chatterd_signals']
+        'chatts', 'chatterd_conversations', 'chatterd_journal', 'chatterd_keys', 'chatterd_signals',
+        'chatterd_changes']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         -- The sub-select is evaluated once for each statement. The key of the default conversation of an app has no separators.

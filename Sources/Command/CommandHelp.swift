@@ -12,7 +12,8 @@ enum CommandHelp {
           doctor            check everything that serving needs, and say what to do about it
           keys create --app NAME
                             make a key for an app, and print it; options: --label TEXT, --scopes chat,read,tokens,admin,
-                            --models NAME,…, --expires 30d
+                            --models NAME,…, --expires 30d, --requests-per-minute N, --tokens-per-day N,
+                            --concurrent-replies N
           keys list [--app NAME]
                             list the keys, without their secrets
           keys revoke ID    end a key at once

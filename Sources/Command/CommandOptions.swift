@@ -38,6 +38,15 @@ struct CommandOptions {
         return .seconds(count * unit)
     }
 
+    /// A whole number from 0 to `limit`.
+    mutating func number(_ name: String, upTo limit: Int) throws(CommandUsageError) -> Int? {
+        guard let text = try value(name) else { return nil }
+        guard let number = Int(text), 0...limit ~= number else {
+            throw CommandUsageError("\(name) needs a whole number from 0, not \"\(SettingText.excerpt(text))\"")
+        }
+        return number
+    }
+
     /// The next word that is no option; `nil` if there is none.
     mutating func next() -> String? {
         arguments.firstIndex { !$0.hasPrefix("-") }.map { arguments.remove(at: $0) }

@@ -6,6 +6,8 @@ public struct AccessError: Error, Sendable, Hashable, CustomStringConvertible {
         case unauthorized
         /// The credential does not permit the request.
         case forbidden
+        /// A limit of the credential is reached.
+        case rateLimited = "rate_limited"
         /// The keys of the issuer of a token cannot be had, so that the token cannot be checked.
         case issuerUnavailable = "issuer_unavailable"
     }

@@ -16,6 +16,8 @@ public struct Principal: Sendable, Hashable {
     public var reply: String?
     /// The limits of the credential.
     public var allowance = Allowance()
+    /// The limits of the key behind a client token; none for other credentials.
+    public var keyAllowance = Allowance()
     /// The end of the credential, in seconds since 1970; `nil` if it has none.
     public var expiresAt: Int64?
     /// The credential.

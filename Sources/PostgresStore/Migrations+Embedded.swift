@@ -18,6 +18,7 @@ extension Migration {
                 name: "0007_conversations",
                 sql: String(decoding: PackageResources._007_conversations_sql, as: UTF8.self)),
             Migration(name: "0008_access", sql: String(decoding: PackageResources._008_access_sql, as: UTF8.self)),
+            Migration(name: "0009_usage", sql: String(decoding: PackageResources._009_usage_sql, as: UTF8.self)),
             Migration(name: "0010_feed", sql: String(decoding: PackageResources._010_feed_sql, as: UTF8.self)),
             Migration(
                 name: "0011_isolation", sql: String(decoding: PackageResources._011_isolation_sql, as: UTF8.self)),

@@ -86,7 +86,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists,
                 .keyNotFound:
                 false
-            case .access(let code): code == .issuerUnavailable
+            case .access(let code): code == .issuerUnavailable || code == .rateLimited
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
                 .conversationBusy, .internal:
                 true
@@ -117,6 +117,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public var retryAfter: Duration?
     /// The reply that is running, for `conversationBusy`.
     public var reply: ReplyID?
+    /// The limit of the credential that refused the request.
+    public var exceeded: ExceededLimit?
     /// Whether the store may have made the change, or may still make it, without a confirmation.
     public var isOutcomeUnknown = false
 
@@ -135,6 +137,13 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Creates the error of a credential.
     public init(_ error: AccessError) {
         self.init(.access(error.code), error.message)
+    }
+
+    /// Creates `rateLimited`.
+    public init(_ exceeded: ExceededLimit) {
+        self.init(.access(.rateLimited), exceeded.message, detail: "limit: \(exceeded.name.rawValue)")
+        self.exceeded = exceeded
+        retryAfter = .seconds(exceeded.reset)
     }
 
     /// Creates `overloaded` with the budget's sentence for the client.

@@ -25,6 +25,14 @@ import Testing
         #expect(made == .create(grant, lifetime: .seconds(30 * 86_400)))
     }
 
+    @Test func limitsAreRead() throws {
+        let allowance = Allowance(requestsPerMinute: 60, tokensPerDay: 1_000_000, concurrentReplies: 0)
+        let made = try request(
+            "create", "--app", "shop", "--requests-per-minute", "60", "--tokens-per-day=1000000",
+            "--concurrent-replies", "0")
+        #expect(made == .create(AppKeyGrant(app: "shop", allowance: allowance), lifetime: nil))
+    }
+
     @Test func keysAreListedRevokedAndRotated() throws {
         #expect(try request("list") == .list(app: nil))
         #expect(try request("list", "--app", "shop") == .list(app: "shop"))
@@ -38,7 +46,9 @@ import Testing
         ["create", "--app", "a", "--scopes", "all"], ["create", "--app", "a", "--scopes", ""],
         ["create", "--app", "a", "--models", ""], ["create", "--app", "a", "--expires", "0d"],
         ["create", "--app", "a", "--expires", "3"], ["create", "--app", "a", "--expires", "99999999999999999999d"],
-        ["create", "--app", "a", "--limit", "3"], ["create", "--app", "a", "b"],
+        ["create", "--app", "a", "--limit", "3"], ["create", "--app", "a", "--tokens-per-day", "-1"],
+        ["create", "--app", "a", "--requests-per-minute", "1.5"], ["create", "--app", "a", "--concurrent-replies"],
+        ["create", "--app", "a", "b"],
         ["create", "--app", "a", "--app", "b"],
         ["list", "shop"], ["revoke"], ["revoke", "a", "b"], ["rotate"], ["rotate", "a", "--overlap", "-1d"],
     ])

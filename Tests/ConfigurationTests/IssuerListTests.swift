@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdSockets
 import Testing
 
@@ -33,6 +34,13 @@ import Testing
         #expect(issuer.app == "shop" && issuer.issuer == "https://accounts.example" && issuer.audience == "shop-client")
         #expect(issuer.keys == .url(try KeySetURL(parsing: "https://a.example/jwks")))
         #expect(issuer.algorithms == Set(SignatureAlgorithm.allCases))
+    }
+
+    @Test func limitsOfPeopleAreRead() {
+        let list = read(
+            #"{"app":"a","issuer":"i","audience":"c","jwks_file":"/f","requests_per_minute":9,"concurrent_replies":0}"#)
+        #expect(list.problems == [])
+        #expect(list.issuers.map(\.allowance) == [Allowance(requestsPerMinute: 9, concurrentReplies: 0)])
     }
 
     @Test func keysAreInAFile() {
@@ -116,6 +124,8 @@ import Testing
         ("ca_file", #""ca.pem""#, "ca_file must be a path that begins with a slash"),
         ("ca_file", #""""#, "ca_file must be a string of 1 to 1024 bytes"),
         ("person_prefix", "7", "person_prefix must be a string"),
+        ("tokens_per_day", "-1", "tokens_per_day must be a whole number from 0 to 1000000000000"),
+        ("concurrent_replies", #""2""#, "concurrent_replies must be a whole number from 0 to 1000000000000"),
         ("person_prefix", #""a\u007f""#, "person_prefix must have 0 to 64 characters, and no control characters"),
         (
             "person_prefix", "\"\(String(repeating: "a", count: 65))\"",
@@ -123,7 +133,8 @@ import Testing
         ),
         (
             "jwks", #""x""#,
-            #""jwks" is not a field; there are app, issuer, audience, jwks_url, jwks_file, ca_file, algorithms, person_prefix"#
+            #""jwks" is not a field; there are app, issuer, audience, jwks_url, jwks_file, ca_file, algorithms, person_prefix, "#
+                + "requests_per_minute, tokens_per_day, concurrent_replies"
         ),
     ])
     func problemNamesItsField(name: String, value: String?, problem: String) {

@@ -185,6 +185,12 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
         .request(adding: #","on_interrupt":"again""#), .unknownValue, "on_interrupt",
         #"on_interrupt must be "close" or "regenerate"."#),
     .init(
+        .request(adding: #","when_busy":1"#), .wrongType, "when_busy",
+        "when_busy must be a string, not a number."),
+    .init(
+        .request(adding: #","when_busy":"never""#), .unknownValue, "when_busy",
+        #"when_busy must be "wait", "refuse", "stop" or "replace"."#),
+    .init(
         .request(adding: #","queue_events":"1""#), .wrongType, "queue_events",
         "queue_events must be true or false, not a string."),
 ]

@@ -62,6 +62,18 @@ import Testing
 
     @Test(
         arguments: [
+            ("", .wait), (#","when_busy":null"#, .wait), (#","when_busy":"wait""#, .wait),
+            (#","when_busy":"refuse""#, .refuse), (#","when_busy":"stop""#, .stop),
+            (#","when_busy":"replace""#, .replace),
+        ] as [(String, BusyPolicy)])
+    func busyPolicyIsDecoded(_ member: String, _ expected: BusyPolicy) throws {
+        let request = try ChatRequest(json: .request(adding: member))
+        #expect(request.whenBusy == expected)
+        #expect(request.passThrough.isEmpty)
+    }
+
+    @Test(
+        arguments: [
             ("", nil), (#","queue_events":null"#, nil), (#","queue_events":true"#, true),
             (#","queue_events":false"#, false),
         ] as [(String, Bool?)])

@@ -20,7 +20,7 @@ import Testing
         _ store: PostgresConversationStore, _ prompt: String, _ policy: BusyPolicy, parent: TurnParent? = nil
     ) async throws -> OpenedTurn {
         let opening = opening(prompt, policy, parent: parent)
-        guard case .opened(let turn, let history) = try await store.openTurn(opening) else {
+        guard case .opened(let turn, let history, _) = try await store.openTurn(opening) else {
             throw TestFailure("the turn is known")
         }
         return OpenedTurn(turn: turn, id: opening.id, history: history)

@@ -5,7 +5,8 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct CrossingStatementsTests {
     /// The tables with row-level security, and the fragments of SQL that read them.
     private static let tables = [
-        "chatts", "chatterd_conversations", "chatterd_journal", "chatterd_keys", "chatterd_signals", "isStopped",
+        "chatts", "chatterd_conversations", "chatterd_journal", "chatterd_keys", "chatterd_signals", "chatterd_changes",
+        "isStopped",
         "isAbandoned", "piece)", "unmade)",
     ]
 

@@ -97,7 +97,7 @@ import Testing
             let opening = TurnOpening(
                 appID: "app", prompts: [ModelMessage(role: "user", content: "look", extras: image)], id: .random(),
                 model: "m", options: [], parent: nil, onInterrupt: .close)
-            guard case .opened(_, let history) = try await store.openTurn(opening) else { return }
+            guard case .opened(_, let history, _) = try await store.openTurn(opening) else { return }
             #expect(history.messages.json.string == "{\"role\":\"user\",\"content\":\"look\",\(image)}")
             #expect(history.messages.entries.map(\.hasExtras) == [true])
         }

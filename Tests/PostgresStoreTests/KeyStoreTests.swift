@@ -95,7 +95,7 @@ import Testing
             try await processes.first.exchange("b", "2")
             var opening = Self.opening()
             opening.parent = .reply(one.id)
-            guard case .opened(_, let history) = try await processes.first.openTurn(opening) else {
+            guard case .opened(_, let history, _) = try await processes.first.openTurn(opening) else {
                 throw TestFailure("not opened")
             }
             #expect(history.said == ["user a", "assistant 1", "user p"])

@@ -55,7 +55,7 @@ import Testing
             let opening = TurnOpening(
                 appID: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
                 key: IdempotencyKey(text: "k", digest: [1]))
-            guard case .opened(let turn, let history) = try await processes.first.openTurn(opening) else {
+            guard case .opened(let turn, let history, _) = try await processes.first.openTurn(opening) else {
                 throw TestFailure("not opened")
             }
             // No reply is running, so no sweep follows: the replacement itself removes the key.

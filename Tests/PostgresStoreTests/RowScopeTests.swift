@@ -34,7 +34,7 @@ import Testing
         var opening = TurnOpening(
             appID: key.text, prompts: [ModelMessage(role: "user", content: "secret prompt")], id: id, model: "m")
         opening.key = idempotencyKey
-        guard case .opened(let turn, let history) = try await store.openTurn(opening) else {
+        guard case .opened(let turn, let history, _) = try await store.openTurn(opening) else {
             throw TestFailure("the turn is known")
         }
         let opened = OpenedTurn(turn: turn, id: id, history: history)
@@ -53,7 +53,7 @@ import Testing
             SELECT encode(convert_to(r, 'UTF8'), 'hex') FROM (
                 SELECT c::text FROM chatts c UNION ALL SELECT v::text FROM chatterd_conversations v
                 UNION ALL SELECT j::text FROM chatterd_journal j UNION ALL SELECT k::text FROM chatterd_keys k
-                UNION ALL SELECT s::text FROM chatterd_signals s) AS t (r) ORDER BY 1
+                UNION ALL SELECT s::text FROM chatterd_signals s UNION ALL SELECT h::text FROM chatterd_changes h) AS t (r) ORDER BY 1
             """)
     }
 
@@ -148,6 +148,7 @@ import Testing
             for setting in ["", "SET LOCAL chatterd.owner = '';", #"SET LOCAL chatterd.owner = E'ap\x1f\x1f';"#] {
                 for table in [
                     "chatts", "chatterd_conversations", "chatterd_journal", "chatterd_keys", "chatterd_signals",
+                    "chatterd_changes",
                 ] {
                     let count = try await processes.sql(
                         "BEGIN; SET LOCAL ROLE chatterd_member; \(setting) SELECT count(*) FROM \(table); COMMIT")
@@ -164,6 +165,7 @@ import Testing
         try await StoreProcesses.run { processes in
             for table in [
                 "chatterd_app_keys", "chatterd_signing_keys", "chatterd_audit", "chatterd_revocations",
+                "chatterd_sessions", "chatterd_usage", "chatterd_meters",
                 "chatterd_upstreams", "chatterd_migrations",
             ] {
                 await #expect(throws: TestFailure.self, "\(table)") {

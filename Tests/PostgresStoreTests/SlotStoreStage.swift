@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdSockets
 
@@ -48,11 +49,14 @@ struct SlotStoreStage: Sendable {
     /// The ticket of a new reply of a process.
     func ticket(_ appID: String, slots: Int = 1, by process: Int = 0) async throws -> SlotTicket {
         let opened = try await processes.stores[process].open("p", appID: appID)
-        return SlotTicket(upstream: "u", slots: slots, reply: opened.id, appID: appID)
+        return SlotTicket(upstream: "u", slots: slots, reply: opened.id, owner: Self.owner(of: appID))
     }
 
-    /// The conversations in the queue.
+    /// The owner of a conversation, as tickets have it.
+    static func owner(of appID: String) -> String { ConversationKey(parsing: appID).owner.keyPrefix }
+
+    /// The apps in the queue.
     func waiting() async throws -> [String] {
-        try await processes.sql("SELECT appid FROM chatterd_queue ORDER BY appid").map { $0[0] }
+        try await processes.sql("SELECT split_part(appid, E'\\x1F', 1) FROM chatterd_queue ORDER BY 1").map { $0[0] }
     }
 }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import Testing
 
@@ -37,6 +38,44 @@ import Testing
         }
     }
 
+    @Test func conversationsOfAnOwnerShareOneTurnAndPeopleHaveTheirOwn() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            let running = try await stage.ticket("a")
+            _ = try await store.enter(running)
+            let owners = [Owner(app: "a"), Owner(app: "a"), Owner(app: "a", person: "x"), Owner(app: "a", person: "y")]
+            var tickets: [SlotTicket] = []
+            for (index, owner) in owners.enumerated() {
+                tickets.append(try await stage.ticket(ConversationKey(owner, name: "c\(index)").text))
+                _ = try await store.enter(tickets[index])
+            }
+            // The second conversation of the app comes after the first ones of both people.
+            let positions = try await store.survey(["u"]).positions
+            #expect(tickets.map { positions[$0.key]?.position } == [3, 4, 1, 2])
+        }
+    }
+
+    @Test func passedRequestsOfAnOwnerHaveOneShare() async throws {
+        try await SlotStoreStage.run { stage in
+            let store = stage.slots[0]
+            func passed(by owner: Owner?) -> SlotTicket {
+                SlotTicket(upstream: "u", slots: 1, reply: .random(), owner: SlotTicket.passed(by: owner))
+            }
+            _ = try await store.enter(try await stage.ticket("a"))
+            let tickets = [
+                passed(by: Owner(app: "a")), passed(by: Owner(app: "a")), passed(by: Owner(app: "b")), passed(by: nil),
+            ]
+            for ticket in tickets {
+                _ = try await store.enter(ticket)
+            }
+            let positions = try await store.survey(["u"]).positions
+            #expect(tickets.map { positions[$0.key]?.position } == [1, 4, 2, 3])
+            // They have no replies, and stay while their process is alive.
+            try await store.sweep()
+            #expect(try await store.survey(["u"]).positions.count == 4)
+        }
+    }
+
     @Test func ticketEnteredTwiceIsInTheQueueOnce() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
@@ -71,7 +110,7 @@ import Testing
             #expect(try await store.enter(next).position?.position == 3)
             #expect(try await store.leave(running) == [tickets[3].key])
             #expect(
-                try await stage.processes.sql("SELECT rank FROM chatterd_queue_ranks WHERE appid = 'b'") == [["1"]])
+                try await stage.processes.sql("SELECT rank FROM chatterd_queue_ranks WHERE appid LIKE 'b%'") == [["1"]])
         }
     }
 
@@ -160,7 +199,8 @@ import Testing
             let alive = try await stage.ticket("c", by: 1)
             for turn in [opened, closed] {
                 _ = try await dead.enter(
-                    SlotTicket(upstream: "u", slots: 1, reply: turn.id, appID: turn.turn.appID))
+                    SlotTicket(
+                        upstream: "u", slots: 1, reply: turn.id, owner: SlotStoreStage.owner(of: turn.turn.appID)))
             }
             _ = try await heir.enter(alive)
             try await heir.sweep()
@@ -205,7 +245,7 @@ import Testing
             let store = stage.slots[0]
             let running = try await stage.ticket("a")
             let opened = try await stage.processes.first.open("p", appID: "b")
-            let waiting = SlotTicket(upstream: "u", slots: 1, reply: opened.id, appID: "b")
+            let waiting = SlotTicket(upstream: "u", slots: 1, reply: opened.id, owner: SlotStoreStage.owner(of: "b"))
             _ = try await store.enter(running)
             _ = try await store.enter(waiting)
             // Another process considers this one dead.
@@ -233,7 +273,8 @@ import Testing
             // The queue has the rank of its last ticket. An earlier conversation continues at that rank.
             try await store.sweep()
             let ranks = try await stage.processes.sql(
-                "SELECT appid, r.rank = q.rank FROM chatterd_queue_ranks r JOIN chatterd_queues q USING (upstream)")
+                "SELECT left(appid, 1), r.rank = q.rank FROM chatterd_queue_ranks r JOIN chatterd_queues q USING (upstream)"
+            )
             #expect(ranks == [["a", "t"]])
         }
     }
@@ -253,8 +294,9 @@ import Testing
                     #expect(next == [again.key])
                     // The queue has advanced, so the ranks of conversations without tickets are removed.
                     try await store.sweep()
-                    let ranks = try await stage.processes.sql("SELECT appid FROM chatterd_queue_ranks ORDER BY appid")
-                    #expect(ranks == [["a"], [fresh.appID]])
+                    let ranks = try await stage.processes.sql(
+                        "SELECT split_part(appid, E'\\x1F', 1) FROM chatterd_queue_ranks ORDER BY appid")
+                    #expect(ranks == [["a"], ["new\(number)"]])
                     return
                 }
                 running = fresh
@@ -267,7 +309,7 @@ import Testing
         try await SlotStoreStage.run { stage in
             let closed = try await stage.processes.first.open("p")
             _ = try await stage.slots[0].enter(
-                SlotTicket(upstream: "u", slots: 1, reply: closed.id, appID: "app"))
+                SlotTicket(upstream: "u", slots: 1, reply: closed.id, owner: SlotStoreStage.owner(of: "app")))
             try await stage.processes.kill(stage.processes.first)
             let keeper = Housekeeper(
                 store: stage.processes.second, turns: TurnBoard(limits: RelayLimits()), retention: nil, adopt: {})

@@ -104,7 +104,8 @@ struct StoreProcesses: Sendable {
             "SELECT table_name FROM information_schema.columns WHERE column_name = 'appid' AND table_schema = 'public'")
         var counts: [String: Int] = [:]
         for table in tables.map({ $0[0] }) {
-            let count = try await sql("SELECT count(*) FROM \(table) WHERE appid = '\(appID)'")
+            let count = try await sql(
+                "SELECT count(*) FROM \(table) WHERE appid IN ('\(appID)', '\(appID)' || E'\\x1F\\x1F')")
             counts[table] = Int(count[0][0]).flatMap { $0 > 0 ? $0 : nil }
         }
         if counts["chatts"] != nil, counts["chatterd_conversations"] == 1 {
@@ -195,7 +196,7 @@ extension PostgresConversationStore {
             TurnOpening(
                 appID: appID, prompts: prompts.map { ModelMessage(role: "user", content: $0) }, id: id, model: "m",
                 options: Array(options.utf8), parent: parent, onInterrupt: onInterrupt))
-        guard case .opened(let turn, let history) = opened else { throw TestFailure("the turn is known") }
+        guard case .opened(let turn, let history, _) = opened else { throw TestFailure("the turn is known") }
         return OpenedTurn(turn: turn, id: id, history: history)
     }
 

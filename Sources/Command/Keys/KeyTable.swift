@@ -16,6 +16,9 @@ struct KeyTable {
         let grant = key.grant
         var facts = [grant.scopes.sorted().map(\.rawValue).joined(separator: " ")]
         if let models = grant.models { facts.append("models \(models.joined(separator: " "))") }
+        if let limit = grant.allowance.requestsPerMinute { facts.append("\(limit) requests per minute") }
+        if let limit = grant.allowance.tokensPerDay { facts.append("\(limit) tokens per day") }
+        if let limit = grant.allowance.concurrentReplies { facts.append("\(limit) concurrent replies") }
         facts.append(end(of: key, now: now))
         let label = grant.label.isEmpty ? "" : " (\(grant.label))"
         return "key \(key.id) of app \(grant.app)\(label): \(facts.joined(separator: ", "))"

@@ -50,6 +50,10 @@ extension KeysRequest {
             }
             grant.models = models
         }
+        grant.allowance = Allowance(
+            requestsPerMinute: try options.number("--requests-per-minute", upTo: Allowance.highestLimit),
+            tokensPerDay: try options.number("--tokens-per-day", upTo: Allowance.highestLimit),
+            concurrentReplies: try options.number("--concurrent-replies", upTo: Allowance.highestLimit))
         return .create(grant, lifetime: try options.duration("--expires"))
     }
 

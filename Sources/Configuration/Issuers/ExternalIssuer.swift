@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 
 /// An issuer whose tokens an app accepts. The person is the prefix followed by `sub`.
 public struct ExternalIssuer: Sendable, Hashable {
@@ -24,4 +25,6 @@ public struct ExternalIssuer: Sendable, Hashable {
     public let algorithms: Set<SignatureAlgorithm>
     /// The beginning of the names of the issuer's people, so that two issuers of an app do not name the same person.
     public let personPrefix: String
+    /// The limits of each person.
+    public let allowance: Allowance
 }

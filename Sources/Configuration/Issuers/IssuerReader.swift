@@ -13,6 +13,9 @@ struct IssuerReader {
         case authorities = "ca_file"
         case algorithms
         case personPrefix = "person_prefix"
+        case requestsPerMinute = "requests_per_minute"
+        case tokensPerDay = "tokens_per_day"
+        case concurrentReplies = "concurrent_replies"
     }
 
     /// The limit of a prefix, in Unicode scalars.
@@ -48,10 +51,13 @@ struct IssuerReader {
         let authorities = readAuthorities()
         let algorithms = readAlgorithms()
         let prefix = readPrefix()
+        let allowance = Allowance(
+            requestsPerMinute: limit(.requestsPerMinute), tokensPerDay: limit(.tokensPerDay),
+            concurrentReplies: limit(.concurrentReplies))
         if problems.isEmpty, let app, let issuer, let audience, let keys {
             self.issuer = ExternalIssuer(
                 app: app, issuer: issuer, audience: audience, keys: keys, authorities: authorities,
-                algorithms: algorithms, personPrefix: prefix)
+                algorithms: algorithms, personPrefix: prefix, allowance: allowance)
         }
     }
 
@@ -134,6 +140,16 @@ struct IssuerReader {
             strings.append(String(decodingJSON: text.span.extracting(string.range)))
         }
         return strings
+    }
+
+    /// A limit of each person; `nil` if it is absent.
+    private mutating func limit(_ name: Name) -> Int? {
+        guard let value = values[name] else { return nil }
+        guard let number = Int(String(decoding: value.text, as: UTF8.self)), 0...Allowance.highestLimit ~= number else {
+            report(name, "must be a whole number from 0 to \(Allowance.highestLimit)")
+            return nil
+        }
+        return number
     }
 
     /// An absolute path.

@@ -55,6 +55,12 @@ public struct FieldName: Sendable, Hashable {
     public static let xForwardedFor = FieldName(lowercase: "x-forwarded-for")
     public static let xForwardedHost = FieldName(lowercase: "x-forwarded-host")
     public static let xForwardedProto = FieldName(lowercase: "x-forwarded-proto")
+    public static let xRateLimitLimitRequests = FieldName(lowercase: "x-ratelimit-limit-requests")
+    public static let xRateLimitLimitTokens = FieldName(lowercase: "x-ratelimit-limit-tokens")
+    public static let xRateLimitRemainingRequests = FieldName(lowercase: "x-ratelimit-remaining-requests")
+    public static let xRateLimitRemainingTokens = FieldName(lowercase: "x-ratelimit-remaining-tokens")
+    public static let xRateLimitResetRequests = FieldName(lowercase: "x-ratelimit-reset-requests")
+    public static let xRateLimitResetTokens = FieldName(lowercase: "x-ratelimit-reset-tokens")
     public static let xRequestID = FieldName(lowercase: "x-request-id")
 }
 

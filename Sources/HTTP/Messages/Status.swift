@@ -64,6 +64,8 @@ public struct Status: Sendable, Hashable {
     public static let misdirectedRequest = Status(known: 421)
     /// 422: the body is well-formed, but invalid in meaning.
     public static let unprocessableContent = Status(known: 422)
+    /// 429: a limit of the client is reached.
+    public static let tooManyRequests = Status(known: 429)
     /// 431: the head is too large.
     public static let requestHeaderFieldsTooLarge = Status(known: 431)
     /// 500: the server failed.

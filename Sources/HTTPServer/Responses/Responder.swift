@@ -174,7 +174,9 @@ public final class Responder {
         guard let sharedWith else { return }
         buffer.append("access-control-allow-origin: ")
         buffer.append(utf8: sharedWith)
-        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-request-id\r\n")
+        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-request-id")
+        buffer.append(", x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
+        buffer.append(", x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n")
     }
 
     // MARK: - For the stream

@@ -14,8 +14,6 @@ public struct TokenGrant: Sendable, Hashable {
     private static let maximumKeyLength = 64
     /// The limit of `scope`, in bytes.
     private static let maximumScopeLength = 256
-    /// The highest limit that a token can state.
-    private static let highestLimit = 1_000_000_000_000
 
     /// The app, and the person if the token has one.
     public let owner: Owner
@@ -45,7 +43,9 @@ public struct TokenGrant: Sendable, Hashable {
         guard (conversations ?? []).count <= Self.maximumNames else { throw .malformed("conversations") }
         guard (models ?? []).count <= Self.maximumNames else { throw .malformed("models") }
         let limits = [allowance.requestsPerMinute, allowance.tokensPerDay, allowance.concurrentReplies]
-        guard limits.allSatisfy({ $0.map { 0...Self.highestLimit ~= $0 } != false }) else { throw .malformed("limits") }
+        guard limits.allSatisfy({ $0.map { 0...Allowance.highestLimit ~= $0 } != false }) else {
+            throw .malformed("limits")
+        }
         self.owner = owner
         self.key = key
         self.scopes = scopes
@@ -69,9 +69,9 @@ public struct TokenGrant: Sendable, Hashable {
         let words = try claims.text("scope", upTo: Self.maximumScopeLength) ?? ""
         let limits = try claims.object("limits")
         let allowance = Allowance(
-            requestsPerMinute: try limits?.number("requests_per_minute", in: 0...Self.highestLimit),
-            tokensPerDay: try limits?.number("tokens_per_day", in: 0...Self.highestLimit),
-            concurrentReplies: try limits?.number("concurrent_replies", in: 0...Self.highestLimit))
+            requestsPerMinute: try limits?.number("requests_per_minute", in: 0...Allowance.highestLimit),
+            tokensPerDay: try limits?.number("tokens_per_day", in: 0...Allowance.highestLimit),
+            concurrentReplies: try limits?.number("concurrent_replies", in: 0...Allowance.highestLimit))
         let conversations = try claims.texts(
             "conversations", atMost: Self.maximumNames, upTo: 4 * ConversationKey.maximumNameLength)
         let models = try claims.texts("models", atMost: Self.maximumNames, upTo: Self.maximumModelLength)

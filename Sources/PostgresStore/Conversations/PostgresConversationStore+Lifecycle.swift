@@ -24,6 +24,7 @@ extension PostgresConversationStore {
         var transaction = Transaction()
         transaction.add(ConversationRevision.lock(appID))
         let withdraw = transaction.add(ConversationStatements.withdraw(appID: appID, id: id, owner: lease.id))
+        transaction.add(UsageStatements.removeWithdrawn(id))
         let open = transaction.add(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
         let results = try await run(transaction)
         guard let opened = results[open].first else {

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -63,6 +64,12 @@ public final class PostgresConversationStore: ConversationStore {
         let running =
             opening.whenBusy == .refuse
             ? transaction.add(ConversationStatements.running(in: opening.appID)) : nil
+        // Before the history, which a refused request does not need.
+        let charge = opening.meter.map {
+            transaction.add(
+                UsageStatements.charge(
+                    $0, for: opening.id, in: opening.appID, bytes: Self.textSize(of: opening.prompts)))
+        }
         let page = transaction.add(HistoryReader.firstPage(of: opening.appID))
         let keyed = opening.key.map {
             transaction.add(ConversationStatements.keyedReply(appID: opening.appID, key: $0))
@@ -71,7 +78,8 @@ public final class PostgresConversationStore: ConversationStore {
         let results = try await runOwning(transaction)
         if let number = results[open].first {
             let turn = Turn(appID: opening.appID, number: number)
-            return .opened(turn, await openedHistory(from: results[page], of: turn))
+            let quota = charge.flatMap { results[$0].first }
+            return .opened(turn, await openedHistory(from: results[page], of: turn), quota)
         }
         if let keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running, let reply = results[running].first { throw Self.busy(with: reply) }
@@ -111,9 +119,12 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// The size that prompts and the row of their reply add to a conversation, in bytes.
     private static func size(of prompts: [ModelMessage]) -> Int {
-        prompts.reduce(0) {
-            $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) + ConversationStatements.rowCost
-        }
+        textSize(of: prompts) + prompts.count * ConversationStatements.rowCost
+    }
+
+    /// The size of the text of prompts, in bytes.
+    private static func textSize(of prompts: [ModelMessage]) -> Int {
+        prompts.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
     }
 
     public func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
@@ -132,13 +143,14 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     public func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, meter: Meter? = nil
     ) async throws(RelayError) -> OpenedTurn {
         let appID = reply.turn.appID
         var transaction = Transaction()
         let open = transaction.add(
             ConversationStatements.openAlternative(
                 to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit))
+        let charge = meter.map { transaction.add(UsageStatements.charge($0, for: id, in: appID, bytes: 0)) }
         let page = transaction.add(HistoryReader.firstPage(of: appID))
         defer { signals?.changed(appID) }
         let results = try await runOwning(transaction)
@@ -147,9 +159,11 @@ public final class PostgresConversationStore: ConversationStore {
             throw Self.replyNotFound
         }
         let turn = Turn(appID: appID, number: opened.number)
-        return OpenedTurn(
+        var alternative = OpenedTurn(
             turn: turn, id: id, model: opened.model, options: opened.options, attempt: opened.attempt,
             history: await openedHistory(from: results[page], of: turn))
+        alternative.quota = charge.flatMap { results[$0].first }
+        return alternative
     }
 
     public func adoptAbandoned(

@@ -1,10 +1,13 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
 extension RelayError {
     /// Converts an error of the store. The store's message goes to the log only.
     init(_ error: PostgresError, otherwise code: Code) {
-        if error.isStoreUnavailable {
+        if error.sqlState == UsageStatements.refusal, let exceeded = ExceededLimit(refusal: error.message) {
+            self.init(exceeded)
+        } else if error.isStoreUnavailable {
             self.init(
                 .storeUnavailable, "The database cannot be reached. Try again in a moment.", detail: error.description)
             isOutcomeUnknown = !error.isSafeToRetry

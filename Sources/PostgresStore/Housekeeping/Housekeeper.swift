@@ -13,6 +13,8 @@ public final class Housekeeper {
     private static let journalLimit = 500
     /// The number of idempotency keys that one statement removes.
     private static let keyLimit = 1_000
+    /// The number of charges that one statement moves.
+    private static let chargeLimit = 1_000
     /// The number of times that a round repeats a statement with a limit.
     private static let piecesPerRound = 10
     /// The number of rounds between two rounds that do less urgent work.
@@ -28,6 +30,7 @@ public final class Housekeeper {
     private let turns: TurnBoard
     private let adopt: @Sendable () async -> Void
     private let resolve: @Sendable () async -> Void
+    private let settle: @Sendable () async -> Void
     private let refreshUpstreams: @Sendable () async -> Void
     private let pool: PostgresPool
     private let shard: Shard
@@ -51,10 +54,12 @@ public final class Housekeeper {
     ///   - retention: the age at which a conversation is removed; `nil` keeps all conversations.
     ///   - adopt: calls `adoptAbandoned` and generates the replies; returns when their turns are on the board.
     ///   - resolve: calls `resolveUnconfirmed`.
+    ///   - settle: calls `settlePending` of the process's `UsageStore`.
     ///   - refreshUpstreams: reads the list of model servers again if it has changed.
     public init(
         store: PostgresConversationStore, turns: TurnBoard, retention: Duration?,
         adopt: @escaping @Sendable () async -> Void, resolve: @escaping @Sendable () async -> Void = {},
+        settle: @escaping @Sendable () async -> Void = {},
         refreshUpstreams: @escaping @Sendable () async -> Void = {}
     ) {
         self.store = store
@@ -62,6 +67,7 @@ public final class Housekeeper {
         self.turns = turns
         self.adopt = adopt
         self.resolve = resolve
+        self.settle = settle
         self.refreshUpstreams = refreshUpstreams
         lease = store.lease
         pool = store.pool
@@ -149,6 +155,7 @@ public final class Housekeeper {
             await adopt()
         }
         await resolve()
+        await settle()
         let roundsLeft = lease.uncertainRoundsLeft
         if roundsLeft > 0 {
             try await releaseUnknownReplies(isLastRound: roundsLeft == 1)
@@ -157,6 +164,10 @@ public final class Housekeeper {
         guard !isEnding else { return }
         if roundCount % Self.slowRoundInterval == 0 {
             try await removeExpiredRows()
+        }
+        // In each round, because the check of a limit adds up the charges that are not moved yet.
+        try await repeatPiece(of: Self.chargeLimit) { [self] in
+            try await pool.run(UsageStatements.fold(limit: Self.chargeLimit)).first ?? 0
         }
         try await sweepJournal()
         try await retention?.expire { [unowned self] in isEnding }
@@ -168,6 +179,9 @@ public final class Housekeeper {
         try await repeatPiece(of: Self.keyLimit) { [self] in
             try await pool.run(RetentionStatements.expireKeys(limit: Self.keyLimit)).affectedRows
         }
+        _ = try await pool.run(UsageStatements.settleLost)
+        _ = try await pool.run(UsageStatements.expire)
+        _ = try await pool.run(UsageStatements.expireMeters)
         // The sweep waits for locks. Its failure does not stop the round.
         try? await slots.sweep()
     }

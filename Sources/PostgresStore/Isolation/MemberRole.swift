@@ -62,7 +62,8 @@ public enum MemberRole {
 
     /// The tables that statements of requests use. Those without a column `appid` have no rows of owners.
     private static let tables = """
-        'chatts', 'chatterd_conversations', 'chatterd_journal', 'chatterd_keys', 'chatterd_signals', 'chatterd_processes',
+        'chatts', 'chatterd_conversations', 'chatterd_journal', 'chatterd_keys', 'chatterd_signals', 'chatterd_changes',
+        'chatterd_charges', 'chatterd_processes',
         'chatterd_queue', 'chatterd_queue_ranks', 'chatterd_queues'
         """
 }

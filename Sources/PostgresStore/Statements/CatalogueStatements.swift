@@ -73,7 +73,7 @@ enum CatalogueStatements {
     private static let beginningLength = 1_000
 
     private static let beginningStatement = Statement(
-        "conversation_beginning", .text, returnsBinary: true,
+        "conversation_beginning", after: .rowScope, .text, returnsBinary: true,
         sql: """
             SELECT f.name, substr(f.message, 1, \(beginningLength)), (
                 SELECT n.model FROM (
@@ -216,7 +216,7 @@ enum CatalogueStatements {
     }
 
     private static let titledStatement = Statement(
-        "title_conversation", .text, .text, .text,
+        "title_conversation", after: .rowScope, .text, .text, .text,
         sql: """
             WITH changed AS (
                 INSERT INTO chatterd_conversations AS v (appid, owner, title)
@@ -240,7 +240,7 @@ enum CatalogueStatements {
     static func trimLog(of key: ConversationKey) -> Query<Void> { Query(trimLogStatement, .text(key.text)) }
 
     private static let trimLogStatement = Statement(
-        "trim_changes", .text,
+        "trim_changes", after: .rowScope, .text,
         sql: """
             WITH gone AS (
                 DELETE FROM chatterd_changes WHERE appid = $1 AND revision <= (

@@ -7,7 +7,7 @@ import ChatterdPostgres
 /// the commit, so revisions are committed in their order.
 ///
 /// A transaction locks rows in one order, so that none waits in a circle: first idempotency keys, by key; then conversations, by
-/// `appid`; then rows of `chatts`; then the journal. A statement that closes replies of several conversations skips those that are
+/// `appid`; then rows of `chatts`; then the journal, or meters, the source before the owner; then its lease. A statement that closes replies of several conversations skips those that are
 /// locked, and never waits. Statements that change no conversation (adoption, restart, handover, release, signals, sweeps) lock rows of
 /// `chatts` and the tables behind it only.
 ///

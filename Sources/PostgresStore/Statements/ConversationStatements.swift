@@ -133,7 +133,7 @@ enum ConversationStatements {
     }
 
     private static let stopRunningStatement = Statement(
-        "stop_running", .text, .uuid,
+        "stop_running", after: .rowScope, .text, .uuid,
         sql: """
             INSERT INTO chatterd_signals (holder, reply, kind, appid)
             SELECT c.holder, c.id, 'stop', c.appid FROM chatts c
@@ -147,7 +147,7 @@ enum ConversationStatements {
     static func running(in appID: String) -> Query<ReplyID> { Query(runningStatement, .text(appID)) }
 
     private static let runningStatement = Statement(
-        "first_running", .text, returnsBinary: true,
+        "first_running", after: .rowScope, .text, returnsBinary: true,
         sql: "SELECT id FROM chatts WHERE appid = $1 AND state = 'streaming' ORDER BY seq LIMIT 1"
     ) { row in
         row.nextReplyID()
@@ -310,7 +310,8 @@ enum ConversationStatements {
                 DELETE FROM chatterd_keys WHERE appid = $1
                     AND key IN (SELECT key FROM chatterd_keys WHERE appid = $1 ORDER BY key FOR UPDATE)
                 RETURNING key
-            ), \(ConversationRevision.changed(owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0", rebases: true)),
+            ), \(ConversationRevision.changed(
+                owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0", rebases: true)),
             gone AS (
                 DELETE FROM chatts WHERE appid = $1 AND (SELECT revision FROM changed) > 0 RETURNING seq, state
             ), added AS (

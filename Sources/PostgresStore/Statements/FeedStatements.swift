@@ -50,7 +50,7 @@ enum FeedStatements {
     }
 
     private static let stateStatement = Statement(
-        "feed_state", .text, returnsBinary: true,
+        "feed_state", after: .rowScope, .text, returnsBinary: true,
         sql: """
             SELECT coalesce(v.epoch, 0), coalesce(v.revision, 0), coalesce(v.base, 0), coalesce(l.seq, 0), v.title,
                 v.archived_at IS NOT NULL, (
@@ -96,7 +96,7 @@ enum FeedStatements {
 
     // Each branch has at most $4 events in the order of their revisions, so the first $4 of all are among them.
     private static let eventsStatement = Statement(
-        "feed_events", .text, .int8, .int8, .int8, .int8, returnsBinary: true,
+        "feed_events", after: .rowScope, .text, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: """
             WITH head AS (
                 SELECT epoch, revision, base FROM chatterd_conversations WHERE appid = $1

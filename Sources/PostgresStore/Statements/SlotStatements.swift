@@ -3,9 +3,11 @@ import ChatterdRelay
 
 /// The SQL of the queues for slots of model servers. A transaction that changes a queue begins with `lock`.
 ///
-/// The tickets of a conversation have consecutive ranks, of which the first is the rank of the queue: start-time fair queueing
+/// The column `appid` of the queue has the owner of a ticket, the beginning of the keys of the owner's conversations.
+///
+/// The tickets of an owner have consecutive ranks, of which the first is the rank of the queue: start-time fair queueing
 /// (Goyal, Vin, Cheng, 1996) with slots for packets. The rank of the queue also rises with time. Otherwise a sequence of new
-/// conversations would keep a returning one waiting for ever.
+/// owners would keep a returning one waiting for ever.
 enum SlotStatements {
     /// The number of granted slots after which the rank of the queue rises in any case.
     static let round = 64
@@ -19,7 +21,7 @@ enum SlotStatements {
     /// Adds a ticket to the queue if its reply is still open, or if it belongs to a request outside of conversations. An existing
     /// ticket passes to this process. It waits again if another process held it.
     static func enter(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
-        Query(enterStatement, .text(ticket.upstream), .uuid(ticket.reply), .text(ticket.appID), .uuid(process))
+        Query(enterStatement, .text(ticket.upstream), .uuid(ticket.reply), .text(ticket.owner), .uuid(process))
     }
 
     private static let enterStatement = Statement(
@@ -34,7 +36,7 @@ enum SlotStatements {
             ), ranked AS (
                 INSERT INTO chatterd_queue_ranks AS r (upstream, appid, rank)
                 SELECT $1, $3, coalesce((SELECT rank FROM chatterd_queues WHERE upstream = $1), 0)
-                WHERE NOT EXISTS (SELECT FROM known) AND ($3 = '\(SlotTicket.noConversation)' OR EXISTS (
+                WHERE NOT EXISTS (SELECT FROM known) AND (\(isPassed("$3")) OR EXISTS (
                     SELECT FROM chatts c WHERE c.id = $2 AND c.turn = c.seq AND c.state = 'streaming'))
                 ON CONFLICT (upstream, appid) DO UPDATE SET rank = greatest(r.rank + 1, excluded.rank)
                 RETURNING rank
@@ -43,7 +45,7 @@ enum SlotStatements {
             SELECT $1, $2, $3, $4, rank FROM ranked
             """)
 
-    /// Removes a ticket of this process from the queue. If the ticket had no slot, the later tickets of its conversation move up,
+    /// Removes a ticket of this process from the queue. If the ticket had no slot, the later tickets of its owner move up,
     /// as if it had never existed.
     static func leave(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
         Query(leaveStatement, .text(ticket.upstream), .uuid(ticket.reply), .uuid(process))
@@ -228,7 +230,7 @@ enum SlotStatements {
             WHERE q.upstream = $1 AND q.reply = ANY ($2) AND (\(isWaitingReply) OR NOT \(isAlive("q.holder")))
             """)
 
-    /// Removes ranks of conversations without tickets that the queue has passed or that were swept; at most `limit`.
+    /// Removes ranks of owners without tickets that the queue has passed or that were swept; at most `limit`.
     static func forgetRanks(at upstream: String, limit: Int) -> Query<Void> {
         Query(forgetRanksStatement, .text(upstream), .int8(limit))
     }
@@ -243,9 +245,11 @@ enum SlotStatements {
                 LIMIT $2)
             """)
 
-    /// Removes the tickets of replies of a conversation that are gone, unless they have slots. The statement acquires no lock, so
+    /// Removes the tickets of replies of an owner that are gone, unless they have slots. The statement acquires no lock, so
     /// it waits for no other process; a later sweep removes the tickets that it skips.
-    static func removeGone(appID: String) -> Query<Void> { Query(removeGoneStatement, .text(appID)) }
+    static func removeGone(appID: String) -> Query<Void> {
+        Query(removeGoneStatement, ConversationRevision.owner(of: appID))
+    }
 
     private static let removeGoneStatement = Statement(
         "queue_remove_gone", after: .rowScope, .text,
@@ -256,14 +260,16 @@ enum SlotStatements {
                 FOR UPDATE OF q SKIP LOCKED)
             """)
 
-    /// Removes the ranks of a conversation that is gone.
-    static func removeRanks(appID: String) -> Query<Void> { Query(removeRanksStatement, .text(appID)) }
+    /// Removes the ranks of an owner without conversations.
+    static func removeRanks(appID: String) -> Query<Void> {
+        Query(removeRanksStatement, ConversationRevision.owner(of: appID))
+    }
 
     private static let removeRanksStatement = Statement(
         "queue_remove_ranks", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_queue_ranks
-            WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
+            WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatterd_conversations WHERE owner = $1)
             """)
 
     /// The running reply of a ticket, `q`, as `c`; null if it is closed or gone. The statement looks up each reply separately,
@@ -274,7 +280,12 @@ enum SlotStatements {
         """
 
     /// Whether a ticket, `q`, belongs to a reply and has no slot.
-    private static let isWaitingReply = "(q.granted IS NULL AND q.appid <> '\(SlotTicket.noConversation)')"
+    private static let isWaitingReply = "(q.granted IS NULL AND NOT \(isPassed("q.appid")))"
+
+    /// Whether an owner is that of requests outside of conversations. Earlier versions leave it empty.
+    private static func isPassed(_ owner: String) -> String {
+        "(\(owner) = '' OR starts_with(\(owner), E'\\x1F'))"
+    }
 
     private static func running(_ upstream: String) -> String {
         """

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The storage of conversations. Confined to its shard.
@@ -12,7 +13,8 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Returns: the turn with its history, or the known reply of the idempotency key.
     /// With `whenBusy` of `stop` or `replace`, the same transaction sends a stop signal to each running reply of the conversation.
     /// - Throws: `replyNotFound` if the parent is not in the conversation; `idempotencyKeyReused` if the key was used with another
-    ///   body before; `conversationBusy` with a running reply if `whenBusy` is `refuse`.
+    ///   body before; `conversationBusy` with a running reply if `whenBusy` is `refuse`; `rateLimited` if a limit of the meter is
+    ///   reached.
     func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened
 
     /// The reply to the earlier request with a key; `nil` if there was none.
@@ -31,9 +33,9 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Commits a new turn for another answer to the prompt of a reply.
     ///
-    /// - Throws: `replyNotFound`.
+    /// - Throws: `replyNotFound`; `rateLimited` if a limit of the meter is reached.
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, meter: Meter?
     ) async throws(RelayError) -> OpenedTurn
 
     /// Adopts replies that other processes have handed over, and replies of dead processes with the policy `regenerate`. A reply outlives

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// An open turn with the history from which its reply is generated: of a new prompt, of another answer to the same prompt, or of a
@@ -14,6 +15,8 @@ public struct OpenedTurn: Sendable {
     public var attempt: Int
     /// The history of the turn.
     public var history: TurnHistory
+    /// What the request that opened it has left of the limits of its principal.
+    public var quota: Quota?
 
     public init(
         turn: Turn, id: ReplyID, model: String, options: [UInt8], attempt: Int, history: TurnHistory

@@ -6,7 +6,7 @@ public final class TurnBoard: Sendable {
         let number: Int64
         let id: ReplyID
         /// The idempotency key of the request; empty if it has none.
-        let key: String
+        let key: ExactText
     }
 
     private struct Conversation {
@@ -18,7 +18,7 @@ public final class TurnBoard: Sendable {
 
         var count: Int { open.count }
 
-        func contains(key: String) -> Bool { open.contains { $0.key == key } }
+        func contains(key: ExactText) -> Bool { open.contains { $0.key == key } }
 
         func isOpen(_ number: Int64) -> Bool { open.contains { $0.number == number } }
 
@@ -39,15 +39,16 @@ public final class TurnBoard: Sendable {
     private struct Reservations {
         var count = 0
         /// The number of requests with each key.
-        var keys: [String: Int] = [:]
+        var keys: [ExactText: Int] = [:]
 
         /// The number of reserved turns. Requests with the same key open one turn.
         var turns: Int { count - keys.values.reduce(0) { $0 + $1 - 1 } }
     }
 
     private struct State {
-        var conversations: [String: Conversation] = [:]
-        var reserved: [String: Reservations] = [:]
+        // The texts are compared as the store compares them.
+        var conversations: [ExactText: Conversation] = [:]
+        var reserved: [ExactText: Reservations] = [:]
         var count = 0
         /// The callers of `waitUntilEmpty`.
         var emptyWaiters: [CheckedContinuation<Void, Never>] = []
@@ -60,13 +61,13 @@ public final class TurnBoard: Sendable {
             return emptyWaiters
         }
 
-        mutating func removeReservation(_ appID: String, key: String?) {
-            guard var left = reserved[appID] else { return }
+        mutating func removeReservation(_ appID: String, key: ExactText?) {
+            guard var left = reserved[ExactText(appID)] else { return }
             left.count -= 1
             if let key, let same = left.keys[key] {
                 left.keys[key] = same > 1 ? same - 1 : nil
             }
-            reserved[appID] = left.count > 0 ? left : nil
+            reserved[ExactText(appID)] = left.count > 0 ? left : nil
         }
     }
 
@@ -111,7 +112,7 @@ public final class TurnBoard: Sendable {
     /// The replies with open turns of a conversation before a turn.
     func replies(before turn: Turn) -> [ReplyID] {
         state.withLock { state in
-            (state.conversations[turn.appID]?.open ?? []).filter { $0.number < turn.number }.map(\.id)
+            (state.conversations[ExactText(turn.appID)]?.open ?? []).filter { $0.number < turn.number }.map(\.id)
         }
     }
 
@@ -120,6 +121,7 @@ public final class TurnBoard: Sendable {
     /// - Parameter key: the idempotency key of the request. A request with a known key opens no further turn.
     /// - Throws: `overloaded` if the limit of the process or of the conversation is reached.
     func reserveTurn(appID: String, key: String? = nil) throws(RelayError) {
+        let (appID, key) = (ExactText(appID), key.map(ExactText.init))
         try state.withLock { state throws(RelayError) in
             guard state.count < limits.maximumReplies else { throw Self.full }
             var reservations = state.reserved[appID] ?? Reservations()
@@ -163,7 +165,7 @@ public final class TurnBoard: Sendable {
     /// Reserves a turn that may be open already, without a limit. `open` or `cancelReservation` must follow.
     func reserveTurnWithoutLimit(appID: String) {
         state.withLock { state in
-            state.reserved[appID, default: Reservations()].count += 1
+            state.reserved[ExactText(appID), default: Reservations()].count += 1
             state.count += 1
         }
     }
@@ -176,7 +178,7 @@ public final class TurnBoard: Sendable {
     /// Cancels a reservation.
     func cancelReservation(appID: String, key: String? = nil) {
         let empty = state.withLock { state in
-            state.removeReservation(appID, key: key)
+            state.removeReservation(appID, key: key.map(ExactText.init))
             return state.countDown()
         }
         Self.resume(empty)
@@ -185,9 +187,9 @@ public final class TurnBoard: Sendable {
     /// Replaces a reservation by the open turn.
     func open(_ turn: Turn, for id: ReplyID, key: String? = nil) {
         state.withLock { state in
-            state.removeReservation(turn.appID, key: key)
-            state.conversations[turn.appID, default: Conversation()].insert(
-                OpenTurn(number: turn.number, id: id, key: key ?? ""))
+            state.removeReservation(turn.appID, key: key.map(ExactText.init))
+            state.conversations[ExactText(turn.appID), default: Conversation()].insert(
+                OpenTurn(number: turn.number, id: id, key: ExactText(key ?? "")))
         }
     }
 
@@ -195,19 +197,20 @@ public final class TurnBoard: Sendable {
     func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
             state.count += 1
-            state.conversations[turn.appID, default: Conversation()].insert(
-                OpenTurn(number: turn.number, id: id, key: ""))
+            state.conversations[ExactText(turn.appID), default: Conversation()].insert(
+                OpenTurn(number: turn.number, id: id, key: ExactText("")))
         }
     }
 
     /// Removes the turn of a reply, and calls the handlers of the replies that wait for its end.
     func close(_ turn: Turn, for id: ReplyID) {
         let (waiters, empty) = state.withLock { state in
-            guard var conversation = state.conversations[turn.appID], conversation.remove(turn.number, id) else {
+            guard var conversation = state.conversations[ExactText(turn.appID)], conversation.remove(turn.number, id)
+            else {
                 return ([ReplyID: @Sendable () -> Void](), [CheckedContinuation<Void, Never>]())
             }
             let waiters = conversation.waiters.removeValue(forKey: turn.number) ?? [:]
-            state.conversations[turn.appID] = conversation.open.isEmpty ? nil : conversation
+            state.conversations[ExactText(turn.appID)] = conversation.open.isEmpty ? nil : conversation
             return (waiters, state.countDown())
         }
         for wake in waiters.values {
@@ -219,8 +222,9 @@ public final class TurnBoard: Sendable {
     /// Whether this process does not run the turn, and so will not close it.
     public func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
+            let appID = ExactText(turn.appID)
             // A reservation may be for this turn, which may be committed and not on the board yet.
-            state.conversations[turn.appID]?.isOpen(turn.number) != true && state.reserved[turn.appID] == nil
+            return state.conversations[appID]?.isOpen(turn.number) != true && state.reserved[appID] == nil
         }
     }
 
@@ -230,8 +234,9 @@ public final class TurnBoard: Sendable {
     /// - Returns: whether the turn is open here; if not, `wake` is not called.
     func whenClosed(_ turn: Turn, for waiter: ReplyID, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard state.conversations[turn.appID]?.isOpen(turn.number) == true else { return false }
-            state.conversations[turn.appID]?.waiters[turn.number, default: [:]][waiter] = wake
+            let appID = ExactText(turn.appID)
+            guard state.conversations[appID]?.isOpen(turn.number) == true else { return false }
+            state.conversations[appID]?.waiters[turn.number, default: [:]][waiter] = wake
             return true
         }
     }
@@ -239,7 +244,7 @@ public final class TurnBoard: Sendable {
     /// Removes the handler that `waiter` has registered with `whenClosed`.
     func stopWaiting(_ waiter: ReplyID, for turn: Turn) {
         state.withLock { state in
-            _ = state.conversations[turn.appID]?.waiters[turn.number]?.removeValue(forKey: waiter)
+            _ = state.conversations[ExactText(turn.appID)]?.waiters[turn.number]?.removeValue(forKey: waiter)
         }
     }
 }

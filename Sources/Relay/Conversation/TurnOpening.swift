@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The data that is committed when a prompt is accepted.
@@ -21,11 +22,14 @@ public struct TurnOpening: Sendable {
     public var onInterrupt: InterruptPolicy
     /// The treatment of replies of the conversation that are running.
     public var whenBusy: BusyPolicy
+    /// What the request counts against; `nil` for nothing.
+    public var meter: Meter?
 
     public init(
         appID: String, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
         parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close,
-        whenBusy: BusyPolicy = .wait
+        whenBusy: BusyPolicy = .wait,
+        meter: Meter? = nil
     ) {
         self.appID = appID
         self.prompts = prompts
@@ -36,5 +40,6 @@ public struct TurnOpening: Sendable {
         self.key = key
         self.onInterrupt = onInterrupt
         self.whenBusy = whenBusy
+        self.meter = meter
     }
 }

@@ -4,15 +4,19 @@ import ChatterdLanguageModels
 /// A request that the server passes on to a model server, outside of all conversations. It counts against the limits of replies:
 /// `CHATTERD_MAX_REPLIES`, and the slots of the server. Confined to its shard.
 public final class PassedRequest {
-    private let id: ReplyID
+    /// The name of the request in the queue and among the charges.
+    public let id: ReplyID
+    /// `nil` if the request has no owner.
+    private let owner: Owner?
     private let board: TurnBoard
     private let slots: SlotQueue?
     private let scheduler: Scheduler
     private var ticket: SlotTicket?
     private var isEnded = false
 
-    fileprivate init(_ id: ReplyID, board: TurnBoard, slots: SlotQueue?, scheduler: Scheduler) {
+    fileprivate init(_ id: ReplyID, of owner: Owner?, board: TurnBoard, slots: SlotQueue?, scheduler: Scheduler) {
         self.id = id
+        self.owner = owner
         self.board = board
         self.slots = slots
         self.scheduler = scheduler
@@ -29,7 +33,7 @@ public final class PassedRequest {
             throw RelayError(.cancelled, "The client left.")
         }
         let ticket = SlotTicket(
-            upstream: description.name, slots: count, reply: id, appID: SlotTicket.noConversation)
+            upstream: description.name, slots: count, reply: id, owner: SlotTicket.passed(by: owner))
         self.ticket = ticket
         try await slots.acquire(ticket, on: scheduler) { _ in }
     }
@@ -48,10 +52,12 @@ public final class PassedRequest {
 extension ChatService {
     /// Counts a passed-on request towards the limit of replies. Its `end` releases the reservation.
     ///
+    /// - Parameter owner: the owner of the credential; `nil` for a request without a credential.
     /// - Throws: `overloaded`, `shuttingDown`.
-    public func admitPassedRequest() throws(RelayError) -> PassedRequest {
+    public func admitPassedRequest(of owner: Owner?) throws(RelayError) -> PassedRequest {
         try refuseWhenStopping()
         try board.reserve()
-        return PassedRequest(makeID(Partition(number: 0)), board: board, slots: slots, scheduler: scheduler)
+        return PassedRequest(
+            makeID(Partition(number: 0)), of: owner, board: board, slots: slots, scheduler: scheduler)
     }
 }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// Generates one reply with model servers: performs the actions of its `GenerationRun`. Confined to its shard.
@@ -190,7 +191,8 @@ final class ReplyGenerator: GenerationConsumer {
     /// Waits for a slot if the server has slots, unless the reply has one.
     private func enterQueue(of description: UpstreamDescription) async throws(RelayError) {
         guard ticket == nil, let slots = context.slots, let count = description.slots else { return }
-        let ticket = SlotTicket(upstream: description.name, slots: count, reply: reply.id, appID: reply.turn.appID)
+        let ticket = SlotTicket(
+            upstream: description.name, slots: count, reply: reply.id, owner: reply.turn.conversation.owner.keyPrefix)
         self.ticket = ticket
         defer { reply.isQueued(at: nil) }
         do throws(RelayError) {

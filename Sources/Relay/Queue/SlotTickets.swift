@@ -193,7 +193,7 @@ final class SlotTickets {
     private func removeUnknown(_ key: SlotKey) {
         guard !kept.contains(key) else { return }
         let ticket = SlotTicket(
-            upstream: key.upstream, slots: slotCount(of: key.upstream) ?? 0, reply: key.reply, appID: "")
+            upstream: key.upstream, slots: slotCount(of: key.upstream) ?? 0, reply: key.reply, owner: "")
         let waiter = SlotWaiter(ticket, on: scheduler)
         waiter.mustLeave = true
         waiters[key] = waiter

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The answer to one turn, from the commit of its prompts to the commit of its text. Confined to its shard.
@@ -12,6 +13,8 @@ public final class Reply: ReplySource, IndexedSetElement {
     public let turn: Turn
     /// The requested model.
     public let model: String
+    /// What the request has left of the limits of its principal.
+    public let quota: Quota?
 
     enum Phase {
         /// Earlier turns of the conversation are still open.
@@ -67,6 +70,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         id = turn.id
         self.turn = turn.turn
         model = turn.model
+        quota = turn.quota
         attempt = turn.attempt
         self.passThrough = passThrough
         self.onDisconnect = onDisconnect

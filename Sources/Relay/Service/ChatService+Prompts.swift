@@ -6,11 +6,13 @@ import ChatterdLanguageModels
 extension ChatService {
     /// Commits a prompt.
     ///
+    /// - Parameter meter: what the request counts against; a known key counts once.
     /// - Returns: the reply, which the caller runs; or the known reply of the idempotency key.
-    /// - Throws: `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong parent;
-    ///   `idempotencyKeyReused`; `conversationBusy`; `modelNotFound` and `unavailable` if no model server can be asked. The store is unchanged then.
+    /// - Throws: `rateLimited`, `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong
+    ///   parent; `idempotencyKeyReused`; `conversationBusy`; `modelNotFound` and `unavailable` if no model server can be asked. The
+    ///   store is unchanged then.
     public func accept(
-        _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil
+        _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
         let appID = conversation.text
@@ -18,7 +20,7 @@ extension ChatService {
             appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
-            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy)
+            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {
             reservation = try await reserve(appID: appID, model: request.model, key: key?.text)
@@ -29,13 +31,14 @@ extension ChatService {
         }
         do throws(RelayError) {
             switch try await open(opening) {
-            case .opened(let turn, let history):
+            case .opened(let turn, let history, let quota):
                 board.open(turn, for: opening.id, key: key?.text)
                 if opening.whenBusy == .stop || opening.whenBusy == .replace { stopEarlier(than: turn) }
-                let reopened = OpenedTurn(
+                var opened = OpenedTurn(
                     turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
+                opened.quota = quota
                 return .started(
-                    begin(reopened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
+                    begin(opened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
             case .known(let id):
                 let prompt = try await existingPrompt(id)
                 cancel(reservation)
@@ -83,13 +86,15 @@ extension ChatService {
     /// - Parameter model: the requested model; `nil` for the same one.
     /// - Throws: the errors of `accept`. The store is unchanged then.
     public func regenerate(
-        _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy
+        _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy,
+        meter: Meter? = nil
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
         let reservation = try await reserve(appID: reply.turn.appID, model: model ?? reply.model)
         let id = makeID(Partition(of: reply.turn.conversation.owner))
         do throws(RelayError) {
-            let turn = try await store.openAlternative(to: reply, as: id, model: model, onInterrupt: onInterrupt)
+            let turn = try await store.openAlternative(
+                to: reply, as: id, model: model, onInterrupt: onInterrupt, meter: meter)
             let members = Self.members(of: turn)
             board.open(turn.turn, for: turn.id)
             return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))

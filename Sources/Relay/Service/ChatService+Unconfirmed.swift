@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which promises that the prompt is not stored and that a
@@ -27,7 +28,7 @@ extension ChatService {
     /// - Returns: whether the store had any of their turns.
     func resolveUnconfirmed(of appID: String) async throws(RelayError) -> Bool {
         var hasFound = false
-        for opening in board.unconfirmed.removeAll(where: { $0.appID == appID }) {
+        for opening in board.unconfirmed.removeAll(where: { ExactText($0.appID) == ExactText(appID) }) {
             if case .notFound = try await resolve(opening, runs: true) {
                 board.unconfirmed.note(opening)
             } else {

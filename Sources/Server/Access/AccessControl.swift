@@ -45,9 +45,7 @@ struct AccessControl: Sendable {
             let principal: Principal
             do throws(RelayError) {
                 principal = try await services[request].authenticator.principal(of: request.head)
-                if let scope {
-                    try principal.check(scope)
-                }
+                if let scope { try principal.check(scope) }
             } catch {
                 responder.refuse(error)
                 return

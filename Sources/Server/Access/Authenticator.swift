@@ -85,28 +85,33 @@ final class Authenticator {
         guard let session = try await registry.sessions.find(text), let credential = session.credential else {
             throw RelayError(AccessError(.unauthorized, "The session has ended. Make a new one with POST /session."))
         }
-        let principal = session.principal(id: SessionStore.id(of: text), of: credential)
+        var principal = session.principal(id: SessionStore.id(of: text), of: credential)
         if credential.kind == .admin, credential.subject != adminToken?.digestText {
             throw RelayError(AccessError(.unauthorized, "The administrator's token has changed. Make a new session."))
         }
         if let id = principal.credential.keyID {
-            try await requireValidKey(id, of: principal.owner, now: now)
+            principal.keyAllowance = try await validKey(id, of: principal.owner, now: now).grant.allowance
         }
         return principal
     }
 
     private func link(_ text: String, now: Int64) async throws(RelayError) -> Principal {
         let link = try await registry.verifyLink(text, now: now)
-        if !link.credential.isEmpty {
-            try await requireValidKey(link.credential, of: link.owner, now: now)
+        var principal = Principal(link)
+        if let id = principal.credential.keyID {
+            principal.keyAllowance = try await validKey(id, of: link.owner, now: now).grant.allowance
         }
-        return Principal(link)
+        return principal
     }
 
-    private func requireValidKey(_ id: String, of owner: Owner?, now: Int64) async throws(RelayError) {
+    /// The key behind a session or a link.
+    ///
+    /// - Throws: `unauthorized` unless it is valid; errors of the store.
+    private func validKey(_ id: String, of owner: Owner?, now: Int64) async throws(RelayError) -> AppKey {
         guard let key = try await registry.store.find(id), key.isValid(at: now), key.grant.app == owner?.app else {
             throw RelayError(AccessError(.unauthorized, "The key behind the credential has expired or is revoked."))
         }
+        return key
     }
 
     private func key(_ text: AppKeyText?, now: Int64) async throws(RelayError) -> AppKey {
@@ -128,9 +133,11 @@ final class Authenticator {
         let grant = try await registry.verify(token, now: now)
         guard let key = try await registry.store.find(grant.key), key.isValid(at: now), key.grant.app == grant.owner.app
         else { throw RelayError(AccessError(.unauthorized, "The key behind the token has expired or is revoked.")) }
-        return Principal(
+        var principal = Principal(
             grant, issuedAt: token.claims.issuedAt ?? 0,
             expiresAt: min(token.claims.expiresAt ?? 0, key.grant.expiresAt ?? .max))
+        principal.keyAllowance = key.grant.allowance
+        return principal
     }
 }
 

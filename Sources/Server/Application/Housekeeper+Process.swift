@@ -16,6 +16,7 @@ extension Housekeeper {
             // The pool logs failures. The next round retries.
             adopt: { try? await services.value.chat.adoptAbandoned() },
             resolve: { await services.value.chat.resolveUnconfirmed() },
+            settle: { [usage = process.usage] in await usage.settlePending() },
             refreshUpstreams: {
                 process.memory.trimAllocator()
                 try? await registry.refresh()

@@ -26,6 +26,8 @@ final class ProcessServices: Sendable {
     let feedSlots = FeedSlots()
     /// The keys that sign tokens, and the revocations.
     let access: AccessRegistry
+    /// The use of credentials.
+    let usage: UsageStore
     /// Checks the tokens of external issuers.
     let issuers: IssuerVerifier
 
@@ -50,6 +52,7 @@ final class ProcessServices: Sendable {
             scheduler: Scheduler(on: home.shard))
         access = AccessRegistry(
             store: AppKeyStore(pool: home.pool), sessions: SessionStore(pool: home.pool), log: log)
+        usage = UsageStore(pool: home.pool, lease: lease)
         issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }
 }

@@ -8,7 +8,8 @@ import ChatterdRelay
 final class JSONReplyWriter: ReplyListener {
     private let responder: Responder
     private let model: String
-    private let location: Fields
+    /// `Location`, and the quota of the principal.
+    private let fields: Fields
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
     private var finished: CheckedContinuation<Void, Never>?
@@ -21,10 +22,10 @@ final class JSONReplyWriter: ReplyListener {
     /// Whether the answer exceeds the memory budget. The store keeps it, and this response reports an error.
     private var isTooLarge = false
 
-    init(_ responder: Responder, model: String, location: Fields, memory: MemoryBudget) {
+    init(_ responder: Responder, model: String, fields: Fields, memory: MemoryBudget) {
         self.responder = responder
         self.model = model
-        self.location = location
+        self.fields = fields
         self.memory = memory.charge(0)
     }
 
@@ -82,22 +83,22 @@ final class JSONReplyWriter: ReplyListener {
         defer { finish() }
         let event = LastEvent(of: ending)
         if let error = event.error {
-            responder.refuse(error, fields: location)
+            responder.refuse(error, fields: fields)
         } else if isTooLarge {
             responder.refuse(
                 RelayError(.overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."),
-                fields: location)
+                fields: fields)
         } else if let body = object(endingWith: event.data.span) {
-            responder.respond(json: body, fields: location, memory: memory)
+            responder.respond(json: body, fields: fields, memory: memory)
         } else {
             responder.refuse(
-                RelayError(.internal, "The answer is stored, but could not be put together."), fields: location)
+                RelayError(.internal, "The answer is stored, but could not be put together."), fields: fields)
         }
     }
 
     func fail(_ error: RelayError) {
         defer { finish() }
-        responder.refuse(error, fields: location)
+        responder.refuse(error, fields: fields)
     }
 
     /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdRelay
 
 /// Answers requests with replies: as a stream of events, or as one object.
@@ -22,11 +23,12 @@ struct ReplySender: Sendable {
     ) async {
         switch form {
         case .events(let showsQueue):
-            let writer = eventStream(of: reply.id, model: reply.model, showsQueue: showsQueue, to: responder)
+            let writer = eventStream(
+                of: reply.id, model: reply.model, showsQueue: showsQueue, quota: reply.quota, to: responder)
             writer.follow(reply.subscribe(writer), keepAlive: keepAlive, until: watch)
             await reply.begin()
         case .object:
-            let writer = object(of: reply.id, model: reply.model, to: responder)
+            let writer = object(of: reply.id, model: reply.model, quota: reply.quota, to: responder)
             writer.follow(reply.subscribe(writer), until: watch)
             await reply.begin()
             await writer.waitUntilFinished()
@@ -65,9 +67,12 @@ struct ReplySender: Sendable {
 
     /// Writes the head of an event stream, and the reconnection time if there is one.
     private func eventStream(
-        of id: ReplyID, model: String, showsQueue: Bool, retry: UInt? = nil, to responder: Responder
+        of id: ReplyID, model: String, showsQueue: Bool, retry: UInt? = nil, quota: Quota? = nil,
+        to responder: Responder
     ) -> EventStreamWriter {
-        let stream = responder.stream(.ok, fields: Self.streamFields(for: id))
+        var fields = Self.streamFields(for: id)
+        fields.add(quota)
+        let stream = responder.stream(.ok, fields: fields)
         if let retry {
             stream.write { EventEncoder.append(retry: retry, to: &$0) }
         }
@@ -76,8 +81,12 @@ struct ReplySender: Sendable {
             memory: memory)
     }
 
-    private func object(of id: ReplyID, model: String, to responder: Responder) -> JSONReplyWriter {
-        JSONReplyWriter(responder, model: model, location: Self.location(of: id), memory: memory)
+    private func object(
+        of id: ReplyID, model: String, quota: Quota? = nil, to responder: Responder
+    ) -> JSONReplyWriter {
+        var fields = Self.location(of: id)
+        fields.add(quota)
+        return JSONReplyWriter(responder, model: model, fields: fields, memory: memory)
     }
 
     /// The `Location` of a reply.

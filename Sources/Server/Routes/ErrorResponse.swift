@@ -19,6 +19,7 @@ extension RelayError.Code {
             switch code {
             case .unauthorized: .unauthorized
             case .forbidden: .forbidden
+            case .rateLimited: .tooManyRequests
             case .issuerUnavailable: .serviceUnavailable
             }
         case .replyNotStored, .textLost, .internal: .internalServerError
@@ -35,7 +36,8 @@ extension RelayError.Code {
 }
 
 extension Responder {
-    /// Answers with an error as JSON. A 503 has `Retry-After`.
+    /// Answers with an error as JSON. A 503 and a 429 have `Retry-After`. An exceeded limit has its numbers, and a busy conversation its
+    /// running reply, as members and fields.
     func refuse(_ error: RelayError, fields: Fields = [:]) {
         annotate(error)
         var fields = fields
@@ -43,22 +45,29 @@ extension Responder {
         if error.code == .access(.unauthorized) {
             fields.set(.wwwAuthenticate, "Bearer")
         }
-        if error.code.status == .serviceUnavailable {
+        if [.serviceUnavailable, .tooManyRequests].contains(error.code.status) {
             fields.set(.retryAfter, FieldValue(max(1, Int(error.retryAfter?.components.seconds ?? 1))))
         }
-        guard let reply = error.reply else {
-            return respond(error.code.status, fields: fields, body: .error(Refusal(error)))
+        let location = error.reply.map { "/replies/\($0)" }
+        if let location, let value = FieldValue(validating: location) {
+            fields.set(.location, value)
         }
-        if let location = FieldValue(validating: "/replies/\(reply)") {
-            fields.set(.location, location)
+        if let exceeded = error.exceeded {
+            fields.add(exceeded.quota)
         }
         var body = ByteBuffer()
         body.appendJSON { json in
             json.object { json in
                 json.member("error", error.message)
                 json.member("code", error.code.rawValue)
-                json.member("reply", reply.description)
-                json.member("location", "/replies/\(reply)")
+                json.member("reply", error.reply?.description)
+                json.member("location", location)
+                if let exceeded = error.exceeded {
+                    json.member("limit", exceeded.name.rawValue)
+                    json.member("maximum", exceeded.maximum)
+                    json.member("remaining", exceeded.remaining)
+                    json.member("reset", exceeded.reset)
+                }
             }
         }
         respond(error.code.status, json: body, fields: fields)

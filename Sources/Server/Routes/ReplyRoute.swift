@@ -65,7 +65,7 @@ struct ReplyRoute: Sendable {
             let old = try await find(request, responder, principal)
             try principal.check(model: body.model ?? old.model)
             let reply = try await services[request].chat.regenerate(
-                old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt)
+                old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter)
             await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
         } catch {
             responder.refuse(error)

@@ -28,6 +28,7 @@ public enum Route: String, CaseIterable, Sendable {
     case tokens = "/tokens"
     case person = "/people/:person"
     case audit = "/audit"
+    case usage = "/usage"
     case healthz = "/healthz"
     case readyz = "/readyz"
     /// A request for any other path.

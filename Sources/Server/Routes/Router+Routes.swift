@@ -3,6 +3,7 @@ import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
+import ChatterdPostgresStore
 
 extension Router {
     /// The table of routes, with the scope that each of them needs.
@@ -16,7 +17,7 @@ extension Router {
         addBoard(services, access)
         addUpstreams(services, registry, process.configuration.upstreams, access)
         addCredentials(
-            process.access, services,
+            process.access, process.usage, services,
             administrator: process.configuration.upstreams.adminToken.map { AdminToken($0).digestText }, access)
         addStatus(StatusRoute(services: services, state: state, timeout: process.configuration.fixedTimeouts.readiness))
     }
@@ -30,7 +31,8 @@ extension Router {
             defaultModel: process.configuration.upstreams.defaultModel)
         on(.post, .llmchat, for: .chat, access, chat.answer)
         on(.post, .llmprep, for: .chat, access, chat.prepare)
-        let prompt = PromptRoute(services: services, unsentLimit: process.configuration.streams.unsentLimit)
+        let prompt = PromptRoute(
+            services: services, usage: process.usage, unsentLimit: process.configuration.streams.unsentLimit)
         on(.post, .llmprompt, for: .chat, access, prompt.answer)
         let reply = ReplyRoute(services: services, sender: sender, memory: process.memory)
         on(.get, .reply, for: .read, access, reply.read)
@@ -58,7 +60,9 @@ extension Router {
         on(.post, .forkConversation, for: .chat, access, archive.fork)
         on(.get, .exportConversation, for: .read, access, archive.export)
         on(.post, .importConversation, for: .chat, access, archive.importFile)
-        let title = TitleRoute(services: services, defaultModel: process.configuration.upstreams.defaultModel)
+        let title = TitleRoute(
+            services: services, usage: process.usage,
+            defaultModel: process.configuration.upstreams.defaultModel)
         on(.post, .conversationTitle, for: .chat, access, title.make)
         on(.get, .conversationEvents, for: .read, access, FeedRoute(services: services).follow)
     }
@@ -85,7 +89,8 @@ extension Router {
     }
 
     private mutating func addCredentials(
-        _ registry: AccessRegistry, _ services: ShardedServices, administrator: String?, _ access: AccessControl
+        _ registry: AccessRegistry, _ usage: UsageStore, _ services: ShardedServices, administrator: String?,
+        _ access: AccessControl
     ) {
         let keys = KeyRoute(registry: registry)
         on(.get, .keys, for: .admin, access, keys.list)
@@ -102,6 +107,10 @@ extension Router {
         on(.post, .tokens, for: .tokens, access, tokens.create)
         on(.delete, .person, for: .tokens, access, tokens.revoke)
         on(.get, .audit, for: .admin, access, AuditRoute(registry: registry).list)
+        // A key without the scope read may know its own use, and so may an administrator.
+        on(
+            .get, Route.usage.rawValue, check: { head in access.check(head, for: .read) },
+            access.require(nil, UsageRoute(store: usage).report))
     }
 
     private mutating func addStatus(_ status: StatusRoute) {

@@ -48,7 +48,8 @@ import Testing
     @Test func endedSessionIsRefusedByAllProcessesAndItsStreamsEnd() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "first")
         try await onStage(upstream: upstream.url, environment: withKeys) { stage in
-            let other = try Stage(environment: withKeys, cluster: stage.cluster, database: stage.database)
+            let other = try Stage(
+                upstream: upstream.url, environment: withKeys, cluster: stage.cluster, database: stage.database)
             let key = try stage.makeKey("shop")
             let cookie = ("Cookie", try makeSession(stage, key))
             let stream = try RawClient(port: other.port)

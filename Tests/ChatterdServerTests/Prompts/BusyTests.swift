@@ -55,7 +55,7 @@ import Testing
             try upstream.waitForClose(of: upstream.requests[0])
             #expect(
                 try stage.rows("app").map(\.summary).map(Array.init) == [
-                    ["user", "one", "prompt"], ["assistant", "Hello", "cancelled"], ["user", "two", "prompt"],
+                    ["user", "one"], ["assistant", "Hello", "cancelled"], ["user", "two"],
                     ["assistant", "next", "complete"],
                 ])
             let page = try stage.send("GET", "/conversations/app").json["messages"] as? [[String: Any]]

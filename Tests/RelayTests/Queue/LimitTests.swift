@@ -16,6 +16,16 @@ import Testing
         #expect(relay.post("again").refusal == nil)
     }
 
+    @Test func conversationsWithNamesThatOnlyLookTheSameAreLimitedSeparately() {
+        var limits = RelayLimits()
+        limits.maximumWaitingTurns = 0
+        let relay = TestRelay(limits)
+        // U+00E9, and e with U+0301.
+        #expect(relay.post("1", appID: "caf\u{E9}").refusal == nil)
+        #expect(relay.post("2", appID: "cafe\u{301}").refusal == nil)
+        #expect(relay.post("3", appID: "caf\u{E9}").refusal?.code == .overloaded)
+    }
+
     @Test func repliesOfAProcessAreLimited() throws {
         var limits = RelayLimits()
         limits.maximumReplies = 2

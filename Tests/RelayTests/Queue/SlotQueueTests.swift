@@ -63,7 +63,7 @@ import Testing
         let few = (0..<2).map { _ in cluster.process.request("b") }
         for _ in 0..<6 {
             running = try cluster.passSlot(from: running, to: many + few)
-            order.append(running.ticket.appID)
+            order.append(running.ticket.owner)
         }
         #expect(order == ["b", "a", "b", "a", "a", "a"])
     }
@@ -80,7 +80,7 @@ import Testing
         var order: [String] = []
         for _ in 0..<4 {
             running = try cluster.passSlot(from: running, to: many + late)
-            order.append(running.ticket.appID)
+            order.append(running.ticket.owner)
         }
         #expect(order == ["b", "a", "b", "a"])
     }

@@ -3,7 +3,7 @@ import ChatterdRelay
 /// The queues in the database, which several processes share.
 final class MemorySlots: @unchecked Sendable {
     struct Row {
-        var appID: String
+        var owner: String
         var holder: Int
         var rank: Int
         var order: Int
@@ -29,10 +29,10 @@ final class MemorySlots: @unchecked Sendable {
             return
         }
         let reached = reached[upstream, default: 0]
-        let rank = ranks[upstream]?[ticket.appID].map { max($0 + 1, reached) } ?? reached
-        ranks[upstream, default: [:]][ticket.appID] = rank
+        let rank = ranks[upstream]?[ticket.owner].map { max($0 + 1, reached) } ?? reached
+        ranks[upstream, default: [:]][ticket.owner] = rank
         lastOrder += 1
-        rows[ticket.key] = Row(appID: ticket.appID, holder: holder, rank: rank, order: lastOrder)
+        rows[ticket.key] = Row(owner: ticket.owner, holder: holder, rank: rank, order: lastOrder)
     }
 
     func leave(_ key: SlotKey, holder: Int) {
@@ -40,10 +40,10 @@ final class MemorySlots: @unchecked Sendable {
         rows[key] = nil
         guard !gone.isGranted else { return }
         for (other, row) in rows
-        where other.upstream == key.upstream && row.appID == gone.appID && !row.isGranted && row.rank > gone.rank {
+        where other.upstream == key.upstream && row.owner == gone.owner && !row.isGranted && row.rank > gone.rank {
             rows[other]?.rank -= 1
         }
-        ranks[key.upstream]?[gone.appID]? -= 1
+        ranks[key.upstream]?[gone.owner]? -= 1
     }
 
     /// Grants the free slots. Returns the tickets of one process that got slots.

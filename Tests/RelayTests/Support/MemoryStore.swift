@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
@@ -67,7 +68,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             turn: turn, model: opening.model, holder: process, options: opening.options,
             onInterrupt: opening.onInterrupt)
         try end(isLost)
-        return .opened(turn, leavesHistoriesUnread ? TurnHistory(unreadBehind: []) : try read(turn))
+        return .opened(turn, leavesHistoriesUnread ? TurnHistory(unreadBehind: []) : try read(turn), nil)
     }
 
     func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
@@ -93,7 +94,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, meter: Meter?
     ) async throws(RelayError) -> OpenedTurn { throw Self.refusal }
 
     func adoptAbandoned(

@@ -56,7 +56,7 @@ final class SlotProcess {
     func request(_ appID: String, reply: ReplyID? = nil) -> SlotReply {
         var generator = SystemRandomNumberGenerator()
         let ticket = SlotTicket(
-            upstream: "u", slots: cluster.slotCount, reply: reply ?? ReplyID(using: &generator), appID: appID)
+            upstream: "u", slots: cluster.slotCount, reply: reply ?? ReplyID(using: &generator), owner: appID)
         let reply = SlotReply(ticket, queue: queue, clock: cluster.clock)
         let scheduler = cluster.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue] in

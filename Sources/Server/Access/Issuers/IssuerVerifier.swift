@@ -64,6 +64,7 @@ final class IssuerVerifier: Sendable {
         var principal = Principal(
             owner: owner, scopes: [.chat, .read],
             credential: .issuer(entry.issuer.issuer, issuedAt: token.claims.issuedAt ?? 0))
+        principal.allowance = entry.issuer.allowance
         principal.expiresAt = token.claims.expiresAt
         return principal
     }

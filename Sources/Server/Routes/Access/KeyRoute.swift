@@ -97,7 +97,7 @@ struct KeyRoute: Sendable {
     static func grant(of body: [UInt8], now: Int64) throws(RelayError) -> AppKeyGrant {
         let object = try RequestObject(
             body,
-            members: ["app", "label", "scopes", "models", "expires_in"])
+            members: ["app", "label", "scopes", "models", "expires_in"] + RequestObject.limits)
         guard let app = try object.name("app", upTo: Owner.maximumAppLength) else {
             throw RelayError(.invalidRequest, "app is missing: the appID that the key belongs to.")
         }
@@ -107,6 +107,7 @@ struct KeyRoute: Sendable {
             grant.scopes = scopes
         }
         grant.models = try object.names("models", atMost: AppKey.maximumModels, upTo: TokenGrant.maximumModelLength)
+        grant.allowance = try object.allowance()
         grant.expiresAt = try object.number("expires_in", in: 1...Self.maximumLifetime).map { now + Int64($0) }
         return grant
     }
@@ -142,6 +143,9 @@ extension AppKey {
                     json.string(model)
                 }
             }
+        }
+        for (name, value) in grant.allowance.members {
+            json.member(name, value)
         }
         json.member("created_at", Int(createdAt))
         json.member("expires_at", grant.expiresAt.map { Int($0) })

@@ -19,7 +19,7 @@ struct TokenRoute: Sendable {
         do throws(RelayError) {
             let object = try RequestObject(
                 request.body.bytes,
-                members: ["person", "conversations", "models", "scopes", "expires_in"])
+                members: ["person", "conversations", "models", "scopes", "expires_in"] + RequestObject.limits)
             let (owner, key) = try Self.issuer(principal)
             let person = try object.name("person", upTo: Owner.maximumPersonLength)
             let grant = try Self.grant(of: object, to: Owner(app: owner.app, person: person), key: key, by: principal)
@@ -71,11 +71,12 @@ struct TokenRoute: Sendable {
         }
         let conversations = try object.names(
             "conversations", atMost: TokenGrant.maximumNames, upTo: ConversationKey.maximumNameLength)
+        let allowance = try object.allowance()
         do throws(TokenError) {
             return try TokenGrant(
                 owner: owner, key: key, scopes: scopes,
                 conversations: conversations.map { Set($0.map(ExactText.init)) },
-                models: models.map { Set($0.map(ExactText.init)) } ?? principal.models)
+                models: models.map { Set($0.map(ExactText.init)) } ?? principal.models, allowance: allowance)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }

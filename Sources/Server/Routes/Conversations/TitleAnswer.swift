@@ -8,7 +8,7 @@ final class TitleAnswer: GenerationConsumer {
     /// The limit of the answer, in bytes. A model that thinks aloud writes much before the title.
     private static let limit = 16_384
     /// The limit of tokens that the model is asked to keep.
-    private static let tokens = 512
+    static let tokens = 512
     /// The time for the whole answer.
     private static let timeout = Duration.seconds(60)
 

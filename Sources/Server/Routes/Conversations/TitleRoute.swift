@@ -12,6 +12,7 @@ struct TitleRoute: Sendable {
     private static let servers = 3
 
     let services: ShardedServices
+    let usage: UsageStore
     /// The model for a conversation without replies, if the request names none.
     let defaultModel: String?
 
@@ -37,7 +38,8 @@ struct TitleRoute: Sendable {
                     throw RelayError(.invalidRequest, #"Name the model, as in {"model":"llama3.2"}."#)
                 }
                 try principal.check(model: model)
-                guard let title = try await title(of: beginning.text, by: model, request, responder) else { return }
+                guard let title = try await title(of: beginning.text, by: model, request, responder, principal)
+                else { return }
                 entry = try await catalogue.setTitle(title, of: key)
             }
             responder.respond(json: ConversationDocument.json(entry))
@@ -46,16 +48,34 @@ struct TitleRoute: Sendable {
         }
     }
 
-    /// Asks the servers of a model one after the other. `nil` if the client has left.
+    /// Asks a model for a title, as a request that counts against the limits of the principal. `nil` if the client has left.
     private func title(
-        of beginning: String, by model: String, _ request: Request, _ responder: Responder
+        of beginning: String, by model: String, _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) -> String? {
         let services = services[request]
         let directory = services.upstreams.directory
         let targets = directory.targets(for: model)
         guard !targets.isEmpty else { throw RelayError(directory.refusal(of: model)) }
-        let passed = try services.chat.admitPassedRequest()
+        let passed = try services.chat.admitPassedRequest(of: principal.owner)
         defer { passed.end() }
+        let charge = try await PassedCharge(
+            principal.meter, for: passed.id, bytes: beginning.utf8.count, answer: TitleAnswer.tokens, in: usage)
+        let title: String?
+        do throws(RelayError) {
+            title = try await ask(targets, for: beginning, as: passed, request, responder)
+        } catch {
+            await charge.settle(estimating: nil)
+            throw error
+        }
+        await charge.settle(estimating: title)
+        return title
+    }
+
+    /// Asks the servers of a model one after the other. `nil` if the client has left.
+    private func ask(
+        _ targets: [ModelTarget], for beginning: String, as passed: PassedRequest, _ request: Request,
+        _ responder: Responder
+    ) async throws(RelayError) -> String? {
         var failure = ModelError(.unavailable, "No model server has answered.")
         for target in targets.prefix(Self.servers) {
             guard responder.isWaiting else { return nil }

@@ -48,7 +48,7 @@ struct ChatRoute: Sendable {
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()
-        return (try await services[request].chat.accept(chat, in: conversation, key: key), form)
+        return (try await services[request].chat.accept(chat, in: conversation, key: key, meter: principal.meter), form)
     }
 
     /// Replaces the conversation by the messages of the request.

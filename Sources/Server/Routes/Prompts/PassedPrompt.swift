@@ -1,10 +1,13 @@
 import ChatterdBasics
+import ChatterdLanguageModels
 import ChatterdRelay
 
 /// The body of an `/llmprompt`. The server replaces the name of its model and passes the rest on.
 struct PassedPrompt {
     /// The model that the body names.
     let model: String
+    /// The tokens of the answer that the body permits (`options.num_predict`); `nil` if it names no positive number.
+    let answerLimit: Int?
     private let body: [UInt8]
     /// The range of the name in the body, with its quotes.
     private let nameRange: Range<Int>
@@ -17,6 +20,7 @@ struct PassedPrompt {
     init(_ body: [UInt8]) throws(RelayError) {
         var found: (model: String, range: Range<Int>)?
         var count = 0
+        var options: [RawMember] = []
         do throws(JSONError) {
             try JSONReader.validate(body.span)
             var reader = JSONReader(body.span)
@@ -24,7 +28,10 @@ struct PassedPrompt {
             while let key = try reader.nextKey() {
                 let name = String(decodingJSON: body.span.extracting(key.range))
                 guard name.lowercased() == "model" else {
-                    try reader.skipValue()
+                    let value = try reader.skipValue()
+                    if name == "options" {
+                        options = [RawMember(key: name, value: body.span.extracting(value).array)]
+                    }
                     continue
                 }
                 count += 1
@@ -49,6 +56,7 @@ struct PassedPrompt {
                     : "model must be the name of a model, as in \(Self.example).")
         }
         (model, nameRange) = found
+        answerLimit = options.generationOption("num_predict").flatMap { $0 > 0 ? $0 : nil }
         self.body = body
     }
 

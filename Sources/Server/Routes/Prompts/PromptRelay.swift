@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdRelay
@@ -21,6 +22,9 @@ final class PromptRelay: ExchangeDelegate {
     private var errorAnswer: (head: ResponseHead, body: ByteBuffer)?
     /// The bytes of the answer so far.
     private var received = 0
+    /// The count of the answer; `nil` if the model server has not answered.
+    private(set) var count: PassedAnswerCount?
+    private let quota: Quota?
     private var timer: DeadlineTimer?
     private var exchange: Exchange?
     private var finished: CheckedContinuation<Void, Never>?
@@ -31,10 +35,13 @@ final class PromptRelay: ExchangeDelegate {
     private let watch: RevocationWatch
     private var registration: RevocableResponses.Registration?
 
-    init(_ responder: Responder, _ model: UpstreamModel, unsentLimit: Int, until watch: RevocationWatch) {
+    init(
+        _ responder: Responder, _ model: UpstreamModel, quota: Quota?, unsentLimit: Int, until watch: RevocationWatch
+    ) {
         self.responder = responder
         self.model = model
         limits = model.limits
+        self.quota = quota
         self.unsentLimit = unsentLimit
         self.watch = watch
     }
@@ -63,7 +70,10 @@ final class PromptRelay: ExchangeDelegate {
             errorAnswer = (head, ByteBuffer())
             return
         }
-        let stream = responder.stream(head.status, fields: Self.fields(of: head))
+        var fields = Self.fields(of: head)
+        fields.add(quota)
+        let stream = responder.stream(head.status, fields: fields)
+        count = PassedAnswerCount()
         stream.onClientGone = { self.end() }
         stream.onDrained = { [self] in
             guard isPaused else { return }
@@ -102,6 +112,7 @@ final class PromptRelay: ExchangeDelegate {
             fail(ModelError(.answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended."))
             return
         }
+        count?.append(body)
         // A read gives much less than a write accepts.
         stream.write { $0.append(body) }
         if stream.unsentCount > unsentLimit, !isPaused {

@@ -1,5 +1,8 @@
 /// The limits of a principal; `nil` for no limit.
 public struct Allowance: Sendable, Hashable {
+    /// The highest limit.
+    public static let highestLimit = 1_000_000_000_000
+
     /// Requests in a minute.
     public var requestsPerMinute: Int?
     /// Tokens of prompts and answers in a day (UTC).

@@ -1,0 +1,11 @@
+import ChatterdIdentity
+
+/// Whose use a report has.
+public enum UsageSubject: Sendable, Hashable {
+    /// That of a key with all tokens made with it.
+    case source(UsageSource)
+    /// That of all keys and external issuers of an app.
+    case app(String)
+    /// That of an owner, with any credential.
+    case owner(Owner)
+}

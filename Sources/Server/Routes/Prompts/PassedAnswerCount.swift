@@ -1,0 +1,43 @@
+import ChatterdBasics
+
+/// Counts the tokens of an answer of Ollama's `/api/generate` while it is passed on: the server's own counts in the last line, or a token for
+/// each line.
+struct PassedAnswerCount {
+    /// The bytes at the end of the answer that are kept for the counts. Ollama writes them last.
+    private static let tailLimit = 1 << 10
+
+    private var tail: [UInt8] = []
+    private var lines = 0
+
+    /// Adds a piece of the answer.
+    mutating func append(_ bytes: Span<UInt8>) {
+        for index in bytes.indices where bytes[index] == UInt8(ascii: "\n") {
+            lines += 1
+        }
+        let piece = bytes.extracting(last: min(bytes.count, Self.tailLimit)).array
+        tail = (tail + piece).suffix(Self.tailLimit)
+    }
+
+    /// The server's count of the prompt; `nil` if it gave none.
+    var promptTokens: Int? { number(after: #""prompt_eval_count":"#) }
+
+    /// The tokens of the answer.
+    var answerTokens: Int { number(after: #""eval_count":"#) ?? lines }
+
+    /// The number behind the last occurrence of a name. Texts in JSON escape quotes, so they cannot contain it.
+    private func number(after name: String) -> Int? {
+        guard let found = tail.lastRange(of: Array(name.utf8)) else { return nil }
+        let digits = tail[found.upperBound...].drop { $0 == UInt8(ascii: " ") }
+            .prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        return digits.count <= 9 ? Int(String(decoding: digits, as: UTF8.self)) : nil
+    }
+}
+
+extension [UInt8] {
+    /// The last range with these bytes.
+    fileprivate func lastRange(of bytes: [UInt8]) -> Range<Int>? {
+        guard count >= bytes.count else { return nil }
+        return stride(from: count - bytes.count, through: 0, by: -1).lazy
+            .map { $0..<$0 + bytes.count }.first { self[$0].elementsEqual(bytes) }
+    }
+}

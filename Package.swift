@@ -83,7 +83,8 @@ let package = Package(
                 "Basics", "Identity", "CSystem", "Cryptography", "Sockets", "HTTP", "HTTPServer", "HTTPClient",
                 "Postgres",
                 "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration",
-            ]),
+            ],
+            resources: [.embedInCode("Routes/openapi.json")]),
         target(
             "Command",
             [
@@ -120,8 +121,9 @@ let package = Package(
             name: "ChatterdServerTests",
             dependencies: [
                 "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
-                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Postgres", "HTTP", "Sockets", "Basics",
-                "TestSupport",
+                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Postgres", "HTTPServer", "HTTP",
+                "Sockets",
+                "Basics", "TestSupport",
             ].map(module), swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

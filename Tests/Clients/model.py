@@ -53,7 +53,7 @@ class Exchange:
         return self._left
 
     def end(self):
-        counts = {"prompt_eval_count": len(self.request["messages"]), "eval_count": 7, "total_duration": 12345678}
+        counts = {"prompt_eval_count": len(self.request.get("messages", ())), "eval_count": 7, "total_duration": 12345678}
         self.write({"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"} | counts)
         self._send(b"0\r\n\r\n")
 

@@ -328,6 +328,8 @@ import Testing
             _ = try await processes.first.open("p")
             try await processes.sql(
                 "UPDATE chatts SET time = time - interval '9 days', holder = gen_random_uuid() WHERE appid = 'app'")
+            // No process has been alive for long, however slow the test is.
+            try await processes.sql("UPDATE chatterd_processes SET since = 'infinity'")
             let keeper = Self.keeper(of: processes, retention: .seconds(3_600))
             try await keeper.runRound()
             #expect(try await processes.rowCounts() == ["chatts": 2])

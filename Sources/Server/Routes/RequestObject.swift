@@ -61,8 +61,9 @@ struct RequestObject {
             while texts.count <= count, try reader.nextElement() {
                 texts.append(String(decodingJSON: body.span.extracting(try reader.string().range)))
             }
+            guard !reader.hasUnstorableEscapes else { throw JSONError(.wrongType, at: range.lowerBound) }
         } catch {
-            throw Self.invalid("\(member) must be a list of strings.")
+            throw Self.invalid("\(member) must be a list of strings without control characters.")
         }
         guard texts.count <= count else { throw Self.invalid("\(member) has more than \(count) elements.") }
         for text in texts {
@@ -83,8 +84,11 @@ struct RequestObject {
 
     private func string(_ member: String) throws(RelayError) -> String? {
         guard let range = values[member] else { return nil }
-        guard body[range.lowerBound] == UInt8(ascii: "\"") else { throw Self.invalid("\(member) must be a string.") }
-        return String(decodingJSON: body.span.extracting(range.lowerBound + 1..<range.upperBound - 1))
+        var reader = JSONReader(body.span, at: range.lowerBound)
+        guard let text = try? reader.string().range else { throw Self.invalid("\(member) must be a string.") }
+        // Names that differ only in such characters would become equal.
+        guard !reader.hasUnstorableEscapes else { throw Self.invalid("\(member) must not contain control characters.") }
+        return String(decodingJSON: body.span.extracting(text))
     }
 
     private static func invalid(_ message: String) -> RelayError { RelayError(.invalidRequest, message) }

@@ -31,9 +31,10 @@ public enum Route: String, CaseIterable, Sendable {
     case usage = "/usage"
     case healthz = "/healthz"
     case readyz = "/readyz"
+    case openAPI = "/openapi.json"
     /// A request for any other path.
     case none = "-"
 
     /// The patterns of routes that every host and origin may use.
-    static let openRoutes: Set<String> = [healthz.rawValue, readyz.rawValue]
+    static let openRoutes: Set<String> = [healthz.rawValue, readyz.rawValue, openAPI.rawValue]
 }

@@ -117,6 +117,7 @@ extension Router {
         on(.get, Route.identity.rawValue, status.identity)
         on(.get, Route.healthz.rawValue, status.health)
         on(.get, Route.readyz.rawValue, status.readiness)
+        on(.get, Route.openAPI.rawValue, OpenAPIRoute().read)
     }
 
     /// Routes a method of a path to a handler that serves only principals with a scope; `nil` for any principal.

@@ -79,13 +79,23 @@ import Testing
         #"{"app":"a","scopes":["all"]}"#,
         #"{"app":"a","scopes":"chat"}"#, #"{"app":"a","expires_in":0}"#, #"{"app":"a","expires_in":1.5}"#,
         #"{"app":"a","limit":3}"#, #"{"app":"a","app":"b"}"#, #"{"app":"a","models":[7]}"#,
-        #"{"app":"a","expires_in":"1"}"#,
+        #"{"app":"a","expires_in":"1"}"#, #"{"app":"\ud800"}"#, #"{"app":"a\u0000"}"#,
+        #"{"app":"a","models":["\udfff"]}"#,
     ])
     func wrongPropertiesAreRefused(json: String) async throws {
         try await onStage(environment: withKeys) { stage in
             let refusal = try stage.call("POST", "/keys", json, as: testAdminToken)
             #expect(refusal.status == 422, "\(refusal.text)")
             #expect((try stage.call("GET", "/keys", as: testAdminToken).json["keys"] as? [Any])?.isEmpty == true)
+        }
+    }
+
+    @Test(arguments: ["/keys?app=%00", "/keys?app=", "/usage?app=a%00", "/usage?key=%00", "/usage?app=a&after=AB8f"])
+    func nameThatNothingHasIsRefusedInAQuery(path: String) async throws {
+        try await onStage(environment: withKeys) { stage in
+            let refusal = try stage.call("GET", path, as: testAdminToken)
+            #expect(refusal.status == 422, "\(refusal.text)")
+            #expect(refusal.json["code"] as? String == "invalid_request")
         }
     }
 

@@ -17,7 +17,9 @@ struct KeyRoute: Sendable {
     /// Lists the keys of all apps, or of the app of `?app=`.
     @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let keys = try await registry.store.list(app: request.head.target.queryItem("app"))
+            let app = request.head.target.queryItem("app")
+            try app?.requireName("app", upTo: Owner.maximumAppLength)
+            let keys = try await registry.store.list(app: app)
             var body = ByteBuffer()
             body.appendJSON { json in
                 json.object { json in

@@ -47,6 +47,8 @@ struct UsageRoute: Sendable {
                         .forbidden,
                         "Only an administrator sees the use of another key or app. Leave out ?key= and ?app=."))
             }
+            try key?.requireName("key", upTo: SignedLink.maximumIDLength)
+            try app?.requireName("app", upTo: Owner.maximumAppLength)
             if let key { return Subject(usage: .source(.key(key)), key: key) }
             return Subject(usage: .app(app ?? ""), app: app)
         }
@@ -67,7 +69,8 @@ struct UsageRoute: Sendable {
     private static func position(of request: Request) throws(RelayError) -> Owner? {
         guard let text = request.head.target.queryItem("after") else { return nil }
         guard let parts = Base64URL.decode(text).map({ String(decoding: $0, as: UTF8.self) }),
-            case let owner = ConversationKey(parsing: parts).owner, owner.keyPrefix == parts
+            case let owner = ConversationKey(parsing: parts).owner, owner.keyPrefix == parts,
+            Owner.isName(owner.app), Owner.isName(owner.person ?? "")
         else { throw RelayError(.invalidRequest, "after must be the next of an earlier answer.") }
         return owner
     }

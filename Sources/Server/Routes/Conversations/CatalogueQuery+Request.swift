@@ -8,7 +8,7 @@ import ChatterdRelay
 extension CatalogueQuery {
     /// The limit of conversations in a page, and the number without `limit`.
     static let maximumLimit = 200
-    private static let defaultLimit = 50
+    static let defaultLimit = 50
     /// The limit of the text of a search, in Unicode scalars.
     static let maximumSearchLength = 200
 

@@ -1,4 +1,5 @@
 import ChatterdIdentity
+import ChatterdLanguageModels
 import ChatterdRelay
 
 /// The body of `POST /conversations/:c/fork`; an empty body has no member.
@@ -22,9 +23,6 @@ struct ForkRequest {
             return id
         }
         conversation = try object.name("conversation", upTo: ConversationKey.maximumNameLength)
-        title = try object.name("title", upTo: Self.titleLimit)
+        title = try object.name("title", upTo: ConversationTitle.maximumLength)
     }
-
-    /// The limit of a title, in Unicode scalars.
-    private static let titleLimit = 255
 }

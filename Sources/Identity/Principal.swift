@@ -22,6 +22,8 @@ public struct Principal: Sendable, Hashable {
     public var expiresAt: Int64?
     /// The credential.
     public let credential: Credential
+    /// Whether the checks of apps, conversations and replies are off: `Configuration.Access.hasHandlerChecks`.
+    package var isUnchecked = false
 
     /// Creates a principal.
     public init(owner: Owner?, scopes: Set<Scope>, credential: Credential) {
@@ -57,6 +59,7 @@ public struct Principal: Sendable, Hashable {
             }
             return app.map { Owner(app: $0) }
         }
+        if isUnchecked, let app { return Owner(app: app) }
         guard app.map(ExactText.init) ?? ExactText(owner.app) == ExactText(owner.app) else {
             throw AccessError(.forbidden, "This credential belongs to another app than the one that the request names.")
         }
@@ -72,13 +75,13 @@ public struct Principal: Sendable, Hashable {
 
     /// Whether the principal may know of a conversation.
     public func permits(_ key: ConversationKey) -> Bool {
-        guard let owner else { return true }
+        guard let owner, !isUnchecked else { return true }
         return key.owner == owner && conversations?.contains(ExactText(key.name)) != false
     }
 
     /// Whether the principal may read a reply of a conversation.
     public func permits(reply id: String, of key: ConversationKey) -> Bool {
-        guard let reply else { return permits(key) }
+        guard let reply, !isUnchecked else { return permits(key) }
         return key.owner == owner && ExactText(reply) == ExactText(id)
     }
 

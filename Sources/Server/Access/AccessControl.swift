@@ -44,14 +44,20 @@ struct AccessControl: Sendable {
         { request, responder in
             let principal: Principal
             do throws(RelayError) {
-                principal = try await services[request].authenticator.principal(of: request.head)
-                if let scope { try principal.check(scope) }
+                principal = try await self.principal(of: request, with: scope)
             } catch {
                 responder.refuse(error)
                 return
             }
             await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
         }
+    }
+
+    private func principal(of request: Request, with scope: Scope?) async throws(RelayError) -> Principal {
+        var principal = try await services[request].authenticator.principal(of: request.head)
+        if let scope { try principal.check(scope) }
+        principal.isUnchecked = !access.hasHandlerChecks
+        return principal
     }
 }
 

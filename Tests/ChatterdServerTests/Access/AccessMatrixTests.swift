@@ -159,4 +159,67 @@ import Testing
             #expect(listed.map(String.init) == table)
         }
     }
+
+    /// A server without the checks of its handlers, beside one that made the conversations: strangers name the conversations and the
+    /// replies of ada and of her app, and row-level security alone hides them.
+    @Test(arguments: ["open", "keys"]) func strangersGetNoForeignByteWithoutHandlerChecks(mode: String) async throws {
+        // The model repeats what it reads.
+        let upstream = try ScriptedUpstream { request in
+            .answer([request.messages.contains { $0.last?.contains("secret") == true } ? "secret answer" : "answer"])
+        }
+        let settings: [Setting: String] = [.access: mode, .adminToken: testAdminToken]
+        try await onStage(upstream: upstream.url, environment: settings) { stage in
+            let unchecked = try Stage(
+                upstream: upstream.url, environment: settings, cluster: stage.cluster, database: stage.database,
+                hasHandlerChecks: false)
+            defer { #expect(throws: Never.self) { try unchecked.stop() } }
+            let (shop, other) = (try stage.makeKey("shop"), try stage.makeKey("other"))
+            let ada = try stage.makeToken(shop, person: "ada")
+            let strangers = [
+                other, try stage.makeToken(other, person: "ada"), try stage.makeToken(shop, person: "bob"),
+            ]
+            for (number, line) in Self.lines.enumerated() where !line.isAdmin && !line.needsKey {
+                for (owner, name) in [(ada, "trip\(number)"), (shop, "tour\(number)")] {
+                    try Self.refuseStrangers(line, to: name, of: owner, strangers, stage: stage, unchecked: unchecked)
+                }
+            }
+            // The owner reads her conversation there. Without row-level security strangers read it too: no handler has refused them.
+            let page = try unchecked.call("GET", "/conversations/trip0", as: ada)
+            #expect(page.text.contains("secret answer"), "\(page.text)")
+            for table in ["chatts", "chatterd_conversations"] {
+                try stage.cluster.psql("ALTER TABLE \(table) DISABLE ROW LEVEL SECURITY", database: stage.database)
+            }
+            let foreign = try unchecked.call("GET", "/conversations/tour0?appID=shop", as: other)
+            #expect(foreign.text.contains("secret answer"), "\(foreign.text)")
+        }
+    }
+
+    /// Sends a request of strangers about a conversation that its owner makes.
+    private static func refuseStrangers(
+        _ line: Line, to name: String, of owner: String, _ strangers: [String], stage: Stage, unchecked: Stage
+    ) throws {
+        let body = prompt("secret prompt", adding: #","conversation":"\#(name)""#)
+        let made = try stage.call("POST", "/llmchat", body, as: owner)
+        let id = try #require(made["Location"]).dropFirst("/replies/".count)
+        func filled(_ text: String) -> String { text.replacing(":id", with: id).replacing("trip", with: name) }
+        let before = try ownedRows(stage, named: name)
+        #expect(before.count == 3, "two messages and the conversation")
+        for stranger in strangers {
+            let answer = try unchecked.call(line.method, filled(line.path), line.body.map(filled), as: stranger)
+            #expect(!answer.text.contains("secret"), "\(line.method) \(line.path): \(answer.text)")
+        }
+        #expect(try ownedRows(stage, named: name) == before, "\(line.method) \(line.path)")
+    }
+
+    /// The rows of the conversations of a name that belong to the app `shop` or to its person ada.
+    private static func ownedRows(_ stage: Stage, named name: String) throws -> [[String]] {
+        try stage.cluster.psql(
+            """
+            SELECT encode(convert_to(r, 'UTF8'), 'hex') FROM (
+                SELECT appid, c::text FROM chatts c UNION ALL SELECT appid, v::text FROM chatterd_conversations v
+            ) AS t (appid, r)
+            WHERE starts_with(appid, E'shop\\x1f') AND NOT starts_with(appid, E'shop\\x1fbob\\x1f') AND appid LIKE '%\(name)'
+            ORDER BY 1
+            """, database: stage.database)
+    }
 }

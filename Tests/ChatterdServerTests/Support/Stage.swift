@@ -22,7 +22,8 @@ final class Stage: Sendable {
     /// Starts the program. Several stages may share one database: a stage with a given database prolongs all leases.
     init(
         upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
-        database: String? = nil, variables others: [String: String] = [:], log: Log = Log(descriptor: nowhere)
+        database: String? = nil, variables others: [String: String] = [:], hasHandlerChecks: Bool = true,
+        log: Log = Log(descriptor: nowhere)
     ) throws {
         let cluster = try cluster ?? PrivateCluster.shared()
         let conninfo = try database ?? cluster.makeDatabase()
@@ -32,6 +33,7 @@ final class Stage: Sendable {
         application = try waitFor {
             var configuration = try Configuration(environment: variables)
             configuration.extendFixedTimeouts()
+            configuration.access.hasHandlerChecks = hasHandlerChecks
             return try await Application.start(configuration, log: log)
         }
         port = application.port

@@ -2,7 +2,7 @@ import CChatterdOpenSSL
 
 /// Random bytes for secrets.
 public enum SecureRandom {
-    /// Bytes that nobody can predict.
+    /// Unpredictable bytes.
     ///
     /// The program stops if the system has no randomness, because every secret that it made then would be known.
     public static func bytes(_ count: Int) -> [UInt8] {

@@ -22,7 +22,7 @@ APP = "client"
 CHECKS = """not_a_server_error status_code_conformance content_type_conformance response_headers_conformance
     response_schema_conformance""".split()
 PHASES, EXAMPLES = ("examples,coverage,fuzzing", 30) if "API_LONG" in os.environ else ("examples,fuzzing", 3)
-# The seed makes all runs equal. Nothing is kept between them, and no check looks at a clock. The feed of a conversation has no end.
+# The seed makes all runs equal. No state is kept between them, and no check looks at a clock. The feed of a conversation has no end.
 OPTIONS = f"""--phases {PHASES} --max-examples {EXAMPLES} --seed 10 --generation-database none --workers 1 --warnings off
     --generation-with-security-parameters false --suppress-health-check all --continue-on-failure --no-color --request-timeout {TIMEOUT}
     --exclude-path /conversations/{{c}}/events""".split()

@@ -15,7 +15,7 @@ void copenssl_sha256(const void *bytes, size_t count, unsigned char *digest);
 int copenssl_hmac_sha256(const void *key, size_t key_count, const void *bytes, size_t count, unsigned char *code);
 /// 1 if two blocks of `count` bytes are equal. The time depends on `count` only.
 int copenssl_equal(const void *left, const void *right, size_t count);
-/// Fills a block with bytes that nobody can predict. Fails if the system has no randomness.
+/// Fills a block with unpredictable bytes. Fails if the system has no randomness.
 int copenssl_random(void *bytes, size_t count);
 
 /// A private key of Ed25519 from the 32 bytes of its seed (RFC 8032 5.1.5).

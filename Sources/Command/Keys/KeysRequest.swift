@@ -1,6 +1,6 @@
 import ChatterdIdentity
 
-/// What `chatterd keys` does.
+/// A request of `chatterd keys`.
 public enum KeysRequest: Sendable, Equatable {
     /// Makes a key that ends after `lifetime`; `nil` for a key without an end.
     case create(AppKeyGrant, lifetime: Duration?)

@@ -31,13 +31,14 @@ struct IssuerReader {
     /// One sentence for each problem.
     private(set) var problems: [String] = []
 
-    private var values: [Name: (kind: JSONKind, text: [UInt8])] = [:]
+    private let values: [Name: ObjectFields<Name>.Value]
 
     /// Reads an object; `null` counts as absent.
     ///
     /// - Throws: if the text is not JSON.
     init(from reader: inout JSONReader) throws(JSONError) {
-        try readMembers(&reader)
+        let fields = try ObjectFields<Name>(from: &reader)
+        (values, problems) = (fields.values, fields.problems)
         app = text(.app)
         if let app, Owner(validating: app) == nil {
             report(.app, "must have 1 to \(Owner.maximumAppLength) characters, and no control characters")
@@ -58,25 +59,6 @@ struct IssuerReader {
             self.issuer = ExternalIssuer(
                 app: app, issuer: issuer, audience: audience, keys: keys, authorities: authorities,
                 algorithms: algorithms, personPrefix: prefix, allowance: allowance)
-        }
-    }
-
-    private mutating func readMembers(_ reader: inout JSONReader) throws(JSONError) {
-        var found: Set<String> = []
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            let text = String(decodingJSON: reader.bytes.extracting(key.range))
-            let kind = try reader.kind()
-            let range = try reader.skipValue()
-            if !found.insert(text).inserted {
-                problems.append("\(SettingText.excerpt(text)) is given twice")
-            } else if let name = Name(rawValue: text) {
-                guard kind != .null else { continue }
-                values[name] = (kind, reader.bytes.extracting(range).array)
-            } else {
-                let names = Name.allCases.map(\.rawValue).joined(separator: ", ")
-                problems.append("\"\(SettingText.excerpt(text))\" is not a field; there are \(names)")
-            }
         }
     }
 

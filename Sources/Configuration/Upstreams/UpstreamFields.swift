@@ -30,11 +30,7 @@ struct UpstreamFields {
         case totalTimeout = "total_timeout"
     }
 
-    private struct Value {
-        let kind: JSONKind
-        /// The JSON text.
-        let text: [UInt8]
-    }
+    private typealias Value = ObjectFields<Name>.Value
 
     /// The maximum number of members of an object, and of elements of a list.
     private static let countLimit = 1_000
@@ -49,22 +45,8 @@ struct UpstreamFields {
     ///
     /// - Throws: if the text is not JSON.
     init(from reader: inout JSONReader, ignoring ignored: Set<String>) throws(JSONError) {
-        var found: Set<String> = []
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            let text = String(decodingJSON: reader.bytes.extracting(key.range))
-            let kind = try reader.kind()
-            let range = try reader.skipValue()
-            if !found.insert(text).inserted {
-                report("\(SettingText.excerpt(text)) is given twice")
-            } else if let name = Name(rawValue: text) {
-                guard kind != .null else { continue }
-                values[name] = Value(kind: kind, text: Self.bytes(reader.bytes, range))
-            } else if !ignored.contains(text) {
-                let names = Name.allCases.map(\.rawValue).joined(separator: ", ")
-                report("\"\(SettingText.excerpt(text))\" is not a field; there are \(names)")
-            }
-        }
+        let fields = try ObjectFields<Name>(from: &reader, ignoring: ignored)
+        (values, problems) = (fields.values, fields.problems)
     }
 
     /// Adds a problem.
@@ -79,10 +61,6 @@ struct UpstreamFields {
 
     /// Whether the object has a member.
     func has(_ name: Name) -> Bool { values[name] != nil }
-
-    private static func bytes(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8] {
-        bytes.extracting(range).array
-    }
 }
 
 extension UpstreamFields {

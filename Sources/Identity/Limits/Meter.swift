@@ -1,4 +1,4 @@
-/// What a request counts against: the source of its credential, and its owner; each with its own limits.
+/// The subjects whose limits a request counts against: the source of its credential, and its owner; each with its own limits.
 public struct Meter: Sendable, Hashable {
     /// The source of the credential.
     public let source: UsageSource
@@ -24,7 +24,7 @@ public struct Meter: Sendable, Hashable {
 }
 
 extension Principal {
-    /// What requests of the principal count against; `nil` without a key or token.
+    /// The meter of the requests of the principal; `nil` without a key or token.
     public var meter: Meter? {
         guard let owner, let source = UsageSource(of: credential, owner: owner) else { return nil }
         // A key of an app has no person, so its limits are those of the source alone.

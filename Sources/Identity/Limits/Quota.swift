@@ -1,4 +1,4 @@
-/// What is left of the limits of a principal after a request; `nil` for what has no limit.
+/// The rest of the limits of a principal after a request; `nil` for a quantity without a limit.
 public struct Quota: Sendable, Hashable {
     /// The state of one limit.
     public struct Level: Sendable, Hashable {

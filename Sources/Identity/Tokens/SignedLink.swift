@@ -12,7 +12,7 @@ public struct SignedLink: Sendable, Hashable {
     /// The limit of the id of a reply, and of the name of a credential, in bytes.
     public static let maximumIDLength = 64
 
-    /// What the link reads.
+    /// The resource that the link reads.
     public enum Target: Sendable, Hashable {
         /// A reply, by its id.
         case reply(String)
@@ -20,7 +20,7 @@ public struct SignedLink: Sendable, Hashable {
         case conversation(String)
     }
 
-    /// What the link reads.
+    /// The resource that the link reads.
     public let target: Target
     /// The owner of the target.
     public let owner: Owner

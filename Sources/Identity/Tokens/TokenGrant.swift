@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// What a client token of chatterd permits: its private claims, together with the person in `sub`.
+/// The rights that a client token of chatterd grants: its private claims, together with the person in `sub`.
 ///
 /// Read it only from a token that chatterd signed itself. Other issuers use claims of these names with other meanings.
 public struct TokenGrant: Sendable, Hashable {

@@ -1,6 +1,6 @@
 import ChatterdBasics
 
-/// What the claims of a token must say. The texts are compared byte by byte.
+/// The required values of the claims of a token. The texts are compared byte by byte.
 public struct TokenRequirements: Sendable, Hashable {
     /// The time by which `nbf` may lie ahead, in seconds: issuers write the present instant of their own clock, which may be ahead of
     /// chatterd's. `exp` has no leeway, because a client can get the next token before the end.

@@ -163,13 +163,7 @@ private struct ChatRequestMembers {
 
     init(of body: Span<UInt8>) throws(JSONError) {
         var reader = JSONReader(body)
-        guard try reader.kind() == .object else {
-            // An error of the JSON is reported before the wrong type.
-            try reader.skipValue()
-            try reader.finish()
-            throw JSONError(.wrongType, at: 0)
-        }
-        try reader.beginObject()
+        try reader.beginBody()
         while let key = try reader.nextKey() {
             let isNull = try reader.kind() == .null
             let range = try reader.skipValue()

@@ -16,7 +16,7 @@ public struct ConversationChange: Sendable, Equatable {
 
     /// Decodes a body. A title that is null is removed; `archived` that is null counts as absent.
     ///
-    /// - Throws: the first problem that is found; `missing` if the body changes nothing.
+    /// - Throws: the first problem that is found; `missing` if the body has no change.
     public init(decoding body: Span<UInt8>) throws(ChatRequestError) {
         let members = try RequestMembers(of: body, known: ["title", "archived"])
         if let range = members.value("title", in: body) {

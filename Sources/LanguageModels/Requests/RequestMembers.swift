@@ -14,13 +14,7 @@ struct RequestMembers {
         var unknown: String?
         do throws(JSONError) {
             var reader = JSONReader(body)
-            guard try reader.kind() == .object else {
-                // An error of the JSON is reported before the wrong type.
-                try reader.skipValue()
-                try reader.finish()
-                throw JSONError(.wrongType, at: 0)
-            }
-            try reader.beginObject()
+            try reader.beginBody()
             while let key = try reader.nextKey() {
                 // JSON writes one byte with six bytes at most.
                 let isLong = key.range.count > 6 * MemberNames.maximumLength

@@ -1,6 +1,6 @@
 import ChatterdIdentity
 
-/// What a client asks of the list of conversations.
+/// A query of the list of conversations.
 public struct CatalogueQuery: Sendable {
     public let owner: Owner
     /// The names of the conversations that the credential permits; `nil` for all of the owner.

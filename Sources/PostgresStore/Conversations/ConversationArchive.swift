@@ -193,7 +193,7 @@ public final class ConversationArchive {
         public let isNew: Bool
     }
 
-    /// Stores an exported conversation, or the next piece of one: all of it or nothing. The replies get new ids.
+    /// Stores an exported conversation, or the next piece of one: all of it or none. The replies get new ids.
     ///
     /// - Parameters:
     ///   - file: the lines.

@@ -2,7 +2,7 @@ import ChatterdRelay
 
 /// The next piece of a feed.
 public struct FeedPage: Sendable {
-    /// What the feed does next.
+    /// The next step of the feed.
     public let step: FeedStep
     /// The position behind the page; `nil` if the conversation does not exist.
     public let position: FeedPosition?

@@ -34,7 +34,7 @@ public final class UsageStore: Sendable {
     /// - Parameters:
     ///   - bytes: the size of the prompt.
     ///   - answer: the tokens of the answer that the request permits; `nil` if it has no limit.
-    /// - Throws: `rateLimited`; errors of the store. Nothing is reserved then.
+    /// - Throws: `rateLimited`; errors of the store. No token is reserved then.
     public func charge(_ meter: Meter, for id: ReplyID, bytes: Int, answer: Int?) async throws(RelayError) -> Quota? {
         var transaction = Transaction()
         let charge = transaction.add(

@@ -1,6 +1,6 @@
 import ChatterdIdentity
 
-/// Whose use a report has.
+/// The subject of a report of usage.
 public enum UsageSubject: Sendable, Hashable {
     /// That of a key with all tokens made with it.
     case source(UsageSource)

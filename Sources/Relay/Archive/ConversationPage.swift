@@ -101,7 +101,10 @@ public enum ConversationPage {
         json.member("time", time: row.time)
         if case .reply(let reply) = row.kind {
             json.member("finished_at", time: reply.finishedAt)
-            write(membersOf: reply.lastEvent.span, to: &json)
+            // The reason of the end and the counts, or the error.
+            json.members(
+                ["done_reason", "prompt_eval_count", "eval_count", "error", "code", "retryable"],
+                of: reply.lastEvent.span)
         }
         if let follows = message.follows {
             json.member("after", Int(follows))
@@ -115,22 +118,5 @@ public enum ConversationPage {
             }
         }
         json.member("active", message.isActive)
-    }
-
-    /// Writes the reason of the end and the counts, or the error.
-    private static func write(membersOf lastEvent: Span<UInt8>, to json: inout JSONWriter) {
-        JSONMembers.forEach(of: lastEvent) { reader, key, value in
-            guard
-                reader.matches(key, "done_reason") || reader.matches(key, "prompt_eval_count")
-                    || reader.matches(key, "eval_count") || reader.matches(key, "error") || reader.matches(key, "code")
-                    || reader.matches(key, "retryable")
-            else { return }
-            json.raw { buffer in
-                buffer.append("\"")
-                buffer.append(lastEvent.extracting(key.range))
-                buffer.append("\":")
-                buffer.append(lastEvent.extracting(value))
-            }
-        }
     }
 }

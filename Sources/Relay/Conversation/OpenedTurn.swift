@@ -15,7 +15,7 @@ public struct OpenedTurn: Sendable {
     public var attempt: Int
     /// The history of the turn.
     public var history: TurnHistory
-    /// What the request that opened it has left of the limits of its principal.
+    /// The rest of the limits of the principal after the request that opened the turn.
     public var quota: Quota?
 
     public init(

@@ -22,7 +22,7 @@ public struct TurnOpening: Sendable {
     public var onInterrupt: InterruptPolicy
     /// The treatment of replies of the conversation that are running.
     public var whenBusy: BusyPolicy
-    /// What the request counts against; `nil` for nothing.
+    /// The meter of the request; `nil` if it counts against no limit.
     public var meter: Meter?
 
     public init(

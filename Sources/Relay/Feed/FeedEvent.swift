@@ -26,7 +26,7 @@ public struct FeedEvent: Sendable {
         }
     }
 
-    /// What has happened.
+    /// The change.
     public enum Change: Sendable {
         /// A message was added that waits for an answer.
         case prompt(Prompt)
@@ -67,7 +67,7 @@ public struct FeedEvent: Sendable {
                     Self.write(id, to: &json)
                     json.member("state", state)
                     json.member("finished_at", time: time)
-                    Self.write(membersOf: lastEvent.span, to: &json)
+                    json.members(["done_reason", "error", "code", "retryable"], of: lastEvent.span)
                 case .choice(let id):
                     if let id { Self.write(id, to: &json) }
                 case .settings(let title, let isArchived):
@@ -109,21 +109,5 @@ public struct FeedEvent: Sendable {
     static func write(_ id: ReplyID, to json: inout JSONWriter) {
         json.member("id", id.description)
         json.member("location", "/replies/\(id)")
-    }
-
-    /// Writes the reason of the end, or the error.
-    private static func write(membersOf lastEvent: Span<UInt8>, to json: inout JSONWriter) {
-        JSONMembers.forEach(of: lastEvent) { reader, key, value in
-            guard
-                reader.matches(key, "done_reason") || reader.matches(key, "error") || reader.matches(key, "code")
-                    || reader.matches(key, "retryable")
-            else { return }
-            json.raw { buffer in
-                buffer.append("\"")
-                buffer.append(lastEvent.extracting(key.range))
-                buffer.append("\":")
-                buffer.append(lastEvent.extracting(value))
-            }
-        }
     }
 }

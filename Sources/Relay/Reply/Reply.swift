@@ -13,7 +13,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     public let turn: Turn
     /// The requested model.
     public let model: String
-    /// What the request has left of the limits of its principal.
+    /// The rest of the limits of the principal after the request.
     public let quota: Quota?
 
     enum Phase {

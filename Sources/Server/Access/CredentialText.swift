@@ -2,7 +2,7 @@ import ChatterdHTTP
 import ChatterdIdentity
 import ChatterdRelay
 
-/// The text of the credential of a request, by its form. Nothing about it is verified.
+/// The text of the credential of a request, by its form. It is not verified.
 enum CredentialText: Sendable, Hashable {
     /// The request has no credential.
     case none

@@ -53,7 +53,7 @@ final class ShardServices {
             FeedReader(pool: pools.readers), signals: process.signals, slots: process.feedSlots, memory: process.memory,
             limits: FeedWriter.Limits(
                 unsent: configuration.streams.unsentLimit, keepAlive: configuration.streams.keepAlive),
-            patience: configuration.relay.storeRetryTimeout, on: pools.shard)
+            storeRetryTimeout: configuration.relay.storeRetryTimeout, on: pools.shard)
         authenticator = Authenticator(
             configuration, registry: process.access, issuers: process.issuers)
     }

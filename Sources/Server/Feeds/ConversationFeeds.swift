@@ -18,7 +18,7 @@ final class ConversationFeeds {
     private let shard: Shard
     private let limits: FeedWriter.Limits
     /// The time for which the feeds wait while the store is unavailable.
-    private let patience: Duration
+    private let storeRetryTimeout: Duration
 
     private var feeds: [String: [ObjectIdentifier: ConversationFeed]] = [:]
     private var isStopping = false
@@ -29,14 +29,14 @@ final class ConversationFeeds {
 
     init(
         _ reader: FeedReader, signals: ConversationSignals, slots: FeedSlots, memory: MemoryBudget,
-        limits: FeedWriter.Limits, patience: Duration, on shard: Shard
+        limits: FeedWriter.Limits, storeRetryTimeout: Duration, on shard: Shard
     ) {
         self.reader = reader
         self.signals = signals
         self.slots = slots
         self.memory = memory
         self.limits = limits
-        self.patience = patience
+        self.storeRetryTimeout = storeRetryTimeout
         self.shard = shard
     }
 
@@ -159,7 +159,7 @@ final class ConversationFeeds {
         } catch {
             let began = outageBegan ?? shard.now
             outageBegan = began
-            if shard.now - began >= patience { endAll(error) }
+            if shard.now - began >= storeRetryTimeout { endAll(error) }
         }
     }
 }

@@ -2,7 +2,7 @@ import ChatterdHTTP
 import ChatterdIdentity
 
 extension Fields {
-    /// Adds what is left of the limits of a principal, under OpenAI's names. Nothing for a principal without limits.
+    /// Adds the rest of the limits of a principal, under OpenAI's names; no field for a principal without limits.
     mutating func add(_ quota: Quota?) {
         guard let quota else { return }
         add(quota.requests, .xRateLimitLimitRequests, .xRateLimitRemainingRequests, .xRateLimitResetRequests)

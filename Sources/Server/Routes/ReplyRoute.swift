@@ -15,7 +15,7 @@ struct ReplyRoute: Sendable {
     @Sendable func read(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let service = services[request].chat
-            let position = try request.lastPosition()
+            let position = try request.lastPosition(ReplyPosition.init(parsing:))
             let showsQueue = try request.queueEvents(unless: nil)
             let reply = try await find(request, responder, principal)
             guard !request.wantsJSON else {
@@ -125,15 +125,6 @@ struct ReplyRoute: Sendable {
 }
 
 extension Request {
-    /// The position up to which the client has the reply.
-    fileprivate func lastPosition() throws(RelayError) -> ReplyPosition? {
-        guard let text = lastEventID else { return nil }
-        guard let position = ReplyPosition(parsing: text) else {
-            throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
-        }
-        return position
-    }
-
     /// Whether the client asks for JSON and not for events.
     fileprivate var wantsJSON: Bool {
         let types = fields.elements(of: .accept).compactMap { MediaType(String($0)) }

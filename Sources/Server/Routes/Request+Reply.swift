@@ -13,6 +13,17 @@ extension Request {
         return text.isEmpty ? nil : text
     }
 
+    /// The position of the last event that the client has; `nil` if it has none.
+    ///
+    /// - Throws: `invalidRequest`.
+    func lastPosition<Position>(_ parse: (String) -> Position?) throws(RelayError) -> Position? {
+        guard let text = lastEventID else { return nil }
+        guard let position = parse(text) else {
+            throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
+        }
+        return position
+    }
+
     /// The policy for a reply without readers: that of the body, or else of the `On-Disconnect` field; `nil` for neither.
     ///
     /// - Throws: `invalidRequest`.

@@ -14,31 +14,31 @@ struct UpstreamRoute: Sendable {
 
     /// Lists all model servers.
     @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () throws(RelayError) in
-            var body = ByteBuffer()
-            body.appendJSON { json in
-                json.object { json in
-                    json.array("upstreams") { json in
-                        for entry in registry.entries {
-                            entry.write(to: &json, defaults: configuration.defaults)
-                        }
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.array("upstreams") { json in
+                    for entry in registry.entries {
+                        entry.write(to: &json, defaults: configuration.defaults)
                     }
                 }
             }
-            responder.respond(json: body)
         }
+        responder.respond(json: body)
     }
 
     /// Shows a model server.
     @Sendable func show(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () throws(RelayError) in
+        do throws(RelayError) {
             responder.respond(json: document(try entry(request)))
+        } catch {
+            responder.refuse(error)
         }
     }
 
     /// Adds a model server.
     @Sendable func add(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             guard let description = try read(request, named: nil, responder) else { return }
             try await registry.add(
                 description.name, description.document(defaults: configuration.defaults),
@@ -47,31 +47,37 @@ struct UpstreamRoute: Sendable {
             responder.respond(
                 .created, json: document(try entry(description.name)),
                 fields: location.map { [.location: $0] } ?? [:])
+        } catch {
+            responder.refuse(error)
         }
     }
 
     /// Replaces a model server.
     @Sendable func replace(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             let name = try changeable(request)
             guard let description = try read(request, named: name, responder) else { return }
             try await registry.replace(
                 name, description.document(defaults: configuration.defaults), by: principal.credential.actor)
             responder.respond(json: document(try entry(name)))
+        } catch {
+            responder.refuse(error)
         }
     }
 
     /// Removes a model server.
     @Sendable func remove(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             try await registry.remove(try changeable(request), by: principal.credential.actor)
             responder.respondEmptyObject()
+        } catch {
+            responder.refuse(error)
         }
     }
 
     /// Asks a model server for its models and for a token.
     @Sendable func test(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             let entry = try entry(request)
             let model = try Self.model(in: request.body.bytes)
             let upstreams = services[request].upstreams.directory.upstreams
@@ -82,20 +88,12 @@ struct UpstreamRoute: Sendable {
                 outcome.problem = entry.problem ?? "It was only just added. Try again."
             }
             responder.respond(json: outcome.document)
-        }
-    }
-
-    // MARK: - Parts
-
-    private func serve(
-        _ request: Request, _ responder: Responder, _ body: () async throws(RelayError) -> Void
-    ) async {
-        do throws(RelayError) {
-            try await body()
         } catch {
             responder.refuse(error)
         }
     }
+
+    // MARK: - Parts
 
     private func entry(_ request: Request) throws(RelayError) -> UpstreamEntry { try entry(request.parameter ?? "") }
 

@@ -122,7 +122,7 @@ import Testing
                 }
                 return try stage.call(line.method, filled(line.path), line.body.map(filled), as: credential)
             }
-            // In `open` mode, whoever knows the id of a reply may read and stop it (docs/api.md).
+            // In `open` mode, every client that knows the id of a reply may read and stop it (docs/api.md).
             let isOpenByID = line.path.hasPrefix("/replies/:id")
             var statuses: [Int] = []
             for stranger in credentials.strangers {

@@ -305,7 +305,7 @@ import Testing
         let server = try IssuerServer(.none)
         let path = server.files.certificate("second")
         let stage = try IssuerStage(keys: #""jwks_file":"\#(path)""#, on: server.shard)
-        // Nobody has needed the keys.
+        // No token has needed the keys.
         stage.verifier.reload()
         #expect(await stage.outcome(key.token()) == "issuer_unavailable")
         #expect(stage.log.count == 1)

@@ -12,7 +12,7 @@ import Testing
     private var state = KeySetState()
     private var now = Instant(nanoseconds: 1)
 
-    /// What a token's request does, in words.
+    /// The action of a token's request, in words.
     private func step(_ key: IssuerKey = key, hasWaited: Bool = false) throws -> String {
         switch state.step(for: try JSONWebToken(parsing: key.token()), at: now, hasWaited: hasWaited) {
         case .found(_, starts: false): "found"

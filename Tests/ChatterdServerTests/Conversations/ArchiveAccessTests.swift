@@ -29,7 +29,7 @@ import Testing
                 let app = credential == foreign ? "shop" : "other"
                 #expect(try stage.call("GET", "/conversations/trip?appID=\(app)", as: credential).status == 403)
             }
-            // The copies of others are their own. The ids of their replies tell nothing about the one in the file.
+            // The copies of others are their own. The ids of their replies do not depend on the one in the file.
             let ids = try [bob, key, foreign].map { credential in
                 let imported = try stage.call("POST", "/conversations/trip/import", file.text, as: credential)
                 #expect(imported.status == 201 && imported["Location"] == "/conversations/trip")

@@ -264,7 +264,7 @@ import Testing
         }
     }
 
-    /// The export is larger than all buffers between the store and the client, which reads nothing for a while.
+    /// The export is larger than all buffers between the store and the client, which pauses its reading.
     @Test func slowClientGetsAWholeExport() async throws {
         try await onStage(environment: [.unsentLimit: "64KiB", .shards: "1"]) { stage in
             try stage.cluster.psql(
@@ -282,7 +282,7 @@ import Testing
         }
     }
 
-    /// A client that leaves in the middle of an export costs nothing afterwards.
+    /// A client that leaves in the middle of an export uses no memory and no connection afterwards.
     @Test func clientMayLeaveAnExport() async throws {
         try await onStage(environment: [.unsentLimit: "64KiB", .shards: "1"]) { stage in
             try stage.cluster.psql(

@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Clients that read nothing hold a page each.
+    /// Clients that do not read hold a page each.
     @Test func longConversationIsNotLoadedForItsExport() async throws {
         try await onThread {
             let relay = try Relay("http://127.0.0.1:9")

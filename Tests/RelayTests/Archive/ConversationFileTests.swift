@@ -132,7 +132,7 @@ import Testing
                     in: 0...255, using: &generator)
             }
             guard let rows = try? Self.read(changed).rows else { continue }
-            // What is accepted can be exported and read again.
+            // An accepted file can be exported and read again.
             #expect((try? Self.read(SampleConversation.file(of: rows)).rows) == rows)
         }
     }

@@ -68,7 +68,7 @@ struct KeySetState: Sendable {
         return problem == nil ? .unknown : .unavailable(max(.zero, earliest - now))
     }
 
-    /// Asks for a read because the operator knows of a change. Keys that nobody has used yet are not read.
+    /// Asks for a read because the operator knows of a change. Unused keys are not read.
     ///
     /// - Returns: whether the caller starts a read.
     mutating func reload(at now: Instant) -> Bool {

@@ -28,7 +28,7 @@ struct UsageRoute: Sendable {
         }
     }
 
-    /// Whose use an answer has, and the members that name it.
+    /// The subject of an answer, and the members that name it.
     private struct Subject {
         let usage: UsageSubject
         var key: String?

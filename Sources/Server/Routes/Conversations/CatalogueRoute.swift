@@ -23,7 +23,7 @@ struct CatalogueRoute: Sendable {
 
     /// Lists the conversations of the owner, or searches them.
     @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             let query = try CatalogueQuery(request, principal)
             let text = try request.searchText()
             responder.annotate(Annotation.appID, query.owner.app)
@@ -35,12 +35,14 @@ struct CatalogueRoute: Sendable {
                 let page = try await catalogue.list(query)
                 responder.respond(json: ConversationDocument.json(page), fields: Self.momentary)
             }
+        } catch {
+            responder.refuse(error)
         }
     }
 
     /// Creates a conversation.
     @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             let owner = try principal.requiredOwner(of: request)
             responder.annotate(Annotation.appID, owner.app)
             if request.body.count > 0 {
@@ -60,6 +62,8 @@ struct CatalogueRoute: Sendable {
             responder.respond(
                 .created, json: ConversationDocument.json(entry),
                 fields: FieldValue(validating: path).map { [.location: $0] } ?? [:])
+        } catch {
+            responder.refuse(error)
         }
     }
 
@@ -81,7 +85,7 @@ struct CatalogueRoute: Sendable {
 
     /// Changes the title of a conversation, or archives it.
     @Sendable func change(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             let key = try principal.conversation(ofPath: request)
             responder.annotate(Annotation.appID, key.owner.app)
             try request.requireJSON(like: #"{"title":"A week in Rome"}"#)
@@ -94,12 +98,14 @@ struct CatalogueRoute: Sendable {
             }
             let entry = try await services[request].catalogue.change(key, change)
             responder.respond(json: ConversationDocument.json(entry))
+        } catch {
+            responder.refuse(error)
         }
     }
 
     /// Deletes the conversations of the owner one by one. It ends early when the client has left.
     @Sendable func deleteAll(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await serve(request, responder) { () async throws(RelayError) in
+        do throws(RelayError) {
             var query = CatalogueQuery(owner: try principal.requiredOwner(of: request), limit: Self.deletionGroup)
             query.names = principal.conversations.map { $0.map(\.text) }
             responder.annotate(Annotation.appID, query.owner.app)
@@ -123,6 +129,8 @@ struct CatalogueRoute: Sendable {
                 try await audit.record(AuditEntry(deletionOf: query.owner, by: principal.credential.actor))
             }
             responder.respond(json: Self.deleted(count))
+        } catch {
+            responder.refuse(error)
         }
     }
 
@@ -134,14 +142,4 @@ struct CatalogueRoute: Sendable {
 
     /// A cache must not keep a list that changes (RFC 9111 4.2.2).
     private static let momentary: Fields = [.cacheControl: "no-store"]
-
-    private func serve(
-        _ request: Request, _ responder: Responder, _ body: () async throws(RelayError) -> Void
-    ) async {
-        do throws(RelayError) {
-            try await body()
-        } catch {
-            responder.refuse(error)
-        }
-    }
 }

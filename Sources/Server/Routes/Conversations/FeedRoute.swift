@@ -14,23 +14,11 @@ struct FeedRoute: Sendable {
             responder.annotate(Annotation.appID, key.owner.app)
             let services = services[request]
             try await services.feeds.serve(
-                key, after: try request.feedPosition(), to: responder, isHead: request.method == .head,
+                key, after: try request.lastPosition(FeedPosition.init(parsing:)), to: responder,
+                isHead: request.method == .head,
                 until: services.watch(principal))
         } catch {
             responder.refuse(error)
         }
-    }
-}
-
-extension Request {
-    /// The position up to which the client has the feed; `nil` if it begins.
-    ///
-    /// - Throws: `invalidRequest`.
-    fileprivate func feedPosition() throws(RelayError) -> FeedPosition? {
-        guard let text = lastEventID else { return nil }
-        guard let position = FeedPosition(parsing: text) else {
-            throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
-        }
-        return position
     }
 }

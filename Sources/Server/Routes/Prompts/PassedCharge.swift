@@ -4,7 +4,7 @@ import ChatterdRelay
 
 /// The charge of a request outside of conversations. A principal with limits is charged before the request, any other afterwards.
 struct PassedCharge {
-    /// What is left of the limits of the principal.
+    /// The rest of the limits of the principal.
     let quota: Quota?
 
     private let meter: Meter?

@@ -31,7 +31,7 @@ import Testing
     }
 
     private static let lines = [
-        Line("GET", "/"), Line("GET", "/healthz"), Line("GET", "/readyz"),
+        Line("GET", "/"), Line("GET", "/healthz"), Line("GET", "/readyz"), Line("GET", "/openapi.json"),
         Line("POST", "/llmchat", prompt("p", adding: #","conversation":"trip""#)),
         Line("POST", "/llmchat", prompt("p", adding: #","appID":"shop","conversation":"trip""#)),
         Line(

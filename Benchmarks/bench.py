@@ -433,4 +433,5 @@ def main():
     sys.exit(1 if wrong or worse or not results else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -37,12 +37,16 @@ extension Principal {
         credential.keyID != nil || credential.issuedAt != nil || credential.sessionID != nil
     }
 
-    /// Whether a revocation, which was made just now, ends the credential.
-    public func isEnded(by revocation: Revocation) -> Bool {
+    /// Whether a revocation ends the credential.
+    ///
+    /// - Parameter second: when it was made, in seconds since 1970. A person's credentials of this second and earlier ones end.
+    public func isEnded(by revocation: Revocation, at second: Int64) -> Bool {
         switch revocation.kind {
         case .key: credential.keyID == revocation.subject
         case .session: credential.sessionID == revocation.subject
-        case .person: owner?.person != nil && owner?.keyPrefix == revocation.subject && credential.issuedAt != nil
+        case .person:
+            owner?.person != nil && owner?.keyPrefix == revocation.subject
+                && credential.issuedAt.map { $0 <= second } ?? false
         }
     }
 }

@@ -5,6 +5,11 @@ public struct RevocationRecord: Sendable {
     public let revision: Int
     /// `nil` for a kind of a later version.
     public let revocation: Revocation?
-    /// In seconds since 1970.
+    /// In whole seconds since 1970, rounded down.
     public let at: Int64
+
+    /// Whether the revocation ends the credential of a principal. A person's credentials that were issued later stay valid.
+    public func ends(_ principal: Principal) -> Bool {
+        revocation.map { principal.isEnded(by: $0, at: at) } ?? false
+    }
 }

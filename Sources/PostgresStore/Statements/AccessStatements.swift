@@ -109,7 +109,7 @@ enum AccessStatements {
     private static let revocationsStatement = Statement(
         "revocations", .int8,
         sql: """
-            SELECT revision, kind, subject, extract(epoch FROM at)::int8 FROM chatterd_revocations WHERE revision > $1
+            SELECT revision, kind, subject, floor(extract(epoch FROM at))::int8 FROM chatterd_revocations WHERE revision > $1
             ORDER BY revision
             """
     ) { row in

@@ -40,18 +40,28 @@ final class AccessRegistry: Sendable {
     /// Reads the revocations since the last read. If the database is unavailable, the next call does it.
     ///
     /// - Returns: the new ones.
-    func refresh() async -> [Revocation] {
-        let known = state.withLock(\.revision)
-        guard let records = try? await store.revocations(after: known ?? 0), let last = records.last?.revision else {
-            return []
-        }
+    func refresh() async -> [RevocationRecord] {
+        (try? await read()) ?? []
+    }
+
+    /// Reads the revocations unless they were read before: the database may have been unavailable when this process started.
+    ///
+    /// - Throws: errors of the store.
+    func requireRevocations() async throws(RelayError) {
+        guard state.withLock({ $0.revision == nil }) else { return }
+        _ = try await read()
+    }
+
+    private func read() async throws(RelayError) -> [RevocationRecord] {
+        let known = state.withLock { $0.revision ?? 0 }
+        let records = try await store.revocations(after: known)
         state.withLock { state in
-            state.revision = max(state.revision ?? 0, last)
+            state.revision = max(state.revision ?? 0, records.last?.revision ?? 0)
             for record in records {
                 state.add(record)
             }
         }
-        return records.compactMap(\.revocation)
+        return records
     }
 
     /// Whether a credential of a principal is revoked.

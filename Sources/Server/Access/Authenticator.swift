@@ -38,6 +38,7 @@ final class Authenticator {
         let digest = SHA256Digest(of: Array(credential.identity.utf8).span)
         if let principal = known.principal(digest, now: now) { return principal }
         guard let principal = try await verify(credential, now: now) else { return try anyone(Self.unknown) }
+        try await registry.requireRevocations()
         // The revocation may have come while the credential was verified.
         guard !registry.isRevoked(principal) else { throw RevocableResponses.revoked }
         known.insert(principal, digest, now: now)
@@ -45,8 +46,8 @@ final class Authenticator {
     }
 
     /// Drops the principals that a revocation concerns.
-    func drop(_ revocation: Revocation) {
-        known.remove { $0.isEnded(by: revocation) }
+    func drop(_ record: RevocationRecord) {
+        known.remove { record.ends($0) }
     }
 
     private static let missing = Principal.neededCredential(for: .chat)

@@ -1,5 +1,8 @@
+import ChatterdBasics
 import ChatterdIdentity
+import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// The running responses of a shard whose credentials can be revoked. Confined to its shard.
 final class RevocableResponses {
@@ -8,8 +11,15 @@ final class RevocableResponses {
         let end: (RelayError) -> Void
     }
 
+    private let registry: AccessRegistry
+    private let shard: Shard
     private var entries: [Int: Entry] = [:]
     private var lastNumber = 0
+
+    init(_ registry: AccessRegistry, on shard: Shard) {
+        self.registry = registry
+        self.shard = shard
+    }
 
     /// The number of responses.
     var count: Int { entries.count }
@@ -20,17 +30,26 @@ final class RevocableResponses {
     func add(_ principal: Principal, end: @escaping (RelayError) -> Void) -> Registration? {
         guard principal.isRevocable else { return nil }
         lastNumber += 1
-        entries[lastNumber] = Entry(principal: principal, end: end)
-        return Registration(number: lastNumber, responses: self)
+        let number = lastNumber
+        entries[number] = Entry(principal: principal, end: end)
+        // The revocation may have come while the request was on its way from the check of its credential to its response.
+        if registry.isRevoked(principal) {
+            let responses = Confined(self, to: shard)
+            shard.run { responses.value.end(number) }
+        }
+        return Registration(number: number, responses: self)
     }
 
     /// Ends the responses whose credentials a revocation concerns.
-    func end(by revocation: Revocation) {
-        let ended = entries.filter { $0.value.principal.isEnded(by: revocation) }
-        for (number, entry) in ended {
-            entries[number] = nil
-            entry.end(Self.revoked)
+    func end(by record: RevocationRecord) {
+        let ended = entries.filter { record.ends($0.value.principal) }
+        for number in ended.keys {
+            end(number)
         }
+    }
+
+    private func end(_ number: Int) {
+        entries.removeValue(forKey: number)?.end(Self.revoked)
     }
 
     /// The error of a request or stream whose credential is revoked.

@@ -1,5 +1,5 @@
 import ChatterdBasics
-import ChatterdIdentity
+import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
@@ -10,14 +10,14 @@ final class RevocationPoller {
 
     private let registry: AccessRegistry
     private let shard: Shard
-    private let apply: @Sendable ([Revocation]) -> Void
+    private let apply: @Sendable ([RevocationRecord]) -> Void
     private var timer: DeadlineTimer?
     private var read: Task<Void, Never>?
 
     /// Makes a poller that is not started.
     ///
     /// - Parameter apply: ends streams and drops cached principals on all shards; returns at once.
-    init(_ registry: AccessRegistry, on shard: Shard, apply: @escaping @Sendable ([Revocation]) -> Void) {
+    init(_ registry: AccessRegistry, on shard: Shard, apply: @escaping @Sendable ([RevocationRecord]) -> Void) {
         self.registry = registry
         self.shard = shard
         self.apply = apply

@@ -109,9 +109,9 @@ public final class Application: Sendable {
         revocations = Confined(
             RevocationPoller(process.access, on: pools[0].shard) { revocations in
                 services.onEachShard { shard in
-                    for revocation in revocations {
-                        shard.authenticator.drop(revocation)
-                        shard.revocable.end(by: revocation)
+                    for record in revocations {
+                        shard.authenticator.drop(record)
+                        shard.revocable.end(by: record)
                     }
                 }
             }, to: pools[0].shard)

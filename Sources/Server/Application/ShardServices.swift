@@ -19,7 +19,7 @@ final class ShardServices {
     let feeds: ConversationFeeds
     let authenticator: Authenticator
     /// The running responses whose credentials can be revoked.
-    let revocable = RevocableResponses()
+    let revocable: RevocableResponses
 
     /// Ends the response of a request when its credential is revoked.
     func watch(_ principal: Principal) -> RevocationWatch {
@@ -54,6 +54,7 @@ final class ShardServices {
             limits: FeedWriter.Limits(
                 unsent: configuration.streams.unsentLimit, keepAlive: configuration.streams.keepAlive),
             storeRetryTimeout: configuration.relay.storeRetryTimeout, on: pools.shard)
+        revocable = RevocableResponses(process.access, on: pools.shard)
         authenticator = Authenticator(
             configuration, registry: process.access, issuers: process.issuers)
     }

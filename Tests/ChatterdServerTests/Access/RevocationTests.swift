@@ -1,4 +1,5 @@
 import ChatterdConfiguration
+import ChatterdIdentity
 import ChatterdTestSupport
 import Testing
 
@@ -64,6 +65,67 @@ import Testing
             for token in [bob, namesake, key] {
                 #expect(try stage.call("GET", "/models", as: token).status == 200)
             }
+        }
+    }
+
+    /// A process reads a revocation up to a second later, so the person may use the next token before.
+    @Test func tokenMadeAfterTheRevocationKeepsItsStream() async throws {
+        let upstream = try ScriptedUpstream.stalling(after: "first")
+        try await onStage(upstream: upstream.url, environment: withKeys) { stage in
+            let key = try stage.makeKey("shop")
+            let (ada, bob) = (try stage.makeToken(key, person: "ada"), try stage.makeToken(key, person: "bob"))
+            let issuedAt = try #require(try JSONWebToken(parsing: ada).claims.issuedAt)
+            let stream = try RawClient(port: stage.port)
+            stream.post("/llmchat", json: prompt("x"), fields: [("Authorization", "Bearer \(ada)")])
+            let location = try #require(try stream.readHead()["Location"])
+            #expect(try stream.nextDataEvent().data?.contains("first") == true)
+            _ = try stage.cluster.psql(
+                """
+                INSERT INTO chatterd_revocations (revision, kind, subject, at) VALUES (
+                    nextval('chatterd_revisions'), 'person', 'shop' || chr(31) || 'ada' || chr(31),
+                    to_timestamp(\(issuedAt - 1)) + interval '0.9 s')
+                """, database: stage.database)
+            // The process has read both revocations when it knows the second one.
+            #expect(try stage.call("DELETE", "/people/bob", as: key).status == 200)
+            try waitUntilRefused(stage, bob)
+            #expect(try stage.call("GET", "/models", as: ada).status == 200)
+            #expect(try stage.call("DELETE", location, as: ada).status < 300)
+            #expect(try stream.nextDataEvent().data?.contains("cancelled") == true)
+        }
+    }
+
+    /// Commits of prompts wait, at the very end, until the gate is empty.
+    private static let slowCommit = """
+        CREATE TABLE gate AS SELECT 1;
+        CREATE FUNCTION wait_for_gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+        BEGIN
+            WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP;
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER wait_for_gate AFTER INSERT ON chatts DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait_for_gate()
+        """
+
+    @Test func revocationEndsAStreamThatBeginsAfterwards() async throws {
+        let upstream = try ScriptedUpstream.stalling(after: "first")
+        try await onStage(upstream: upstream.url, environment: withKeys) { stage in
+            let key = try stage.makeKey("shop")
+            let ada = try stage.makeToken(key, person: "ada")
+            try stage.cluster.psql(Self.slowCommit, database: stage.database)
+            let client = try RawClient(port: stage.port)
+            client.post("/llmchat", json: prompt("x"), fields: [("Authorization", "Bearer \(ada)")])
+            let waiting = """
+                SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()
+                """
+            try eventually(
+                "the prompt is being stored",
+                isTrue: { try stage.cluster.psql(waiting, database: stage.database) == [["t"]] })
+            #expect(try stage.call("DELETE", "/people/ada", as: key).status == 200)
+            try waitUntilRefused(stage, ada)
+            try stage.cluster.psql("DELETE FROM gate", database: stage.database)
+            #expect(try client.readHead().status == 200)
+            let last = client.readEvents().last { $0.data != nil }
+            #expect(last?.name == "error" && last?.data?.contains("unauthorized") == true)
         }
     }
 

@@ -145,12 +145,12 @@ enum ConversationRowStatements {
     private static let messagesStatement = Statement(
         "conversation_messages", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT \(columns), f.seq, p.id FROM chatts c
+            SELECT \(columns), f.seq, CASE WHEN p.turn = p.seq THEN p.id END FROM chatts c
             LEFT JOIN LATERAL (
                 SELECT state, after FROM chatts a WHERE a.appid = c.appid AND a.seq < c.seq ORDER BY a.seq DESC LIMIT 1) AS a
                 ON c.after IS NULL
             CROSS JOIN LATERAL (SELECT coalesce(c.after, CASE WHEN a.state = 'choice' THEN a.after END) AS seq) AS f
-            LEFT JOIN chatts p ON p.appid = c.appid AND p.seq = f.seq AND p.turn = p.seq
+            LEFT JOIN chatts p ON p.appid = c.appid AND p.seq = f.seq
             WHERE c.appid = $1 AND c.seq = ANY ($2) ORDER BY c.seq
             """
     ) { row in

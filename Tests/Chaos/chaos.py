@@ -20,8 +20,10 @@ import traceback
 from checks import Checks
 from client import Client
 from cluster import Cluster
+from credentials import ADMIN_TOKEN, Access
 from cutting_proxy import CuttingProxy
 from failure_injector import FailureInjector
+from intruder import Intruder
 from processes import TIMEOUT, Server
 from record import Record
 from upstream import Upstream
@@ -38,19 +40,31 @@ for older rows."""
 TABLE = [
     "prompts", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "retries", "resets", "readings refused", "stops", "conversations deleted",
+    "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
+    "requests refused as expired", "requests with ended credentials", "requests for what others own",
     "kills of chatterd", "restarts of chatterd", "freezes of chatterd", "kills of PostgreSQL", "freezes of PostgreSQL", "failovers",
     "lost with a primary", "upstream calls", "upstream aborts", "status 503", "pauses of this program",
 ]
 NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
     "interrupted without a cause", "wrong endings", "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
-    "answers left at the model server",
+    "answers left at the model server", "foreign answers", "ended credentials accepted", "valid credentials refused",
+    "revocations without effect", "bytes after a revocation",
 ]
+INTRUDERS = 3
 
 
 def say(*words: object) -> None:
     """Prints at once."""
     print(*words, flush=True)
+
+
+class Process(Server):
+    """A chatterd that needs credentials."""
+
+    def settings(self) -> dict[str, str]:
+        """The settings in addition to those of all tests with several processes."""
+        return super().settings() | {"CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN}
 
 
 class Run:
@@ -60,6 +74,7 @@ class Run:
         self.options, self.scratch = options, scratch
         self.record = Record()
         self.state = RunState(self.record, options.seed, options.short)
+        self.access = Access(self.state, options.standby == "async")
         self.upstream = Upstream(self.record)
         self.cluster = Cluster(scratch, options.standby)
         self.servers: list[Server] = []
@@ -91,7 +106,7 @@ class Run:
     async def _start(self) -> None:
         await asyncio.gather(self.upstream.start(), self.cluster.make())
         for slot in range(3):
-            server = Server(slot, self.options.program, self.scratch, self.cluster.conninfo, self.upstream.port, self.record)
+            server: Server = Process(slot, self.options.program, self.scratch, self.cluster.conninfo, self.upstream.port, self.record)
             server.start()
             self.servers.append(server)
             proxy = CuttingProxy(self.record, self._chance(f"cutter/{slot}"), lambda server=server: server.changes)
@@ -99,6 +114,7 @@ class Run:
             self.state.proxies.append(proxy)
         for server in self.servers:
             await server.wait_until_ready()
+        await self.access.start()
 
     async def _disturb(self) -> None:
         """Runs clients and faults until both have reached their numbers, or the time is up."""
@@ -107,6 +123,7 @@ class Run:
         injector = FailureInjector(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
         injecting = asyncio.create_task(injector.run(options.failures, max(0.5, (until - record.now()) * 0.85 / max(1, options.failures))))
         self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
+        self._talking += [asyncio.create_task(self._intrude(number)) for number in range(INTRUDERS)]
         reported = record.now()
         while record.now() < until and (record.count["cuts"] < options.cuts or not injecting.done()):
             await asyncio.sleep(0.2)
@@ -128,9 +145,15 @@ class Run:
         while not self.state.is_draining:
             number = next(self._numbers)
             try:
-                await Client(self.state, number).run()
+                await Client(self.state, self.access, number).run()
             except Exception:  # the run continues, and fails at its end
                 self.record.violation("faults of this program", "", f"client {number}\n{traceback.format_exc()}")
+
+    async def _intrude(self, number: int) -> None:
+        try:
+            await Intruder(self.state, self.access, number).run()
+        except Exception:  # the run continues, and fails at its end
+            self.record.violation("faults of this program", "", f"intruder {number}\n{traceback.format_exc()}")
 
     async def _stop_disturbing(self) -> None:
         """Stops the cuts and waits until the clients have ended."""

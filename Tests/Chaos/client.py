@@ -6,6 +6,7 @@ import asyncio
 import random
 from typing import Any
 
+from credentials import Access, Member
 from reader import Reader
 from script import Script
 from wire import Exchange, Lost
@@ -18,9 +19,10 @@ WAIT_CODES = ("store_unavailable", "overloaded", "shutting_down")
 class Client(Reader):
     """One conversation."""
 
-    def __init__(self, state: RunState, number: int) -> None:
-        super().__init__(state, random.Random(f"{state.seed}/client/{number}"))
-        self._appid = f"chaos.{state.seed}.{number}"
+    def __init__(self, state: RunState, access: Access, number: int) -> None:
+        chance = random.Random(f"{state.seed}/client/{number}")
+        super().__init__(state, chance, Member(access, str(number), chance))
+        self._appid = self._member.key
         self._number = number
         self._known: list[Reply] = []
 
@@ -30,10 +32,12 @@ class Client(Reader):
         if chance.random() < 0.2 and not await self._seed():
             return
         under_way: list[asyncio.Task[None]] = []
-        for order in range(chance.choice((1, 1, 2, 3, 4))):
+        turns = chance.choice((1, 1, 2, 3, 4))
+        revoking = chance.randrange(turns) if chance.random() < 0.2 else None
+        for order in range(turns):
             if state.is_draining:
                 break
-            prompt = self._draw(order)
+            prompt = self._draw(order, order == revoking)
             state.prompts[prompt.token] = prompt
             self._record.count["prompts"] += 1
             task = asyncio.create_task(self._turn(prompt, acknowledged := asyncio.Event()))
@@ -51,21 +55,23 @@ class Client(Reader):
 
     # --- the conversation
 
-    def _draw(self, order: int) -> Prompt:
+    def _draw(self, order: int, is_endless: bool) -> Prompt:
         chance = self._chance
         parent = None
         if self._known and chance.random() < 0.15:
             parent = chance.choice([reply.id for reply in self._known] + ["start"])
             self._record.count["branches"] += 1
         script = Script.draw(f"c{self._number}t{order}", chance, self._state.is_short)
-        return Prompt(script, self._appid, order, parent, may_repeat=chance.random() < 0.3)
+        if is_endless:
+            script = script.endless()
+        return Prompt(script, self._appid, self._member.owner, order, parent, may_repeat=chance.random() < 0.3)
 
     async def _seed(self) -> bool:
         """Begins with a system prompt. Sent once, because a lost request may still replace the conversation later."""
         text = f"You are number {self._number}."
-        body = {"appID": self._appid, "messages": [{"role": "system", "content": text}]}
+        body = self._member.names | {"messages": [{"role": "system", "content": text}]}
         try:
-            answer = await Exchange.ask(self._state.anywhere(self._chance), self._record, "POST", "/llmprep", None, body)
+            answer = await self._ask("POST", "/llmprep", None, body)
         except Lost as loss:
             self._lost(loss, self._appid, "POST /llmprep")
             return False
@@ -74,7 +80,7 @@ class Client(Reader):
 
     async def _delete(self) -> None:
         self._state.deleted.add(self._appid)
-        answer = await self._retry("DELETE", f"/conversations/{self._appid}", None, self._appid)
+        answer = await self._retry("DELETE", self._member.path, None, self._appid)
         if answer is not None and answer.status == 200:
             self._record.count["conversations deleted"] += 1
         else:
@@ -85,8 +91,8 @@ class Client(Reader):
 
     async def _turn(self, prompt: Prompt, acknowledged: asyncio.Event) -> None:
         chance = self._chance
-        body: dict[str, Any] = {
-            "appID": self._appid, "model": "chaos", "stream": True,
+        body: dict[str, Any] = self._member.names | {
+            "model": "chaos", "stream": True,
             "messages": [{"role": "user", "content": prompt.script.prompt()}]}
         fields = {"Idempotency-Key": prompt.token}
         if prompt.may_repeat:
@@ -98,19 +104,40 @@ class Client(Reader):
             fields["On-Disconnect"] = str(policy)
         elif policy is not None:
             body["on_disconnect"] = policy
-        if chance.random() < 0.06:
+        if chance.random() < 0.06 and not prompt.script.is_endless:
             body["stream"] = False
             await self._whole(prompt, body, fields)
             acknowledged.set()
             return
+        if prompt.script.is_endless:
+            await asyncio.gather(self._revoke(prompt), self._post_and_follow(prompt, body, fields, acknowledged))
+            return
+        if reply := await self._post_and_follow(prompt, body, fields, acknowledged):
+            await self._afterwards(prompt, reply, body, fields)
+
+    async def _post_and_follow(
+        self, prompt: Prompt, body: Any, fields: dict[str, str], acknowledged: asyncio.Event
+    ) -> Reply | None:
         found = await self._post(prompt, "/llmchat", body, fields)
         acknowledged.set()
         if not found:
-            return
+            return None
         reply, exchanges = found
         self._known.append(reply)
         await self._follow(reply, exchanges)
-        await self._afterwards(prompt, reply, body, fields)
+        return reply
+
+    async def _revoke(self, prompt: Prompt) -> None:
+        """Revokes the credentials of this client while it posts and reads, and stops the endless reply with the next ones."""
+        await self._state.pause(self._chance, 2)
+        try:
+            await self._member.revoke(is_hasty=self._chance.random() < 0.4)
+        except Lost as loss:
+            self._lost(loss, prompt.token, "a revocation")
+        while not self._state.is_over and not prompt.replies:
+            await self._state.pause(self._chance, 0.2)
+        for reply in prompt.replies:
+            await self._stop(reply)
 
     async def _post(
         self, prompt: Prompt, path: str, body: Any, fields: dict[str, str]
@@ -125,7 +152,7 @@ class Client(Reader):
                 self._record.count["retries"] += width
             tries += 1
             proxies = [state.anywhere(chance) for _ in range(width)]
-            asked = [Exchange.ask(proxy, self._record, "POST", path, fields, body) for proxy in proxies]
+            asked = [self._ask("POST", path, fields, body, proxy) for proxy in proxies]
             exchanges: list[Exchange] = []
             for outcome in await asyncio.gather(*asked, return_exceptions=True):
                 if isinstance(outcome, Exchange):
@@ -169,7 +196,7 @@ class Client(Reader):
             self._record.count["retries"] += tries > 0
             tries += 1
             try:
-                exchange = await Exchange.ask(self._state.anywhere(self._chance), self._record, "POST", "/llmchat", fields, body)
+                exchange = await self._ask("POST", "/llmchat", fields, body)
                 if exchange.status == 200:
                     answer = await exchange.json()
                     exchange.close()
@@ -186,9 +213,22 @@ class Client(Reader):
             if code.startswith("internal"):
                 self._record.violation("wrong statuses", prompt.token, f"in one piece: {code}")
                 return
-            if code and code not in WAIT_CODES:
+            if code and (code not in WAIT_CODES or await self._has_ended(exchange)):
                 prompt.errors.append(code)
                 return
+
+    async def _has_ended(self, refusal: Exchange) -> bool:
+        """Whether a refusal is the stored end of the reply: every retry with the same key would get it."""
+        if not (path := refusal.fields.get("location")):
+            return False
+        try:
+            exchange = await self._ask("GET", path, {"Accept": "application/json"})
+            said = await exchange.json()
+            exchange.close()
+        except Lost as loss:
+            self._lost(loss, "", f"GET {path}")
+            return False
+        return exchange.status == 200 and said["state"] != "streaming"
 
     # --- when a turn is over
 
@@ -214,7 +254,7 @@ class Client(Reader):
         elif what == "other body":
             await self._expect(prompt, (409,), "POST", "/llmchat", body | {"keep_alive": 1}, fields)
         elif what == "other app":
-            await self._expect(prompt, (404,), "GET", path + "?appID=somebody.else")
+            await self._expect(prompt, (403, 404), "GET", path + "?appID=somebody.else")
         elif what == "choose":
             chosen = chance.choice(self._known)
             await self._expect(prompt, (200, 409), "POST", f"/replies/{chosen.id}/choose")
@@ -236,8 +276,7 @@ class Client(Reader):
         self._record.count["regenerates"] += 1
         began = self._record.now()
         try:
-            exchange = await Exchange.ask(
-                self._state.anywhere(self._chance), self._record, "POST", f"/replies/{reply.id}/regenerate", None, {"stream": True})
+            exchange = await self._ask("POST", f"/replies/{reply.id}/regenerate", None, {"stream": True})
         except Lost as loss:
             self._record.note(prompt.token, f"regenerate lost: {loss}")
             self._lost(loss, prompt.token, "regenerate")

@@ -7,22 +7,49 @@ import json
 import random
 from typing import Any
 
+from credentials import Member
+from cutting_proxy import CuttingProxy
 from ledger import Ledger, Wrong
+from processes import TIMEOUT
 from wire import Exchange, Lost
 from run_state import Reply, RunState
+
+LATE = 200
+"""Events of a slow answer that may be on their way when all processes have refused the credential of its reader."""
 
 
 class Reader:
     """A client that sends requests to the processes and reads replies. Its actions are drawn from `chance`."""
 
-    def __init__(self, state: RunState, chance: random.Random) -> None:
-        self._state, self._record, self._chance = state, state.record, chance
+    def __init__(self, state: RunState, chance: random.Random, member: Member) -> None:
+        self._state, self._record, self._chance, self._member = state, state.record, chance, member
+
+    async def _ask(
+        self, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None, proxy: CuttingProxy | None = None
+    ) -> Exchange:
+        """Sends a request with a credential, and again with another one when that is over; throws `Lost`."""
+        reply = path.partition("?")[0].removeprefix("/replies/") if method == "GET" and path.startswith("/replies/") else None
+        while not self._state.is_over:
+            credential = await self._member.credential(reply)
+            was_over = credential.is_over
+            exchange = await Exchange.ask(
+                proxy or self._state.anywhere(self._chance), self._record, method, credential.address(path),
+                (fields or {}) | credential.fields, body)
+            self._member.look(exchange.status, credential, was_over, f"{method} {path}")
+            if exchange.status != 401:
+                exchange.credential = credential
+                return exchange
+            exchange.close()
+            self._member.refused(credential, f"{method} {path}")
+            await self._state.pause(self._chance, 0.1)
+        raise Lost("the run is over", True)
 
     async def _retry(self, method: str, path: str, body: Any, token: str, fields: dict[str, str] | None = None) -> Exchange | None:
         """Sends a request until it is answered, and closes the connection without reading the body."""
-        for _ in range(400):
+        until = self._record.now() + TIMEOUT
+        while self._record.now() < until:
             try:
-                answer = await Exchange.ask(self._state.anywhere(self._chance), self._record, method, path, fields, body)
+                answer = await self._ask(method, path, fields, body)
             except Lost as loss:
                 self._lost(loss, token, f"{method} {path}")
             else:
@@ -84,12 +111,20 @@ class Reader:
                 if exchange is None:
                     break
             is_over = False
+            late = 0
             try:
                 async for event in exchange.events():
+                    late += exchange.credential.is_dead
+                    if is_over or late > LATE and state.prompts[reply.token].script.is_endless:
+                        why = "an event behind the refusal" if is_over else f"{late} events with {exchange.credential}"
+                        record.violation("bytes after a revocation", reply.token, f"{reader}: {why}")
+                        break
                     if not ledger.append(event):
                         record.note(reply.token, f"{reader}: cannot read on at {ledger.last_id}: {event.data}")
                         record.count["readings refused"] += 1
                         is_over = True
+                        if json.loads(event.data)["code"] == "unauthorized":
+                            self._member.ended(exchange.credential, f"{reader}: the stream")
                     elif ledger.size > turn_at and ledger.final is None:
                         turn_at = 1 << 62
                         if plan != "stall":
@@ -135,7 +170,7 @@ class Reader:
                     path += f"?last_event_id={ledger.last_id}"
             record.count["resumes"] += 1
             try:
-                exchange = await Exchange.ask(self._state.anywhere(chance), record, "GET", path, fields)
+                exchange = await self._ask("GET", path, fields)
             except Lost as loss:
                 self._lost(loss, reply.token, f"GET {path}")
                 await self._state.pause(chance, 0.2)
@@ -155,8 +190,7 @@ class Reader:
         self._record.count["stops"] += 1
         while not self._state.is_over:
             try:
-                exchange = await Exchange.ask(
-                    self._state.anywhere(self._chance), self._record, "DELETE", f"/replies/{reply.id}")
+                exchange = await self._ask("DELETE", f"/replies/{reply.id}")
                 if exchange.status in (200, 202):
                     said = await exchange.json()
                     self._record.note(reply.token, f"DELETE: {exchange.status} {said}")
@@ -173,8 +207,7 @@ class Reader:
     async def _read_whole(self, reply: Reply) -> None:
         while not self._state.is_over:
             try:
-                exchange = await Exchange.ask(
-                    self._state.anywhere(self._chance), self._record, "GET", f"/replies/{reply.id}", {"Accept": "application/json"})
+                exchange = await self._ask("GET", f"/replies/{reply.id}", {"Accept": "application/json"})
                 if exchange.status == 200:
                     reply.wholes.append(await exchange.json())
                     exchange.close()

@@ -29,7 +29,8 @@ class Prompt:
     """A prompt that a client has posted."""
 
     script: Script
-    appid: str
+    appid: str  # the key of its conversation in the store
+    owner: tuple[str, str | None]  # the app and the person
     order: int  # in its conversation
     parent: str | None
     may_repeat: bool  # on_interrupt is regenerate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 ENDINGS = {
     "complete": 84,
@@ -17,6 +17,8 @@ ENDINGS = {
     "fail-silent": 1,  # no further bytes arrive
     "fail-headless": 2,  # the connection closes before the head
 }
+ENDLESS = 2_000
+"""The lines of an answer that ends only when it is stopped."""
 WORDS = (
     "der die stream broke at a byte and nobody noticed it then 0 1234567890 \\ \" / <b> & {\"done\":true} data: id: 7 "
     "grün süß naïve Ελλάδα Привет 你好 世界 日本語 한국어 שלום مرحبا 🌍 😀 👩‍👩‍👧 🇩🇪 e\u0301 \u2028 \u2029 \ufeff \x7f \ud7ff \ue000 \U0010fffd"
@@ -68,6 +70,15 @@ class Script:
             token=token, seed=chance.getrandbits(32), lines=lines, words=words, burst=burst, pace=pace,
             thinking=chance.choice((0, 0, 0, 3, 12)), calls=chance.choice((0, 0, 0, 0, 1, 3)),
             ending=chance.choices(tuple(ENDINGS), tuple(ENDINGS.values()))[0])
+
+    def endless(self) -> Script:
+        """The same turn with a slow answer that somebody must stop."""
+        return replace(self, lines=ENDLESS, words=2, burst=1, pace=60, thinking=0, calls=0, ending="complete")
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the answer must be stopped."""
+        return self.lines == ENDLESS
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Exchange:
         self.status = 0
         self.fields: dict[str, str] = {}
         self.was_stalled = False
+        self.credential: Any = None  # that of the request, for its reader
         self._proxy, self._record, self._began = proxy, record, record.now()
         self._port = 0
         self._link: Link | None = None
@@ -103,13 +104,14 @@ class Exchange:
 
     async def body(self) -> bytes:
         """The rest of the body."""
-        return b"".join([piece async for piece in self._pieces()])
+        return b"".join([piece async for piece in self.pieces()])
 
     async def json(self) -> Any:
         """The body as JSON."""
         return json.loads(await self.body())
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
         if self.fields.get("transfer-encoding", "") != "chunked":
             left = int(self.fields.get("content-length", "0"))
             while left > 0:
@@ -135,7 +137,7 @@ class Exchange:
     async def events(self) -> AsyncIterator[Event]:
         """The events; ends when the body ends in order, throws `Lost` when it does not."""
         rest = b""
-        async for piece in self._pieces():
+        async for piece in self.pieces():
             *blocks, rest = (rest + piece).split(b"\n\n")
             for block in blocks:
                 name = id = data = ""

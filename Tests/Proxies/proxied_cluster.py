@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import random
-from typing import Any, AsyncIterator, Awaitable, Callable
+from typing import Any, Awaitable, Callable
 
 from programs import Cluster, HAProxy, Nginx
 from ledger import Ledger, Wrong
@@ -38,14 +38,6 @@ class ProxyAddress:
 
     def __str__(self) -> str:
         return "cut behind the proxy"
-
-
-class Stream(Exchange):
-    """An exchange that can be read as it arrives."""
-
-    def pieces(self) -> AsyncIterator[bytes]:
-        """The body, piece by piece."""
-        return self._pieces()
 
 
 class SteppedModel:
@@ -149,10 +141,10 @@ class ProxiedCluster:
         exchange.close()
         return exchange.status == wanted
 
-    async def ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None) -> Stream:
+    async def ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None) -> Exchange:
         """A request through the proxy."""
         door = ProxyAddress(self.proxy.port)
-        return await Stream.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type,return-value]
+        return await Exchange.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type]
 
     async def stop(self) -> None:
         """Stops the processes in order, and then the servers that they need."""
@@ -194,7 +186,7 @@ class Caller:
                 reading.append(self._follow(path, script, await self._retry("GET", path, None, {})))
             await asyncio.gather(*reading)
 
-    async def _follow(self, path: str, script: Script, exchange: Stream) -> None:
+    async def _follow(self, path: str, script: Script, exchange: Exchange) -> None:
         """Reads a reply to its end, over several connections if needed."""
         ledger = Ledger(script.token)
         self.replies.append((script, ledger))
@@ -202,7 +194,7 @@ class Caller:
             self._cluster.record.count["resumes"] += 1
             exchange = await self._retry("GET", path, None, {"Last-Event-ID": ledger.last_id} if ledger.last_id else {})
 
-    async def _retry(self, method: str, path: str, body: Any, fields: dict[str, str]) -> Stream:
+    async def _retry(self, method: str, path: str, body: Any, fields: dict[str, str]) -> Exchange:
         """Sends a request until it gets an answer."""
         cluster, until = self._cluster, self._cluster.record.now() + TIMEOUT
         while cluster.record.now() < until:
@@ -220,7 +212,7 @@ class Caller:
             await asyncio.sleep(self._chance.uniform(0.05, 0.3))
         raise RuntimeError(f"{method} {path} was never answered")
 
-    async def _read(self, exchange: Stream, ledger: Ledger) -> bool:
+    async def _read(self, exchange: Exchange, ledger: Ledger) -> bool:
         """Reads the events of a stream; returns whether the reply has ended."""
         try:
             async for event in exchange.events():

@@ -115,6 +115,28 @@ import Testing
         #expect(try await applied == ["0001_notes"])
     }
 
+    @Test func migratorThatLosesItsConnectionContinues() async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        startThread {
+            _ = try? cluster.psql(
+                "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(3600)", database: database)
+        }
+        let held = """
+            SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+            WHERE locktype = 'advisory' AND datname = current_database()
+            """
+        try await blocking {
+            try eventually("the lock is held", isTrue: { try cluster.psql(held, database: database) == [["1"]] })
+        }
+        async let applied = migrate(database, [Self.notes])
+        try await blocking {
+            try eventually("the migrator waits", isTrue: { try cluster.psql(held, database: database) == [["2"]] })
+            try cluster.terminateBackends(of: database)
+        }
+        #expect(try await applied == ["0001_notes"])
+    }
+
     @Test func migratorFailsAfterItsTimeout() async throws {
         let error = try await failure("host=/nowhere", [Self.notes], timeout: .milliseconds(200))
         #expect(error.code == .connectionFailed)

@@ -42,16 +42,30 @@ public struct Migrator: Sendable {
             queue.async {
                 continuation.resume(
                     returning: Result { () throws(PostgresError) in
-                        let connection = try connect(timeout: timeout)
-                        return try migrate(connection, timeout: timeout)
+                        try migrate(until: ContinuousClock.now + timeout, timeout: timeout)
                     })
             }
         }
         return try outcome.get()
     }
 
-    private func connect(timeout: Duration) throws(PostgresError) -> BlockingConnection {
-        let end = ContinuousClock.now + timeout
+    /// Connects and migrates, and does so again if the connection is lost: each transaction is applied once, whatever became of it.
+    private func migrate(until end: ContinuousClock.Instant, timeout: Duration) throws(PostgresError) -> [String] {
+        var names: [String] = []
+        while true {
+            let connection = try connect(until: end, timeout: timeout)
+            do throws(PostgresError) {
+                try migrate(connection, timeout: timeout, adding: &names)
+                return names
+            } catch  where error.code == .connectionLost && ContinuousClock.now < end {
+                log("lost the connection to \(target): \(error.message)")
+            }
+        }
+    }
+
+    private func connect(
+        until end: ContinuousClock.Instant, timeout: Duration
+    ) throws(PostgresError) -> BlockingConnection {
         var backoff = Backoff.connecting
         var reported: PostgresError?
         while true {
@@ -76,6 +90,13 @@ public struct Migrator: Sendable {
     /// Applies the missing migrations. It leaves no lock and no setting on the session, which may be a pooler's.
     func migrate(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> [String] {
         var names: [String] = []
+        try migrate(connection, timeout: timeout, adding: &names)
+        return names
+    }
+
+    private func migrate(
+        _ connection: BlockingConnection, timeout: Duration, adding names: inout [String]
+    ) throws(PostgresError) {
         while let migration = try applyNext(connection, timeout: timeout) {
             log("applied migration \(migration.name)")
             names.append(migration.name)
@@ -84,7 +105,6 @@ public struct Migrator: Sendable {
             try inTransaction(connection, timeout: timeout) { () throws(PostgresError) in try connection.execute(setup)
             }
         }
-        return names
     }
 
     /// Applies the first migration that the database lacks and returns it, or `nil` if it lacks none.

@@ -146,6 +146,8 @@ function allNodes(container) {
   return nodes;
 }
 
+globalThis.brokenNodes = (text) => allNodes(rendered(text)).filter(({ data }) => data !== undefined && !data.isWellFormed()).length;
+
 globalThis.depthOf = (text) => {
   const depth = (node) => 1 + Math.max(0, ...Array.from(node.childNodes, depth));
   return depth(rendered(text)) - 1;

@@ -1,4 +1,4 @@
-"""A page with the Markdown renderer in Chromium, for tests. Its server counts nothing and stores nothing."""
+"""A page with the Markdown renderer in Chromium, for tests."""
 
 import functools
 import http.server
@@ -11,6 +11,8 @@ from playwright.sync_api import sync_playwright
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE.parent.parent / "Sources" / "Page" / "Files"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+# Milliseconds, longer than a busy machine needs.
+WAIT = 120_000
 # The policy of chatterd's web page.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; "
@@ -60,6 +62,7 @@ class MarkdownPage:
         self.playwright = sync_playwright().start()
         self.browser = self.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         self.page = self.browser.new_page()
+        self.page.set_default_timeout(WAIT)
         self.requests = []
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.route(lambda url: not url.startswith(self.url), lambda route: route.abort())

@@ -90,6 +90,10 @@ class PieceTests(MarkdownCase):
     def test_a_character_of_two_units_arrives_in_two_pieces(self):
         self.assertEqual(self.markdown.call("textAfterEach", ["a \ud83d", "\ude00 b", " \ud83d"]), ["a ", "a 😀 b", "a 😀 b \ud83d"])
 
+    def test_no_node_ends_inside_a_character(self):
+        for text in ("a" + "😀" * 9000, "*a" + "😀" * 9000, "    a" + "😀" * 9000):
+            self.assertEqual(self.markdown.call("brokenNodes", text), 0)
+
     def examples(self):
         return [example["markdown"] for example in EXAMPLES]
 

@@ -195,9 +195,12 @@ class InlineReader {
 
   #readLink({ event, isImage, delimiters }) {
     const tail = linkTailAt(this.#text, this.#offset);
-    if (tail === INCOMPLETE) this.#isUnclear = true;
-    if (tail === INCOMPLETE || tail === null) return;
-    this.steps += tail.end - this.#offset;
+    if (tail === null) return;
+    this.steps += (tail.end ?? this.#text.length) - this.#offset;
+    if (tail === INCOMPLETE) {
+      this.#isUnclear = true;
+      return;
+    }
     this.#delimiters.matchLink(delimiters);
     Object.assign(event, { kind: "open", name: "a", address: tail.address, title: tail.title, isImage });
     this.events[this.events.length - 1] = { kind: "close" };

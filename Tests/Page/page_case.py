@@ -127,7 +127,7 @@ class PageCase(unittest.TestCase):
     def write(self, text, page=None):
         page = page or self.page
         page.locator("#prompt").fill(text)
-        page.locator("#prompt").press("Enter")
+        page.locator("#send").click()
 
     def ask(self, text, page=None):
         """Sends a prompt, and waits for the end of its answer."""

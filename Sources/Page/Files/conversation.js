@@ -17,6 +17,11 @@ export function newName() {
   return Array.from(crypto.getRandomValues(new Uint32Array(12)), (number) => letters[number % letters.length]).join("");
 }
 
+/// The id of the reply that a response streams. A proxy may have changed the beginning of the path.
+function replyID(response) {
+  return /replies\/([^/?]+)/.exec(response.headers.get("Location"))[1];
+}
+
 /// Tells listeners `"messages"` when the path changes, `"ended"` with a reply that this page saw end, `"refused"` with a prompt, `"list"` when titles may have
 /// changed, `"deleted"`, and `"connection"`.
 export class Conversation extends Emitter {
@@ -233,7 +238,7 @@ export class Conversation extends Emitter {
       if (prompt.system) await this.#persist(() => this.#create(prompt.system));
       const response = await this.#persist(() =>
         send("POST", "llmchat", { body: prompt.body, headers: { "Idempotency-Key": prompt.key } }));
-      const id = response.headers.get("Location").split(/[/?]/)[2];
+      const id = replyID(response);
       const known = this.#replies.get(id);
       if (known) response.body.cancel();
       else this.#begin(id, response);
@@ -317,7 +322,7 @@ export class Conversation extends Emitter {
     const response = await send("POST", `replies/${id}/regenerate`, {
       body: { model, on_disconnect: "finish", on_interrupt: "regenerate", queue_events: true },
     });
-    this.#begin(response.headers.get("Location").split(/[/?]/)[2], response);
+    this.#begin(replyID(response), response);
     await this.sync();
   }
 

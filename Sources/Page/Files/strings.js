@@ -149,6 +149,7 @@ export const strings = {
   serverName: "Name",
   serverKind: "Kind",
   serverURL: "Address",
+  serverURLExample: "http://127.0.0.1:11434",
   serverKey: "Variable or file of its key",
   serverKeyNote: "The name of an environment variable of chatterd that ends in _KEY or _TOKEN, or the path of a file below CHATTERD_KEY_DIR.",
   serverSlots: "Answers at once",

@@ -8,7 +8,7 @@ import { strings } from "../strings.js";
 /// Characters of a prompt that are shown at first.
 const shownLength = 6000;
 /// Characters that are added to an answer in one frame, so that a long text that comes at once does not block the page.
-const frameLength = 24_000;
+const frameLength = 8_000;
 
 function copyButton(text, label = strings.copy) {
   const element = button(label, async () => {

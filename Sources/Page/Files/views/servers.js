@@ -119,7 +119,7 @@ class ServerList {
     const fields = {
       name: input("name", { required: true, maxlength: 128, readonly: server !== null }),
       kind: h("select", { name: "kind" }, ...kinds.map((kind) => h("option", { text: kind, value: kind, selected: kind === server?.kind }))),
-      url: input("url", { type: "url", required: true, placeholder: "http://127.0.0.1:11434" }),
+      url: input("url", { type: "url", required: true, placeholder: strings.serverURLExample }),
       key: input("key", { value: server?.key_env ?? server?.key_file }),
       slots: input("slots", { type: "number", min: 1, max: 10_000 }),
       context: input("context", { type: "number", min: 1, max: 100_000_000 }),

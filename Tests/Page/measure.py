@@ -19,7 +19,7 @@ class Measurements(PageCase):
     """Each test prints its figure beside its limit, and fails beyond it."""
 
     def report(self, what, value, limit, unit):
-        print(f"| {what} | {value:,.0f} {unit} | {limit:,.0f} {unit} |", flush=True)
+        print(f"| {what} | {value:,.0f} {unit}| below {limit:,.0f} {unit}|", flush=True)
         self.assertLess(value, limit, what)
 
     def import_messages(self, name, count, text):
@@ -38,7 +38,12 @@ class Measurements(PageCase):
         client.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
         self.page.goto("/")
         self.page.wait_for_load_state("networkidle")
-        self.report(f"bytes of an empty page, {len(sizes)} responses with their heads", sum(sizes), 50_000, "B")
+        self.report(f"bytes of an empty page, {len(sizes)} responses with their heads", sum(sizes), 50_000, "B ")
+        self.open()
+        sizes.clear()
+        self.page.goto("/")
+        self.page.wait_for_load_state("networkidle")
+        self.report("the same when it is opened again", sum(sizes), 20_000, "B ")
 
     def test_opening_of_5000_messages(self):
         self.import_messages("long", 5000, LINE * 3)
@@ -52,7 +57,7 @@ class Measurements(PageCase):
             await new Promise(requestAnimationFrame);
             return performance.now() - began;
         }""")
-        self.report("a conversation of 5,000 messages opens", found, 1000, "ms")
+        self.report("a conversation of 5,000 messages opens", found, 1000, "ms ")
 
     def test_longest_task_of_a_long_answer(self):
         pieces = re.findall(r"\S+\s", LINE)
@@ -81,7 +86,7 @@ class Measurements(PageCase):
         self.page.evaluate("tasks.length = 0")
         go.set()
         self.wait_for_end()
-        self.report("the longest task at 100 tokens/s in an answer of 200 KB", max(self.page.evaluate("tasks"), default=0), 50, "ms")
+        self.report("tasks over 50 ms at 100 tokens/s in an answer of 200 KB", len(self.page.evaluate("tasks")), 1, "")
 
     def test_memory_of_50_conversations(self):
         for number in range(10):
@@ -97,4 +102,4 @@ class Measurements(PageCase):
             client.send("HeapProfiler.collectGarbage")
             sizes.append(client.send("Runtime.getHeapUsage")["usedSize"] / 1024)
         # The first ten fill the caches of the browser.
-        self.report(f"memory after ten conversations ({sizes[0]:,.0f} KiB), and its growth with 50 more", sizes[-1] - sizes[0], 1024, "KiB")
+        self.report(f"memory after ten conversations ({sizes[0]:,.0f} KiB), and its growth with 50 more", sizes[-1] - sizes[0], 1024, "KiB ")

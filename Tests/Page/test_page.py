@@ -113,7 +113,7 @@ class AnswerTests(PageCase):
         self.open()
         self.ask("Hello")
         before = self.page.url
-        self.page.get_by_role("button", name="Copy to a new conversation").click()
+        self.page.get_by_role("button", name="New from here").click()
         self.page.wait_for_url(lambda url: url != before)
         expect(self.answer()).to_have_text("Nothing to say.")
         expect(self.page.locator("#list a[aria-current]")).to_be_visible()
@@ -415,6 +415,32 @@ class NothingIsLostTests(PageCase):
             expect(page.locator(".prompt").last).to_contain_text("From the device")
             expect(self.answer(page)).to_have_text("To the device.")
             expect(page.locator(".prompt")).to_have_count(2)
+
+    def test_second_tab_begins_a_conversation_of_its_own(self):
+        self.open()
+        tab = self.open(page=self.new_page(self.page.context))
+        tab.locator("#prompt").fill("From the second tab")
+        self.ask("From the first tab")
+        tab.wait_for_function("(name) => location.hash !== name", arg=self.page.evaluate("location.hash"))
+        expect(tab.locator("#prompt")).to_have_value("From the second tab")
+        tab.locator("#send").click()
+        expect(tab.locator(".answer")).to_have_count(1)
+        self.wait_for_end(tab)
+        self.assertEqual([message["content"] for message in self.stored()][0], "From the first tab")
+        self.assertEqual([message["content"] for message in self.stored(tab)][0], "From the second tab")
+
+    def test_page_that_is_opened_without_a_network_waits_for_it(self):
+        self.open()
+        self.ask("Hello")
+        address = self.page.url
+        self.page.locator("#new").click()
+        expect(self.page.locator("#messages")).to_contain_text("What is on your mind?")
+        self.gate.cut()
+        self.page.evaluate("(hash) => { location.hash = hash; }", urllib.parse.urlsplit(address).fragment)
+        expect(self.page.locator("#status")).to_contain_text("The connection is lost")
+        self.gate.restore()
+        expect(self.answer()).to_have_text("Nothing to say.")
+        expect(self.page.locator("#status")).to_be_hidden()
 
     def test_deletion_elsewhere_is_shown(self):
         self.open()

@@ -64,7 +64,7 @@ export async function call(method, path, options) {
 /// Finds out on whose behalf the page acts. Throws an APIError with status 401 if it needs a credential.
 export async function identify() {
   const [settings, principal] = await Promise.all([
-    fetch(new URL("page/settings.json", base)).then((response) => response.json()),
+    call("GET", "page/settings.json"),
     call("GET", "session"),
   ]);
   session.scopes = principal.scopes;

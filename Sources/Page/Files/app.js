@@ -1,6 +1,6 @@
 // The page: it connects the conversation on the screen with the list, the composer and the dialogs.
 
-import { call, identify, session } from "./api.js";
+import { call, identify, pause, session } from "./api.js";
 import { Catalogue } from "./catalogue.js";
 import { Conversation, newName } from "./conversation.js";
 import { choices, forgetConversation, preference, saveChoices, savePreference } from "./drafts.js";
@@ -79,6 +79,16 @@ class App {
     $("prompt").focus();
   }
 
+  /// Takes what is typed to a new conversation, because another tab has begun the one that was new.
+  #leaveTaken() {
+    const { conversation } = this;
+    if (!conversation || conversation.exists || conversation.pending.length || preference("fresh") === conversation.name) return;
+    const text = $("prompt").value;
+    $("prompt").value = "";
+    this.fresh(true);
+    this.composer.fill({ text });
+  }
+
   async #open(name, seq = null) {
     if (this.conversation?.name === name && seq === null) return;
     this.conversation?.close();
@@ -91,9 +101,9 @@ class App {
     $("gauge").hidden = true;
     this.list.open(conversation);
     this.list.showLoading();
+    conversation.listen((kind, reply) => this.#changed(conversation, kind, reply));
     await conversation.open(seq, preference("fresh") === name);
     if (this.conversation !== conversation) return;
-    conversation.listen((kind, reply) => this.#changed(conversation, kind, reply));
     this.list.open(conversation, seq);
     this.#changed(conversation, "messages");
   }
@@ -114,6 +124,7 @@ class App {
       this.catalogue.refresh().catch(() => {});
     } else if (kind === "connection") {
       showStatus(conversation.isConnected ? "" : strings.reconnecting);
+      if (conversation.isConnected) this.catalogue.refresh().catch(() => {});
     } else if (kind === "deleted") {
       this.list.open(new Conversation(conversation.name));
       this.list.showNote(strings.deletedElsewhere, null, button(strings.newConversation, () => this.fresh(), { class: "primary" }));
@@ -307,6 +318,7 @@ class App {
     });
     models.listen(() => this.conversation && this.#showState());
     this.catalogue.listen(() => this.conversation && this.#showTitle());
+    addEventListener("storage", (event) => { if (event.key === "chatterd.preference.fresh") this.#leaveTaken(); });
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("click", (event) => {
@@ -331,16 +343,23 @@ class App {
   }
 }
 
+/// Finds out who uses the page: asks for a credential where one is needed, and waits for a server that is starting.
+async function admit() {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await identify();
+    } catch (error) {
+      if (error.status === 401) await (await import("./views/signin.js")).askForCredential();
+      else if (error.isTemporary && attempt < 100) await pause(attempt);
+      else throw error;
+    }
+  }
+}
+
 async function start() {
   document.documentElement.lang = strings.language;
   fillTexts(document, strings);
-  try {
-    await identify();
-  } catch (error) {
-    if (error.status !== 401) throw error;
-    await (await import("./views/signin.js")).askForCredential();
-    await identify();
-  }
+  await admit();
   $("shell").hidden = false;
   $("sign-out").hidden = !session.isSignedIn;
   session.listen(() => location.reload());

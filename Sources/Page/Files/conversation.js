@@ -96,7 +96,7 @@ export class Conversation extends Emitter {
   /// Loads the end of the conversation, back to message `seq` if that is given, and sends what is kept. A new one is not asked for.
   async open(seq = null, isNew = false) {
     try {
-      if (!isNew) await this.#load({ limit: pageSize });
+      if (!isNew) await this.#persist(() => this.#load({ limit: pageSize }));
       while (this.moreBefore && (!this.#messages.has(this.#tip) || (seq !== null && this.#order[0] > seq))) await this.loadEarlier();
       this.exists = !isNew;
     } catch (error) {

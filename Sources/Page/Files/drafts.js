@@ -1,4 +1,4 @@
-// What this browser remembers: unsent drafts, and the model and options of each conversation. Nothing secret.
+// The memory of this browser: unsent drafts, and the model and options of each conversation. It holds no secrets.
 
 const read = (name) => {
   try {

@@ -88,7 +88,7 @@ export const strings = {
   regenerate: "Another answer",
   continue: "Continue",
   continuePrompt: "Continue exactly where you stopped.",
-  fork: "Copy to a new conversation",
+  fork: "New from here",
   details: "Details",
   showAll: (characters) => `Show all ${number.format(characters)} characters`,
   previous: "Earlier version",

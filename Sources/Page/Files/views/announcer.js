@@ -1,4 +1,4 @@
-// What a screen reader speaks: whole sentences of an answer, and errors at once. It never moves the focus.
+// The words for a screen reader: whole sentences of an answer, and errors at once. They never move the focus.
 
 import { $, h } from "../dom.js";
 import { strings } from "../strings.js";

@@ -10,7 +10,7 @@ class Gate:
 
     def __init__(self, port):
         self.port_of_server = port
-        self._is_cut = False
+        self._is_cut = self._is_mute = False
         self._lock = threading.Lock()
         self._open = set()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -25,11 +25,16 @@ class Gate:
         for one in ended:
             self._reset(one)
 
+    def mute(self):
+        """Drops what chatterd says, until the gate is restored: requests arrive, and their responses are lost."""
+        with self._lock:
+            self._is_mute = True
+
     def restore(self, port=None):
         """Passes connections on again, to another port if one is given."""
         with self._lock:
             self.port_of_server = port or self.port_of_server
-            self._is_cut = False
+            self._is_cut = self._is_mute = False
 
     def close(self):
         self.cut()
@@ -59,13 +64,14 @@ class Gate:
                     self._reset(client)
                     continue
                 self._open |= {client, server}
-            for pair in [(client, server), (server, client)]:
-                threading.Thread(target=self._pass, args=pair, daemon=True).start()
+            for course in [(client, server, False), (server, client, True)]:
+                threading.Thread(target=self._pass, args=course, daemon=True).start()
 
-    def _pass(self, source, target):
+    def _pass(self, source, target, is_answer):
         try:
             while data := source.recv(65536):
-                target.sendall(data)
+                if not (is_answer and self._is_mute):
+                    target.sendall(data)
             target.shutdown(socket.SHUT_WR)
         except OSError:
             self._reset(source)

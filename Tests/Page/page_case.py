@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import sys
 import unittest
 import urllib.parse
@@ -85,7 +86,7 @@ class PageCase(unittest.TestCase):
         self.addCleanup(context.close)
         context.add_init_script(WATCH)
         if FILES:
-            context.route(lambda url: urllib.parse.urlsplit(url).path == "/", lambda route: self.serve_file(route, "index.html"))
+            context.route(re.compile(r"^http://[^/]+/$"), lambda route: self.serve_file(route, "index.html"))
             context.route("**/page/**", lambda route: self.serve_file(route, route.request.url.split("/page/", 1)[1]))
         return context
 

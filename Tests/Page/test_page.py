@@ -195,6 +195,25 @@ class AnswerTests(PageCase):
         self.assertEqual(self.model.exchange().request["messages"][-1]["images"], [PIXEL])
         expect(self.page.locator(".prompt img")).to_have_count(1)
 
+    def test_image_is_pasted_and_dropped(self):
+        self.open()
+        for kind in ("paste", "drop"):
+            self.page.evaluate("""([kind, pixel]) => {
+                const data = new DataTransfer();
+                data.items.add(new File([Uint8Array.from(atob(pixel), (one) => one.charCodeAt(0))], "pixel.png", {type: "image/png"}));
+                const options = {bubbles: true, cancelable: true};
+                document.querySelector("#prompt").dispatchEvent(kind === "paste"
+                    ? new ClipboardEvent("paste", {...options, clipboardData: data}) : new DragEvent("drop", {...options, dataTransfer: data}));
+            }""", [kind, PIXEL])
+        expect(self.page.locator("#attachments li")).to_have_count(2)
+        self.page.reload()
+        expect(self.page.locator("#attachments li")).to_have_count(2)
+        self.page.get_by_role("button", name="Remove Image 2").click()
+        self.page.locator("#model").select_option("tiny")
+        self.ask("What is this?")
+        self.assertEqual(self.model.exchange().request["messages"][-1]["images"], [PIXEL])
+        expect(self.page.locator("#attachments li")).to_have_count(0)
+
     def test_long_paste_becomes_an_attachment(self):
         self.open()
         self.page.evaluate("""() => {
@@ -251,6 +270,19 @@ class AnswerTests(PageCase):
         rest.set()
         expect(log).to_have_text(["One sentence.", "And half of another.", "The answer is finished."])
         expect(self.page.locator("#search")).to_be_focused()
+
+    def test_new_messages_leave_the_focus_on_a_button(self):
+        self.open()
+        self.ask("Hello")
+        name = self.page.evaluate("location.hash.slice(1)")
+        for place in (self.page.locator(".answer").first.get_by_role("button", name="Details"), self.page.locator("#list a[aria-current]")):
+            place.focus()
+            count = self.page.locator(".answer").count()
+            self.call("POST", "/llmchat", {"appID": "web", "conversation": name, "model": "tiny", "stream": False,
+                                           "messages": [{"role": "user", "content": "From elsewhere"}]})
+            expect(self.page.locator(".answer")).to_have_count(count + 1)
+            self.wait_for_end()
+            expect(place).to_be_focused()
 
     def test_finished_answer_notifies_a_hidden_page(self):
         rest = threading.Event()
@@ -368,6 +400,24 @@ class NothingIsLostTests(PageCase):
         expect(self.page.locator(".pending")).to_have_count(0)
         self.assertEqual([message["role"] for message in self.stored()], ["user", "assistant"] * 2)
 
+    def test_prompt_whose_response_is_lost_counts_once(self):
+        self.open()
+        self.ask("Hello")
+        self.gate.mute()
+        self.write("Anyone?")
+        self.model.exchange(1)
+        expect(self.page.locator(".pending")).to_contain_text("Anyone?")
+        # Chromium repeats a request by itself when a connection ends that was used before; only then the page learns of it.
+        with self.page.expect_event("requestfailed", lambda request: request.method == "POST"):
+            self.gate.cut()
+        self.gate.restore()
+        expect(self.page.locator(".answer")).to_have_count(2)
+        self.wait_for_end()
+        expect(self.page.locator(".pending")).to_have_count(0)
+        expect(self.page.locator(".prompt")).to_have_count(2)
+        self.assertEqual([message["role"] for message in self.stored()], ["user", "assistant"] * 2)
+        self.assertEqual(len(self.model.exchanges), 2)
+
     def test_prompt_of_a_lost_page_is_sent_after_the_reload(self):
         self.open()
         self.ask("Hello")
@@ -483,6 +533,14 @@ class ConversationListTests(PageCase):
         expect(row).to_have_count(0)
         self.page.locator("#archived").click()
         expect(row).to_have_count(1)
+
+    def test_title_is_made_by_the_model(self):
+        self.open()
+        self.ask("Where shall we stay?")
+        self.model.script = lambda exchange: exchange.say("Rome in spring")
+        self.menu("rename")
+        self.page.get_by_role("button", name="Let the model choose").click()
+        expect(self.page.locator("#title")).to_have_text("Rome in spring")
 
     def test_search_finds_messages_and_opens_them(self):
         self.open()

@@ -117,19 +117,19 @@ class App {
     } else if (kind === "ended") {
       this.#showState();
       this.#notify(reply);
-      this.catalogue.refresh().catch(() => {});
+      this.catalogue.refreshSoon();
     } else if (kind === "refused") {
       alertReader(reply.error.message);
     } else if (kind === "list") {
-      this.catalogue.refresh().catch(() => {});
+      this.catalogue.refreshSoon();
     } else if (kind === "connection") {
       showStatus(conversation.isConnected ? "" : strings.reconnecting);
-      if (conversation.isConnected) this.catalogue.refresh().catch(() => {});
+      if (conversation.isConnected) this.catalogue.refreshSoon();
     } else if (kind === "deleted") {
       this.list.open(new Conversation(conversation.name));
       this.list.showNote(strings.deletedElsewhere, null, button(strings.newConversation, () => this.fresh(), { class: "primary" }));
       conversation.close();
-      this.catalogue.refresh().catch(() => {});
+      this.catalogue.refreshSoon();
     }
   }
 
@@ -269,8 +269,14 @@ class App {
     if (title === null) return;
     const { path } = this.conversation;
     if (title === suggestion) {
+      const before = $("title").textContent;
       await call("PATCH", path, { body: { title: null } });
-      this.catalogue.update(await call("POST", `${path}/title`, { body: { model: $("model").value || undefined } }));
+      try {
+        this.catalogue.update(await call("POST", `${path}/title`, { body: { model: $("model").value || undefined } }));
+      } catch (error) {
+        await call("PATCH", path, { body: { title: before } });
+        throw error;
+      }
     } else {
       this.catalogue.update(await call("PATCH", path, { body: { title: title.trim() } }));
     }
@@ -328,7 +334,7 @@ class App {
       if (document.hidden) return this.conversation?.rest();
       this.conversation?.follow();
       models.refresh();
-      this.catalogue.refresh().catch(() => {});
+      this.catalogue.refreshSoon();
     });
   }
 

@@ -11,10 +11,19 @@ export class Catalogue extends Emitter {
   showsArchived = false;
   isLoading = false;
   #generation = 0;
+  #timer = null;
 
-  /// Reads the first page again.
+  /// Reads the list again, as far as it was shown, up to 200 conversations.
   refresh() {
     return this.#read(null);
+  }
+
+  /// Reads it again soon: several changes in a row need one request.
+  refreshSoon() {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.refresh().catch(() => {});
+    }, 150);
   }
 
   more() {
@@ -43,7 +52,7 @@ export class Catalogue extends Emitter {
       // A page of a search may be empty and nevertheless have a next one.
       do {
         page = await call("GET", "conversations", {
-          query: { limit: 50, cursor: page?.next ?? cursor, q: this.query || null, archived: this.query ? "all" : Number(this.showsArchived) },
+          query: { limit: cursor ? 50 : Math.min(200, Math.max(50, this.entries.length)), cursor: page?.next ?? cursor, q: this.query || null, archived: this.query ? "all" : Number(this.showsArchived) },
         });
         if (generation !== this.#generation) return;
         found.push(...page.conversations);

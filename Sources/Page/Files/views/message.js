@@ -26,6 +26,14 @@ const markdownOptions = {
   },
 };
 
+/// Fills an element again only if its content would differ, so that a button in it keeps the focus.
+function refill(element, key, make) {
+  const text = JSON.stringify(key);
+  if (element.contentKey === text) return;
+  element.contentKey = text;
+  element.replaceChildren(...make().filter(Boolean));
+}
+
 /// Images of messages are base64 without a type; the first characters tell it.
 function imageAddress(data) {
   const types = { "/9j/": "jpeg", iVBO: "png", R0lG: "gif", UklG: "webp" };
@@ -84,11 +92,11 @@ export class PromptView {
   /// Shows the buttons that fit the present state.
   update(all) {
     if (this.message.role !== "user") return;
-    this.tools.replaceChildren(...[
+    refill(this.tools, all.map((message) => message.seq), () => [
       alternatives(this.message, all, this.actions),
       copyButton(() => this.message.content ?? ""),
       button(strings.edit, () => this.actions.edit(this.message), { class: "tool" }),
-    ].filter(Boolean));
+    ]);
   }
 
   dispose() {}
@@ -104,7 +112,7 @@ export class PendingView extends PromptView {
 
   update() {
     const { error } = this.prompt;
-    this.tools.replaceChildren(...(error ? [
+    refill(this.tools, error?.message ?? null, () => (error ? [
       h("p", { class: "error" }, h("strong", { text: strings.error }), ` ${error.message}`),
       button(strings.tryAgain, () => this.actions.retry(this.prompt), { class: "tool" }),
       button(strings.backToPrompt, () => this.actions.takeBack(this.prompt), { class: "tool" }),
@@ -190,12 +198,13 @@ export class AnswerView {
     this.element.setAttribute("aria-busy", String(!reply.isOver));
     this.reasoning.hidden = !reply.thinking;
     this.reasoning.firstElementChild.textContent = reply.isOver || reply.text ? strings.reasoning : strings.reasoningNow;
-    this.calls.replaceChildren(...toolCallList(reply.toolCalls));
+    refill(this.calls, reply.toolCalls.length, () => toolCallList(reply.toolCalls));
     const end = describeEnd(reply);
     this.note.hidden = !end;
     this.note.className = reply.error ? "error" : "meta";
     this.note.replaceChildren(...(reply.error ? [h("strong", { text: strings.error }), ` ${end}`] : [end ?? ""]));
-    this.tools.replaceChildren(...(reply.isOver ? this.#toolsAtEnd() : [h("span", { class: "meta progress", text: this.#progress() })]));
+    const key = reply.isOver ? [reply.state, reply.doneReason, reply.counts, all.map((message) => message.seq)] : this.#progress();
+    refill(this.tools, key, () => (reply.isOver ? this.#toolsAtEnd() : [h("span", { class: "meta progress", text: this.#progress() })]));
   }
 
   #progress() {
@@ -217,7 +226,7 @@ export class AnswerView {
       reply.state === "complete" ? button(strings.fork, () => actions.fork(message), { class: "tool" }) : null,
       button(strings.details, () => actions.details(message), { class: "tool" }),
       h("span", { class: "meta", text: meta.filter(Boolean).join(" · ") }),
-    ].filter(Boolean);
+    ];
   }
 
   dispose() {

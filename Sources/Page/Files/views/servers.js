@@ -74,7 +74,11 @@ class ServerList {
     return [known.health === "cooling_down" ? "bad" : "good", strings.serverHealth(strings.modelHealth[known.health] ?? known.health, known.models)];
   }
 
+  /// Shows the list, if it has changed: a button in it keeps the focus otherwise.
   #show() {
+    const key = JSON.stringify(this.upstreams.map((server) => [server, this.#health(server)]));
+    if (key === this.shown) return;
+    this.shown = key;
     const rows = this.upstreams.map((server) => {
       const [health, text] = this.#health(server);
       const result = this.results.get(server.name) ?? h("p", { class: "meta result", role: "status" });

@@ -40,7 +40,9 @@ export class Sidebar {
 
   show() {
     const { entries, query, isLoading, next, showsArchived } = this.catalogue;
+    const focused = document.activeElement?.closest("#list a")?.getAttribute("href");
     $("list").replaceChildren(...entries.map((entry) => this.#row(entry)));
+    if (focused) [...$("list").querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
     $("more").hidden = !next;
     const nothing = query ? strings.noMatches : showsArchived ? strings.noArchived : strings.noConversations;
     $("list-note").textContent = entries.length ? "" : isLoading ? (query ? strings.searching : strings.loading) : nothing;

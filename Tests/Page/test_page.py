@@ -749,6 +749,38 @@ class SignInTests(PageCase):
         self.page.locator("#sign-out").click()
         expect(self.page.get_by_label("Key or token")).to_be_visible()
 
+    def test_session_of_an_administrator_manages_model_servers(self):
+        key = self.call("POST", "/keys", {"app": "shop", "scopes": ["chat", "read", "admin"]}, ADMIN_TOKEN)[1]["key"]
+        self.page.goto("/")
+        self.page.get_by_label("Key or token").fill(key)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.locator("#servers").click()
+        row = self.page.locator(".servers li").filter(has_text="scripted")
+        row.get_by_role("button", name="Test").click()
+        expect(row.locator(".result")).to_contain_text("It works.")
+
+    def test_person_sees_only_their_own_conversations(self):
+        key = self.call("POST", "/keys", {"app": "shop"}, ADMIN_TOKEN)[1]["key"]
+        pages = []
+        for person in ("ada", "bob"):
+            token = self.call("POST", "/tokens", {"person": person}, key)[1]["access_token"]
+            page = self.new_page()
+            page.goto("/")
+            page.get_by_label("Key or token").fill(token)
+            page.get_by_role("button", name="Sign in").click()
+            expect(page.locator("#model option[value=tiny]")).to_be_attached()
+            page.locator("#model").select_option("tiny")
+            self.ask(f"I am {person}", page)
+            pages.append(page)
+        for page, person in zip(pages, ("ada", "bob")):
+            page.reload()
+            expect(page.locator("#list li")).to_have_count(1)
+            expect(page.locator("#list li")).to_contain_text(f"I am {person}")
+        pages[1].goto(pages[0].url)
+        pages[1].reload()
+        expect(pages[1].locator("#prompt")).to_be_visible()
+        expect(pages[1].locator(".answer")).to_have_count(0)
+
     def test_administrator_token_is_no_session(self):
         self.page.goto("/")
         self.page.get_by_label("Key or token").fill(ADMIN_TOKEN)

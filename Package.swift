@@ -53,6 +53,7 @@ let package = Package(
         target("LanguageModels", ["Basics", "Identity"]),
         target("Relay", ["Basics", "Identity", "LanguageModels"]),
         target("JSONLog", ["Basics"]),
+        target("Page", resources: [.embedInCode("Files")]),
 
         // OpenSSL's cryptography; no I/O other than random bytes of the system.
         target("Cryptography", ["Basics", "COpenSSL"]),
@@ -82,7 +83,7 @@ let package = Package(
             [
                 "Basics", "Identity", "CSystem", "Cryptography", "Sockets", "HTTP", "HTTPServer", "HTTPClient",
                 "Postgres",
-                "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration",
+                "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration", "Page",
             ],
             resources: [.embedInCode("Routes/openapi.json")]),
         target(
@@ -113,6 +114,7 @@ let package = Package(
         tests(of: "Relay", ["LanguageModels", "Identity", "Basics"]),
         tests(of: "PostgresStore", ["Server", "Postgres", "Identity", "Relay", "LanguageModels", "Sockets", "Basics"]),
         tests(of: "JSONLog", ["Basics"]),
+        tests(of: "Page"),
         tests(
             of: "Configuration",
             ["HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "Sockets", "JSONLog", "Basics"]),
@@ -121,7 +123,7 @@ let package = Package(
             name: "ChatterdServerTests",
             dependencies: [
                 "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
-                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Postgres", "HTTPServer", "HTTP",
+                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Page", "Postgres", "HTTPServer", "HTTP",
                 "Sockets",
                 "Basics", "TestSupport",
             ].map(module), swiftSettings: settings),

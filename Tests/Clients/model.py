@@ -74,10 +74,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        names = self.server.model.names
+        body = json.dumps({"models": [{"name": name} for name in names]} if names else {}).encode()
         self.send_response(200)
-        self.send_header("Content-Length", "2")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(body)
 
     def do_POST(self):
         exchange = Exchange(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -102,7 +104,9 @@ class Model:
 
     BREAK_OFF = object()
 
-    def __init__(self, tests):
+    def __init__(self, tests, names=()):
+        """`names` are the models that it lists."""
+        self.names = names
         self.script = lambda exchange: exchange.say("Nothing to say.")
         self.exchanges = []
         self.changed = threading.Condition()

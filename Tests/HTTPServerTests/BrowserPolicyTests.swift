@@ -32,6 +32,21 @@ struct BrowserPolicyTests {
         #expect(try verdict(host: host, policy: BrowserPolicy()) == .served)
     }
 
+    @Test func linkOfAnotherSiteOpensPagesOnly() throws {
+        func verdict(
+            _ method: ChatterdHTTP.Method, host: FieldValue, _ mode: FieldValue, isPage: Bool
+        ) throws -> BrowserPolicy.Verdict {
+            let fields: Fields = [.host: host, .secFetchSite: "cross-site", .secFetchMode: mode]
+            let head = RequestHead(method: method, target: try Target("/"), fields: fields)
+            return Self.policy.verdict(on: head, isSecure: false, isPage: isPage)
+        }
+        #expect(try verdict(.get, host: "chat.example", "navigate", isPage: true) == .served)
+        #expect(try verdict(.get, host: "chat.example", "navigate", isPage: false) == .refused(.foreignOrigin))
+        #expect(try verdict(.get, host: "chat.example", "cors", isPage: true) == .refused(.foreignOrigin))
+        #expect(try verdict(.post, host: "chat.example", "navigate", isPage: true) == .refused(.foreignOrigin))
+        #expect(try verdict(.get, host: "evil.example", "navigate", isPage: true) == .refused(.misdirected))
+    }
+
     @Test func requestWithoutHostIsServed() throws {
         #expect(try verdict(host: nil) == .served)
     }

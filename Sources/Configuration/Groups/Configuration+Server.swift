@@ -1,5 +1,6 @@
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdIdentity
 import ChatterdSockets
 import Glibc
 
@@ -16,6 +17,8 @@ extension Configuration {
         public var tlsKey: String?
         /// The accepted host names, and the web pages that may use the server.
         public var browsers = BrowserPolicy(hosts: [], origins: [])
+        /// The app of the conversations of the web page in `open` mode.
+        public private(set) var pageApp = "web"
         /// The number of event loops.
         public var shards = max(1, min(256, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         /// The memory budget of the process, in bytes; `nil` for half of the available memory.
@@ -57,6 +60,14 @@ extension Configuration.Server {
                 })
         }
         browsers.hosts = Set(names.compactMap { HostName($0) })
+    }
+
+    mutating func setPageApp(_ name: String) throws(SettingProblem) {
+        guard Owner(validating: name) != nil else {
+            throw SettingProblem(
+                "must be the name of an app: 1 to \(Owner.maximumAppLength) characters, without control characters")
+        }
+        pageApp = name
     }
 
     mutating func setOrigins(_ texts: [String]) throws(SettingProblem) {

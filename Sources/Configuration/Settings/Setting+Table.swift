@@ -48,6 +48,11 @@ extension Setting {
                     try configuration.server.setOrigins(value)
                 }, "none",
                 "Origins of web pages that may use the server, beside its own, such as https://app.example.")
+        case .pageApp:
+            .plain(
+                .process,
+                .text { configuration, value throws(SettingProblem) in try configuration.server.setPageApp(value) },
+                "web", "The app of the conversations of the web page in open mode; all browsers share them.")
         case .shards:
             .option(
                 .process, .count(1...256, of: "threads") { $0.server.shards = $1 }, "number of cores",

@@ -11,6 +11,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case issuers = "CHATTERD_ISSUERS"
     case hosts = "CHATTERD_HOSTS"
     case origins = "CHATTERD_ORIGINS"
+    case pageApp = "CHATTERD_PAGE_APP"
     case shards = "CHATTERD_SHARDS"
     case shutdownDelay = "CHATTERD_SHUTDOWN_DELAY"
     case memory = "CHATTERD_MEMORY"

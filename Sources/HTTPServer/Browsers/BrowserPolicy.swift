@@ -13,11 +13,18 @@ public struct BrowserPolicy: Sendable, Equatable {
     /// The patterns of routes that every host and origin may use.
     public var openRoutes: Set<String>
 
+    /// The patterns of routes that a link of any site may open, as they show the same to everyone.
+    public var pageRoutes: Set<String>
+
     /// Creates a policy. The default accepts all hosts and no foreign page.
-    public init(hosts: Set<HostName>? = nil, origins: Set<WebOrigin> = [], openRoutes: Set<String> = []) {
+    public init(
+        hosts: Set<HostName>? = nil, origins: Set<WebOrigin> = [], openRoutes: Set<String> = [],
+        pageRoutes: Set<String> = []
+    ) {
         self.hosts = hosts
         self.origins = origins
         self.openRoutes = openRoutes
+        self.pageRoutes = pageRoutes
     }
 
     /// The decision on a request.
@@ -31,8 +38,8 @@ public struct BrowserPolicy: Sendable, Equatable {
         case refused(Refusal)
     }
 
-    /// Decides on a request by its head. `isSecure` says whether the request came over TLS.
-    func verdict(on head: RequestHead, isSecure: Bool) -> Verdict {
+    /// Decides on a request by its head. `isSecure` says whether the request came over TLS, `isPage` whether it is for one of `pageRoutes`.
+    func verdict(on head: RequestHead, isSecure: Bool, isPage: Bool = false) -> Verdict {
         if let host = head.host, !answers(to: host) {
             return .refused(.misdirected)
         }
@@ -47,6 +54,8 @@ public struct BrowserPolicy: Sendable, Equatable {
         }
         switch head.fields[.secFetchSite] {
         case nil, "same-origin", "none": return .served
+        // Fetch Metadata: the browser shows the response to its user, and to no script of the other site.
+        case _ where isPage && head.method.isSafe && head.fields[.secFetchMode] == "navigate": return .served
         default: return .refused(.foreignOrigin)
         }
     }

@@ -7,8 +7,9 @@ extension ConnectionGroup {
     func refusal(
         of head: RequestHead, _ match: Router.Match, hasBody: Bool, isSecure: Bool, to responder: Responder
     ) -> Refusal? {
+        let isPage = match.pattern.map { policy.pageRoutes.contains($0) } == true
         if match.pattern.map({ policy.openRoutes.contains($0) }) != true {
-            switch policy.verdict(on: head, isSecure: isSecure) {
+            switch policy.verdict(on: head, isSecure: isSecure, isPage: isPage) {
             case .served: break
             case .shared(let origin): responder.sharedWith = origin
             case .refused(let refusal): return refusal

@@ -12,6 +12,7 @@ extension Server {
         hooks.errorBody = { .error(hints.explained($0)) }
         var policy = configuration.server.browsers
         policy.openRoutes = Route.openRoutes
+        policy.pageRoutes = Route.pageRoutes
         self.init(
             shards: shards, limits: configuration.http, router: router, policy: policy, hooks: hooks,
             memory: process.memory)

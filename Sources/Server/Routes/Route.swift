@@ -32,9 +32,14 @@ public enum Route: String, CaseIterable, Sendable {
     case healthz = "/healthz"
     case readyz = "/readyz"
     case openAPI = "/openapi.json"
+    case pageFile = "/page/:file"
+    case pageView = "/page/views/:file"
+    case pageMarkdown = "/page/markdown/:file"
     /// A request for any other path.
     case none = "-"
 
     /// The patterns of routes that every host and origin may use.
     static let openRoutes: Set<String> = [healthz.rawValue, readyz.rawValue, openAPI.rawValue]
+    /// The patterns of routes that a link of another site may open.
+    static let pageRoutes: Set<String> = [identity.rawValue]
 }

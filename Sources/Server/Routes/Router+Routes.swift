@@ -19,7 +19,10 @@ extension Router {
         addCredentials(
             process.access, process.usage, services,
             administrator: process.configuration.upstreams.adminToken.map { AdminToken($0).digestText }, access)
-        addStatus(StatusRoute(services: services, state: state, timeout: process.configuration.fixedTimeouts.readiness))
+        let status = StatusRoute(
+            services: services, state: state, timeout: process.configuration.fixedTimeouts.readiness)
+        addStatus(status)
+        addPage(PageRoute(app: process.configuration.server.pageApp, identity: status.identity))
     }
 
     private mutating func addReplies(
@@ -114,10 +117,16 @@ extension Router {
     }
 
     private mutating func addStatus(_ status: StatusRoute) {
-        on(.get, Route.identity.rawValue, status.identity)
         on(.get, Route.healthz.rawValue, status.health)
         on(.get, Route.readyz.rawValue, status.readiness)
         on(.get, Route.openAPI.rawValue, OpenAPIRoute().read)
+    }
+
+    private mutating func addPage(_ page: PageRoute) {
+        on(.get, Route.identity.rawValue, page.open)
+        on(.get, Route.pageFile.rawValue, page.file(in: ""))
+        on(.get, Route.pageView.rawValue, page.file(in: "views/"))
+        on(.get, Route.pageMarkdown.rawValue, page.file(in: "markdown/"))
     }
 
     /// Routes a method of a path to a handler that serves only principals with a scope; `nil` for any principal.

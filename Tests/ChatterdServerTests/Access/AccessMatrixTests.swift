@@ -32,6 +32,7 @@ import Testing
 
     private static let lines = [
         Line("GET", "/"), Line("GET", "/healthz"), Line("GET", "/readyz"), Line("GET", "/openapi.json"),
+        Line("GET", "/page/app.js"), Line("GET", "/page/settings.json"),
         Line("POST", "/llmchat", prompt("p", adding: #","conversation":"trip""#)),
         Line("POST", "/llmchat", prompt("p", adding: #","appID":"shop","conversation":"trip""#)),
         Line(

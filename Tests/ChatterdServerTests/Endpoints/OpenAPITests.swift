@@ -278,7 +278,7 @@ import Testing
         let others: Set<String> = [
             "accept", "access-control-request-method", "authorization", "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",
-            "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",
+            "sec-fetch-mode", "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",
             "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
         ]
         #expect(described.union(others) == known)

@@ -1,0 +1,149 @@
+// One reply: its text so far, read from its stream over any number of connections.
+
+import { call, send } from "./api.js";
+import { Emitter } from "./dom.js";
+import { follow } from "./events.js";
+import { strings } from "./strings.js";
+
+/// Tells listeners `("text" | "thinking", piece)`, `"reset"` when all text is dropped, and `"state"` for everything else.
+export class Reply extends Emitter {
+  text = "";
+  thinking = "";
+  toolCalls = [];
+  /// `streaming`, `complete`, `failed`, `cancelled` or `interrupted`.
+  state = "streaming";
+  error = null;
+  doneReason = null;
+  counts = {};
+  /// The position in the queue of a model server, while there is one.
+  queue = null;
+  isConnected = true;
+  #position = null;
+  #began = null;
+  #controller = null;
+
+  constructor(id, model) {
+    super();
+    this.id = id;
+    this.model = model;
+  }
+
+  get isOver() {
+    return this.state !== "streaming";
+  }
+
+  /// The tokens of a second, if they are known.
+  get speed() {
+    return this.counts.speed ?? null;
+  }
+
+  /// Takes the stored state of a reply that is over, from a message of the conversation.
+  restore(message) {
+    this.state = message.state;
+    this.text = message.content ?? "";
+    this.thinking = message.thinking ?? "";
+    this.toolCalls = message.tool_calls ?? [];
+    this.doneReason = message.done_reason ?? null;
+    this.counts = { prompt: message.prompt_eval_count, answer: message.eval_count };
+    if (message.error) this.error = { text: message.error, code: message.code, retryable: message.retryable };
+  }
+
+  /// Reads the reply to its end; `first` is the response to its prompt, if that is at hand.
+  async read(first) {
+    if (this.#controller || this.isOver) return;
+    this.#controller = new AbortController();
+    const path = `replies/${this.id}`;
+    try {
+      await follow(path, {
+        first, signal: this.#controller.signal, headers: { "Queue-Events": "1", Accept: "text/event-stream" },
+        position: () => this.#position,
+        onEvent: (event) => this.#take(event),
+        onState: (isConnected) => this.#change({ isConnected }),
+      });
+      if (!this.isOver && !this.#controller.signal.aborted) await this.#load(path);
+    } catch (error) {
+      this.#change({ state: "failed", error: { text: error.message, code: error.code, retryable: true } });
+    } finally {
+      this.#controller = null;
+    }
+  }
+
+  /// Stops reading, not the answer.
+  release() {
+    this.#controller?.abort();
+  }
+
+  /// Ends the answer; its stream brings the end.
+  async stop() {
+    const state = await call("DELETE", `replies/${this.id}`);
+    if (!this.#controller && state.state !== "streaming") this.#change({ state: state.state });
+  }
+
+  #change(members) {
+    Object.assign(this, members);
+    this.emit("state");
+  }
+
+  async #load(path) {
+    const stored = await (await send("GET", path, { headers: { Accept: "application/json" } })).json();
+    this.restore({ ...stored, ...stored.message });
+    this.emit("reset");
+    this.emit("state");
+  }
+
+  /// Applies one event; returns whether it is the last one.
+  #take(event) {
+    const line = JSON.parse(event.data);
+    if (event.name === "error" && event.id === undefined && line.code !== "conversation_replaced") return false;
+    if (event.id !== undefined) this.#position = event.id;
+    if (event.name === "queue") {
+      this.#change({ queue: line.queue });
+      return false;
+    }
+    if (event.name === "reset") {
+      [this.text, this.thinking, this.toolCalls, this.#began] = ["", "", [], null];
+      this.emit("reset");
+      return false;
+    }
+    if (event.name === "error") {
+      const state = line.code === "interrupted" ? "interrupted" : "failed";
+      this.#change({ state, queue: null, error: { text: line.error, code: line.code, retryable: line.retryable } });
+      return true;
+    }
+    this.#takeLine(line);
+    return line.done === true;
+  }
+
+  #takeLine(line) {
+    const { content, thinking, tool_calls: calls } = line.message ?? {};
+    if (this.queue) this.#change({ queue: null });
+    if (content || thinking) this.#began ??= performance.now();
+    if (thinking) {
+      this.thinking += thinking;
+      this.emit("thinking", thinking);
+    }
+    if (content) {
+      this.text += content;
+      this.emit("text", content);
+    }
+    if (calls?.length) this.#change({ toolCalls: [...this.toolCalls, ...calls] });
+    if (!line.done) return;
+    const seconds = line.eval_duration ? line.eval_duration / 1e9 : (performance.now() - this.#began) / 1000;
+    const isMeasured = line.eval_count > 1 && (line.eval_duration || this.#began) && seconds > 0.05;
+    this.counts = { prompt: line.prompt_eval_count, answer: line.eval_count, speed: isMeasured ? line.eval_count / seconds : null };
+    this.#change({ state: line.state ?? "complete", doneReason: line.done_reason ?? null });
+  }
+}
+
+/// How a reply was generated: its JSON with `parts` and `receipt`.
+export async function readProvenance(id) {
+  return (await send("GET", `replies/${id}`, { headers: { Accept: "application/json" } })).json();
+}
+
+/// Why an answer ended without being complete, for people; null for a complete or running one.
+export function describeEnd(reply) {
+  if (reply.state === "cancelled") return strings.stopped;
+  if (reply.state === "interrupted") return reply.error?.text || strings.interrupted;
+  if (reply.state === "failed") return reply.error?.text || strings.failed;
+  return reply.doneReason === "length" ? strings.cutByLength : null;
+}

@@ -1,5 +1,6 @@
 import ChatterdConfiguration
 import ChatterdLanguageModels
+import ChatterdModelServers
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationUpstreamTests {
@@ -39,7 +40,7 @@ import Testing
         let upstreams = try configuration(environment).upstreams.list
         #expect(upstreams.map(\.name) == ["ollama", "gpu", "parrot", "echo"])
         #expect(upstreams.first?.kind == .ollama && upstreams.first?.url == "https://o")
-        #expect(upstreams.last?.models == ["echo"])
+        #expect(upstreams.last?.models == EchoVariant.allCases.map(\.modelName))
     }
 
     @Test func developmentOffersTheBuiltInModelUnlessItIsRefused() throws {

@@ -25,10 +25,10 @@ extension Configuration {
         /// The model of a prompt that names none.
         public var defaultModel: String?
 
-        /// The built-in model, for a server whose model servers do not answer.
+        /// The built-in model with its variants, for a server whose model servers do not answer.
         public static var echo: UpstreamDescription {
             var echo = UpstreamDescription(name: "echo", kind: .echo)
-            echo.models = ["echo"]
+            echo.models = EchoVariant.allCases.map(\.modelName)
             return echo
         }
 

@@ -4,7 +4,8 @@ import ChatterdSockets
 
 /// The built-in model `echo`, which shows that the history arrives. Confined to its shard.
 ///
-/// Its answer has the number of messages and the prompt; to "what did I say" it is the prompt before.
+/// Its answer has the number of messages and the prompt; to "what did I say" it is the prompt before. Its variants answer in other
+/// ways, or fail: `EchoVariant`.
 public final class EchoModel: LanguageModel {
     private let shard: Shard
     private let interval: Duration
@@ -17,15 +18,18 @@ public final class EchoModel: LanguageModel {
         self.now = now
     }
 
-    /// Returns the one model, `echo`.
-    public func listModels() async throws(ModelError) -> [ModelDescription] { [ModelDescription(name: "echo")] }
+    /// Returns `echo` and its variants.
+    public func listModels() async throws(ModelError) -> [ModelDescription] {
+        EchoVariant.allCases.map { ModelDescription(name: $0.modelName) }
+    }
 
     /// Starts an answer.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
-        let answer = Self.answer(to: Self.messages(in: request.messages))
+        let script = EchoScript(
+            EchoVariant(model: request.model), to: Self.messages(in: request.messages), interval: interval,
+            tools: Self.tools(in: request.passThrough))
         let generation = EchoGeneration(
-            model: request.model, words: Self.words(of: answer), promptCount: request.messages.count,
-            interval: interval, now: now, consumer: consumer)
+            model: request.model, script: script, promptCount: request.messages.count, now: now, consumer: consumer)
         generation.start(on: shard)
         return generation
     }
@@ -90,74 +94,24 @@ public final class EchoModel: LanguageModel {
         }
         return messages
     }
-}
 
-/// An answer of the model `echo`, word by word. Confined to its shard.
-private final class EchoGeneration: Generation {
-    private let writer: AnswerLineWriter
-    private let words: [String]
-    private let promptCount: Int
-    private let interval: Duration
-    private let now: @Sendable () -> Int64
-    private var consumer: (any GenerationConsumer)?
-    private var sent = 0
-    private var isPaused = false
-    private var timer: DeadlineTimer?
-
-    init(
-        model: String, words: [String], promptCount: Int, interval: Duration, now: @escaping @Sendable () -> Int64,
-        consumer: any GenerationConsumer
-    ) {
-        writer = AnswerLineWriter(model: model)
-        self.words = words
-        self.promptCount = promptCount
-        self.interval = interval
-        self.now = now
-        self.consumer = consumer
-    }
-
-    func start(on shard: Shard) {
-        timer = DeadlineTimer(on: shard) { [unowned self] in sendNext() }
-        timer?.set(after: interval)
-    }
-
-    func cancel() {
-        timer?.cancel()
-        consumer = nil
-    }
-
-    func pause() {
-        isPaused = true
-    }
-
-    func resume() {
-        guard isPaused else { return }
-        isPaused = false
-        timer?.set(after: interval)
-    }
-
-    private func sendNext() {
-        guard let consumer, !isPaused else { return }
-        var line = ByteBuffer()
-        if sent < words.count {
-            var word = words[sent]
-            word.withUTF8 { writer.append(content: $0.span, at: now(), to: &line) }
-            sent += 1
-            deliver(line, to: consumer)
-            timer?.set(after: interval)
-        } else {
-            writer.appendEnd(
-                at: now(), doneReason: "stop", promptTokens: promptCount, answerTokens: words.count, to: &line)
-            deliver(line, to: consumer)
-            self.consumer = nil
-            consumer.generationEnded(self, error: nil)
+    /// The names of the tools that a request offers, in Ollama's form; none after one that cannot be decoded.
+    static func tools(in members: [RawMember]) -> [String] {
+        var names: [String] = []
+        guard let tools = members.last(where: { $0.key == "tools" })?.value else { return names }
+        let bytes = tools.span
+        var reader = JSONReader(bytes)
+        do throws(JSONError) {
+            try reader.beginArray()
+            while try reader.nextElement() {
+                let tool = try StoredToolCall(from: &reader)
+                if !tool.name.isEmpty {
+                    names.append(String(decodingJSON: bytes.extracting(tool.name)))
+                }
+            }
+        } catch {
+            return names
         }
-    }
-
-    private func deliver(_ line: ByteBuffer, to consumer: any GenerationConsumer) {
-        let bytes = line.bytes
-        // The writer made the line, so it always parses.
-        guard let fields = try? AnswerLine(bytes) else { return }
-        consumer.generation(self, line: bytes, fields: fields)
+        return names
     }
 }

@@ -81,6 +81,7 @@ struct FailoverPlan {
     mutating func failed(
         _ error: ModelError, by number: Int, after progress: Progress, at now: Instant, _ candidates: [Candidate]
     ) -> Step {
+        guard error.hint != .onDemand else { return .fail }
         if error.code == .contextTooLong, !hasFailed, progress == .none {
             return refused(by: number, candidates)
         }

@@ -378,7 +378,7 @@ struct GenerationRun {
     private func verdict(on end: End, isEmpty: Bool) -> Verdict {
         guard case .failed(let error) = end else { return .answered }
         if couldNotContinue { return .unknown }
-        if !error.code.blamesServer { return .answered }
+        if !error.code.blamesServer || error.hint == .onDemand { return .answered }
         if case .request = error.hint, isEmpty { return .suspected(error) }
         return .failed(error)
     }
@@ -405,7 +405,7 @@ struct GenerationRun {
     private mutating func retry(
         after error: ModelError, _ content: ReplyPosition, withLess: Bool = false
     ) -> Action {
-        if withLess, trimmingsLeft > 0, let report {
+        if withLess, trimmingsLeft > 0, error.hint != .onDemand, let report {
             if error.code == .contextTooLong {
                 state = .learning(error)
                 return .learn(error)

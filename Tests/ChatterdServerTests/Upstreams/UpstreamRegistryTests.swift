@@ -2,6 +2,7 @@ import ChatterdCommand
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdJSONLog
+import ChatterdModelServers
 import ChatterdPostgresStore
 import ChatterdServer
 import ChatterdTestSupport
@@ -340,7 +341,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             let answer = try stage.send("GET", "/models")
             #expect(answer.status == 200)
             let models = answer.json["models"] as? [[String: Any]] ?? []
-            #expect(models.map { $0["name"] as? String } == ["polly", "bird", "echo"])
+            #expect(models.map { $0["name"] as? String } == ["polly", "bird"] + EchoVariant.allCases.map(\.modelName))
             #expect(models.first?["upstream"] as? String == "parrot")
             #expect(models.first?["upstreams"] as? [String] == ["parrot"])
             #expect(models.first?["context"] as? Int == 4_096)
@@ -362,7 +363,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             let trial = try stage.manage("POST", "/upstreams/parrot/test")
             #expect(trial.status == 200)
             #expect(trial.json["ok"] as? Bool == true, "\(trial.text)")
-            #expect(trial.json["models"] as? [String] == ["echo"])
+            #expect(trial.json["models"] as? [String] == EchoVariant.allCases.map(\.modelName))
             #expect(trial.json["model"] as? String == "polly")
             #expect(trial.json["reply"] as? String == "I ", "the first word, and no more")
             let named = try stage.manage("POST", "/upstreams/parrot/test", #"{"model":"bird"}"#)

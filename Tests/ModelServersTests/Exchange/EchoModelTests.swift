@@ -94,4 +94,37 @@ import Testing
             #expect(answer.lines.count == 2 && answer.ends.isEmpty)
         }
     }
+
+    @Test func echoListsItsVariants() async throws {
+        let names = try await Self.names()
+        #expect(names.first == "echo" && names.contains("echo:error") && names.count == EchoVariant.allCases.count)
+    }
+
+    private static func names() async throws -> [String] {
+        let shard = try Shard(index: 0)
+        return try await EchoModel(shard: shard, interval: .zero, now: { 0 }).listModels().map(\.name)
+    }
+
+    @Test func thinkingAndToolCallsAreOllamasMembers() async throws {
+        try await blocking {
+            let model = Self.model()
+            let thinking = try ModelHarness.start(model, model: "echo:thinking").outcome()
+            #expect(thinking.isComplete)
+            #expect(thinking.lines.first?.contains(#""content":"","thinking":"The ""#) == true)
+            let tool = try ModelHarness.start(model, model: "echo:tool").outcome()
+            #expect(tool.isComplete)
+            let call = #""tool_calls":[{"function":{"name":"echo","arguments":{"text":"Hi"}}}]"#
+            #expect(tool.lines.first?.contains(call) == true)
+        }
+    }
+
+    @Test func failureComesAfterTheTextBeforeIt() async throws {
+        try await blocking {
+            let model = Self.model()
+            let failed = try ModelHarness.start(model, model: "echo:error").outcome()
+            #expect(failed.lines.isEmpty && failed.code == .failed)
+            let cut = try ModelHarness.start(model, model: "echo:cut").outcome()
+            #expect(!cut.content.isEmpty && cut.code == .incomplete && !cut.dones.contains(true))
+        }
+    }
 }

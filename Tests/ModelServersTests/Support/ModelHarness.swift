@@ -91,7 +91,8 @@ final class ModelHarness: Sendable {
     /// Starts an answer of any model.
     static func start(
         _ model: Confined<any LanguageModel>, _ consumer: RecordingConsumer = RecordingConsumer(),
-        messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], members: [RawMember] = [.thinking]
+        messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], members: [RawMember] = [.thinking],
+        model name: String = "tiny"
     ) -> RecordingConsumer {
         onShard { _ in
             var encoded = EncodedMessages()
@@ -99,7 +100,7 @@ final class ModelHarness: Sendable {
                 encoded.append(message)
             }
             consumer.generation = model.value.generate(
-                GenerationRequest(model: "tiny", messages: encoded, passThrough: members), to: consumer)
+                GenerationRequest(model: name, messages: encoded, passThrough: members), to: consumer)
         }
         return consumer
     }

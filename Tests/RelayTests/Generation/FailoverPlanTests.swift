@@ -58,6 +58,16 @@ import Testing
     private let refused = ModelError.Hint.restart(wasRead: false)
     private let closed = ModelError.Hint.restart(wasRead: true)
 
+    // MARK: - Failures on demand
+
+    @Test(arguments: ModelError.Code.allCases) func failureOnDemandEndsTheReply(code: ModelError.Code) {
+        for progress in [FailoverPlan.Progress.none, .text, .other] {
+            var course = Course(prefill, plain, wait: .seconds(30))
+            course.progress = progress
+            #expect(course.fail(code, .onDemand) == "fail")
+        }
+    }
+
     // MARK: - Stalls
 
     @Test(arguments: [ModelError.Code.silenceTimeout, .firstByteTimeout, .connectTimeout])

@@ -99,6 +99,18 @@ import Testing
                 + "blame servers")
     }
 
+    @Test(arguments: [ModelError.Code.failed, .busy, .contextTooLong, .silenceTimeout])
+    func failureOnDemandEndsTheReplyWithoutAVerdict(code: ModelError.Code) {
+        var run = ScriptedRun(FailoverPlan.Candidate(), FailoverPlan.Candidate(canContinue: true))
+        _ = run.transcript()
+        run.send("A beginning that is long enough to be continued by another server.")
+        run.fail(code, .onDemand)
+        let end = RelayError(ModelError(code, "")).code.rawValue
+        let transcript = run.transcript()
+        #expect(transcript.hasPrefix("answered, ") && transcript.hasSuffix(", fail \(end), blame servers"))
+        #expect(!transcript.contains("send") && !transcript.contains("learn"))
+    }
+
     @Test func failureOfALongPromptLeadsToAShorterOneOnce() {
         var run = ScriptedRun(plain) { $0.report = longPrompt }
         run.fail(.failed, .context)

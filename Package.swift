@@ -27,7 +27,10 @@ func tests(of name: String, _ dependencies: [String] = []) -> Target {
 
 /// The module of a folder: `CSystem` is `CChatterdSystem`, and `HTTP` is `ChatterdHTTP`.
 func module(_ folder: String) -> Target.Dependency {
-    let cModules = ["CSystem": "CChatterdSystem", "COpenSSL": "CChatterdOpenSSL", "CPostgres": "CChatterdPostgres"]
+    let cModules = [
+        "CSystem": "CChatterdSystem", "COpenSSL": "CChatterdOpenSSL", "CPostgres": "CChatterdPostgres",
+        "CEdit": "CChatterdEdit",
+    ]
     return .target(name: cModules[folder] ?? "Chatterd\(folder)")
 }
 
@@ -35,7 +38,8 @@ func module(_ folder: String) -> Target.Dependency {
 let package = Package(
     name: "chatterd",
     products: [
-        .executable(name: "chatterd", targets: ["chatterd"])
+        .executable(name: "chatterd", targets: ["chatterd"]),
+        .library(name: "ChatterClient", targets: ["ChatterClient"]),
     ],
     targets: [
         // C: module maps and the thinnest shims.
@@ -62,6 +66,11 @@ let package = Package(
         target("HTTPServer", ["Basics", "Sockets", "HTTP"]),
         target("HTTPClient", ["Basics", "Sockets", "HTTP"]),
         target("Postgres", ["Basics", "Sockets", "CPostgres"]),
+
+        // The client of apps and of the terminal.
+        .target(
+            name: "ChatterClient", dependencies: ["Basics", "HTTP", "Sockets", "HTTPClient"].map(module),
+            swiftSettings: settings),
 
         // The relay's two sides: model servers and the database.
         target("ModelServers", ["Basics", "Sockets", "HTTP", "HTTPClient", "LanguageModels"]),

@@ -39,6 +39,7 @@ let package = Package(
     name: "chatterd",
     products: [
         .executable(name: "chatterd", targets: ["chatterd"]),
+        .executable(name: "chatter", targets: ["chatter"]),
         .library(name: "ChatterClient", targets: ["ChatterClient"]),
     ],
     targets: [
@@ -47,6 +48,7 @@ let package = Package(
         .target(
             name: "CChatterdOpenSSL", path: "Sources/COpenSSL",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CChatterdEdit", path: "Sources/CEdit", linkerSettings: [.linkedLibrary("edit")]),
         .systemLibrary(
             name: "CChatterdPostgres", path: "Sources/CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
@@ -71,6 +73,11 @@ let package = Package(
         .target(
             name: "ChatterClient", dependencies: ["Basics", "HTTP", "Sockets", "HTTPClient"].map(module),
             swiftSettings: settings),
+        .target(
+            name: "ChatterdTerminal",
+            dependencies: [.target(name: "ChatterClient"), module("Basics"), module("Sockets"), module("CEdit")],
+            path: "Sources/Terminal", swiftSettings: settings),
+        .executableTarget(name: "chatter", dependencies: [module("Terminal")], swiftSettings: settings),
 
         // The relay's two sides: model servers and the database.
         target("ModelServers", ["Basics", "Sockets", "HTTP", "HTTPClient", "LanguageModels"]),

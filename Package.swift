@@ -129,6 +129,14 @@ let package = Package(
         tests(of: "Relay", ["LanguageModels", "Identity", "Basics"]),
         tests(of: "PostgresStore", ["Server", "Postgres", "Identity", "Relay", "LanguageModels", "Sockets", "Basics"]),
         tests(of: "JSONLog", ["Basics"]),
+        .testTarget(
+            name: "ChatterClientTests",
+            dependencies: [.target(name: "ChatterClient"), module("HTTP"), module("Basics")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TerminalTests",
+            dependencies: [module("Terminal"), .target(name: "ChatterClient"), module("Basics")],
+            swiftSettings: settings),
         tests(
             of: "Configuration",
             ["HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "Sockets", "JSONLog", "Basics"]),

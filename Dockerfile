@@ -1,19 +1,21 @@
-# Builds chatterd with a static Swift library. The image has no toolchain.
+# Builds chatterd and chatter with a static Swift library. The image has no toolchain.
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libpq-dev libssl-dev pkgconf \
+    && apt-get install -y --no-install-recommends libpq-dev libssl-dev libedit-dev pkgconf \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
 RUN swift build -c release --static-swift-stdlib --product chatterd \
-    && install -s "$(swift build -c release --static-swift-stdlib --show-bin-path)/chatterd" /usr/local/bin/chatterd
+    && swift build -c release --static-swift-stdlib --product chatter \
+    && cd "$(swift build -c release --static-swift-stdlib --show-bin-path)" \
+    && install -s chatterd chatter /usr/local/bin/
 
 FROM debian:12.12-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libpq5 libssl3 libstdc++6 ca-certificates \
+    && apt-get install -y --no-install-recommends libpq5 libssl3 libedit2 libstdc++6 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --user-group --no-create-home chatterd
-COPY --from=build /usr/local/bin/chatterd /usr/local/bin/chatterd
+COPY --from=build /usr/local/bin/chatterd /usr/local/bin/chatter /usr/local/bin/
 USER chatterd
 ENV CHATTERD_LISTEN=0.0.0.0:8080
 EXPOSE 8080

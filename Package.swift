@@ -27,7 +27,10 @@ func tests(of name: String, _ dependencies: [String] = []) -> Target {
 
 /// The module of a folder: `CSystem` is `CChatterdSystem`, and `HTTP` is `ChatterdHTTP`.
 func module(_ folder: String) -> Target.Dependency {
-    let cModules = ["CSystem": "CChatterdSystem", "COpenSSL": "CChatterdOpenSSL", "CPostgres": "CChatterdPostgres"]
+    let cModules = [
+        "CSystem": "CChatterdSystem", "COpenSSL": "CChatterdOpenSSL", "CPostgres": "CChatterdPostgres",
+        "CEdit": "CChatterdEdit",
+    ]
     return .target(name: cModules[folder] ?? "Chatterd\(folder)")
 }
 
@@ -35,7 +38,9 @@ func module(_ folder: String) -> Target.Dependency {
 let package = Package(
     name: "chatterd",
     products: [
-        .executable(name: "chatterd", targets: ["chatterd"])
+        .executable(name: "chatterd", targets: ["chatterd"]),
+        .executable(name: "chatter", targets: ["chatter"]),
+        .library(name: "ChatterClient", targets: ["ChatterClient"]),
     ],
     targets: [
         // C: module maps and the thinnest shims.
@@ -43,6 +48,7 @@ let package = Package(
         .target(
             name: "CChatterdOpenSSL", path: "Sources/COpenSSL",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CChatterdEdit", path: "Sources/CEdit", linkerSettings: [.linkedLibrary("edit")]),
         .systemLibrary(
             name: "CChatterdPostgres", path: "Sources/CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
@@ -63,6 +69,16 @@ let package = Package(
         target("HTTPServer", ["Basics", "Sockets", "HTTP"]),
         target("HTTPClient", ["Basics", "Sockets", "HTTP"]),
         target("Postgres", ["Basics", "Sockets", "CPostgres"]),
+
+        // The client of apps and of the terminal.
+        .target(
+            name: "ChatterClient", dependencies: ["Basics", "HTTP", "Sockets", "HTTPClient"].map(module),
+            swiftSettings: settings),
+        .target(
+            name: "ChatterdTerminal",
+            dependencies: [.target(name: "ChatterClient"), module("Basics"), module("Sockets"), module("CEdit")],
+            path: "Sources/Terminal", swiftSettings: settings),
+        .executableTarget(name: "chatter", dependencies: [module("Terminal")], swiftSettings: settings),
 
         // The relay's two sides: model servers and the database.
         target("ModelServers", ["Basics", "Sockets", "HTTP", "HTTPClient", "LanguageModels"]),
@@ -115,6 +131,14 @@ let package = Package(
         tests(of: "PostgresStore", ["Server", "Postgres", "Identity", "Relay", "LanguageModels", "Sockets", "Basics"]),
         tests(of: "JSONLog", ["Basics"]),
         tests(of: "Page"),
+        .testTarget(
+            name: "ChatterClientTests",
+            dependencies: [.target(name: "ChatterClient"), module("HTTP"), module("Basics")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TerminalTests",
+            dependencies: [module("Terminal"), .target(name: "ChatterClient"), module("Basics")],
+            swiftSettings: settings),
         tests(
             of: "Configuration",
             ["HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "Sockets", "JSONLog", "Basics"]),

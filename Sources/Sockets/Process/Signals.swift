@@ -2,11 +2,11 @@ import Dispatch
 import Glibc
 
 /// Calls a handler for each signal of the process until it is released.
-final class Signals {
+public final class Signals {
     private let sources: [any DispatchSourceSignal]
 
     /// Turns the signals' default effects off. The handler is called for each signal that comes after this has returned.
-    init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
+    public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
         let queue = DispatchQueue(label: "chatterd.signals")
         let registered = DispatchGroup()
         sources = numbers.map { number in

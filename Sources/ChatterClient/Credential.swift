@@ -1,0 +1,12 @@
+/// What a client shows to a server. docs/access.md explains both.
+public enum Credential: Sendable, Hashable {
+    /// The name of an app: enough for a server in `open` mode.
+    case app(String)
+    /// A key of an app or a client token, sent as `Authorization: Bearer`.
+    case bearer(String)
+
+    /// The app that requests name; `nil` if the credential decides it.
+    var app: String? {
+        if case .app(let name) = self { name } else { nil }
+    }
+}

@@ -1,0 +1,54 @@
+extension Prompt {
+    /// The body of `POST /llmchat`.
+    func body(app: String?) throws(ChatterError) -> [UInt8] {
+        try JSON.encode(Body(prompt: self, app: app), keepsNames: true)
+    }
+
+    private struct Body: Encodable {
+        let prompt: Prompt
+        let app: String?
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Name.self)
+            for (name, value) in prompt.members {
+                try container.encode(value, forKey: Name(name))
+            }
+            try container.encodeIfPresent(app, forKey: Name("appID"))
+            try container.encodeIfPresent(prompt.conversation, forKey: Name("conversation"))
+            try container.encodeIfPresent(prompt.model, forKey: Name("model"))
+            try container.encode(prompt.messages, forKey: Name("messages"))
+            try container.encode(true, forKey: Name("stream"))
+            try container.encode(true, forKey: Name("queue_events"))
+            try container.encodeIfPresent(prompt.whenBusy, forKey: Name("when_busy"))
+            try container.encodeIfPresent(prompt.onInterrupt, forKey: Name("on_interrupt"))
+            switch prompt.parent {
+            case .reply(let id): try container.encode(id, forKey: Name("parent"))
+            case .start: try container.encode("start", forKey: Name("parent"))
+            case nil: break
+            }
+            switch prompt.onDisconnect {
+            case .finish: try container.encode("finish", forKey: Name("on_disconnect"))
+            case .cancel: try container.encode("cancel", forKey: Name("on_disconnect"))
+            case .grace(let time): try container.encode(time.components.seconds, forKey: Name("on_disconnect"))
+            case nil: break
+            }
+        }
+    }
+
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ text: String) {
+            stringValue = text
+        }
+
+        init?(stringValue: String) {
+            self.stringValue = stringValue
+        }
+
+        init?(intValue: Int) {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,82 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A request for an answer: the new messages of a conversation. The server knows the earlier ones.
+public struct Prompt: Sendable, Hashable {
+    /// What the new messages follow.
+    public enum Parent: Sendable, Hashable {
+        /// This reply: the turns after it leave the branch.
+        case reply(ReplyID)
+        /// The beginning of the conversation.
+        case start
+    }
+
+    /// What happens while another prompt of the conversation is being answered.
+    public enum BusyPolicy: String, Sendable, Hashable, Encodable {
+        case wait, refuse, stop, replace
+    }
+
+    /// What happens to an answer without readers.
+    public enum DisconnectPolicy: Sendable, Hashable {
+        /// It is generated to its end.
+        case finish
+        /// It ends at once.
+        case cancel
+        /// It ends after this time, in whole seconds.
+        case grace(Duration)
+    }
+
+    /// What happens when the server process that generates the answer dies.
+    public enum InterruptPolicy: String, Sendable, Hashable, Encodable {
+        /// The text so far is kept, and the answer fails.
+        case close
+        /// Another process asks the model again: a `reset` precedes the new text.
+        case regenerate
+    }
+
+    /// The new messages, the last one of role `user` as a rule.
+    public var messages: [PromptMessage]
+    /// The name of the conversation; `nil` for the default conversation of the app.
+    public var conversation: String?
+    /// The model; `nil` for the server's default.
+    public var model: String?
+    /// The place of a new branch; `nil` for the end of the conversation.
+    public var parent: Parent?
+    /// `nil` for `wait`.
+    public var whenBusy: BusyPolicy?
+    /// `nil` for the server's setting. A client that resumes wants `finish`.
+    public var onDisconnect: DisconnectPolicy?
+    /// `nil` for `close`.
+    public var onInterrupt: InterruptPolicy?
+    /// Further members of the request: `options`, `tools`, `format`, `think` …
+    public var members: [String: JSONValue]
+    /// The name of this request: the server stores a repeated request once. Keep it together with the prompt until the answer is
+    /// complete, and a repetition after a restart of the app gets the same reply.
+    public var idempotencyKey: String
+
+    public init(
+        messages: [PromptMessage], in conversation: String? = nil, model: String? = nil, parent: Parent? = nil,
+        members: [String: JSONValue] = [:], idempotencyKey: String = UUID().uuidString
+    ) {
+        self.messages = messages
+        self.conversation = conversation
+        self.model = model
+        self.parent = parent
+        self.members = members
+        self.idempotencyKey = idempotencyKey
+        onDisconnect = .finish
+    }
+
+    /// A prompt of one text.
+    public init(
+        _ text: String, in conversation: String? = nil, model: String? = nil, parent: Parent? = nil,
+        idempotencyKey: String = UUID().uuidString
+    ) {
+        self.init(
+            messages: [PromptMessage(text)], in: conversation, model: model, parent: parent,
+            idempotencyKey: idempotencyKey)
+    }
+}

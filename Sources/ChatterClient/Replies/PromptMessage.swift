@@ -1,0 +1,24 @@
+/// A new message of a conversation.
+public struct PromptMessage: Sendable, Hashable, Encodable {
+    /// `user`, `system`, `tool` …
+    public var role: String
+    public var content: String
+    /// Images in base64.
+    public var images: [String]?
+    /// The tool whose result this is, for role `tool`.
+    public var toolName: String?
+    /// The call whose result this is, for role `tool`.
+    public var toolCallId: String?
+
+    enum CodingKeys: String, CodingKey {
+        case role, content, images
+        case toolName = "tool_name"
+        case toolCallId = "tool_call_id"
+    }
+
+    public init(_ content: String, role: String = "user", images: [String]? = nil) {
+        self.role = role
+        self.content = content
+        self.images = images
+    }
+}

@@ -1,0 +1,94 @@
+import Glibc
+
+/// Standard output and standard error of the program. Each call writes at once.
+struct Console: Sendable {
+    /// Whether standard output is a terminal.
+    let isTerminal: Bool
+    /// Whether output may have colours.
+    let hasColours: Bool
+    private let output: @Sendable (String) -> Void
+    private let errors: @Sendable (String) -> Void
+
+    /// A style of text on a terminal.
+    enum Style: String {
+        case dim = "2"
+        case bold = "1"
+        case red = "31"
+        case yellow = "33"
+    }
+
+    /// A console that writes with functions.
+    init(
+        isTerminal: Bool, hasColours: Bool, output: @escaping @Sendable (String) -> Void,
+        errors: @escaping @Sendable (String) -> Void
+    ) {
+        self.isTerminal = isTerminal
+        self.hasColours = hasColours
+        self.output = output
+        self.errors = errors
+    }
+
+    /// The console of the process. The program ends, like others in a pipe, when the reader of its output has left.
+    static func live(hasNoColor: Bool) -> Console {
+        let isTerminal = isatty(1) == 1
+        return Console(
+            isTerminal: isTerminal, hasColours: isTerminal && !hasNoColor,
+            output: { text in
+                guard writeAll(text, to: 1) else { exit(128 + SIGPIPE) }
+            },
+            errors: { text in _ = writeAll(text, to: 2) })
+    }
+
+    /// Writes text to standard output as it is.
+    func write(_ text: String) { output(text) }
+
+    /// Writes text of a model or a user to standard output. On a terminal control characters are replaced, so that no text can move
+    /// the cursor, change colours or reach the clipboard.
+    func write(foreign text: String, _ style: Style? = nil) {
+        output(styled(isTerminal ? Self.printable(text) : text, style))
+    }
+
+    /// Writes a line to standard output.
+    func writeLine(_ text: String = "", _ style: Style? = nil) { output(styled(text, style) + "\n") }
+
+    /// Writes a line to standard error.
+    func note(_ text: String, _ style: Style? = nil) { errors(styled(Self.printable(text), style) + "\n") }
+
+    /// Writes an error to standard error.
+    func report(_ text: String) { note("chatter: \(text)", .red) }
+
+    /// Text without control characters, apart from tabs and line ends.
+    static func printable(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars where scalar != "\r" {
+            result.append(isControl(scalar) ? "\u{FFFD}" : scalar)
+        }
+        return String(result)
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        (scalar.value < 0x20 && scalar != "\n" && scalar != "\t") || 0x7F...0x9F ~= scalar.value
+    }
+
+    private func styled(_ text: String, _ style: Style?) -> String {
+        guard hasColours, let style, !text.isEmpty else { return text }
+        return "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m"
+    }
+
+    private static func writeAll(_ text: String, to descriptor: Int32) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + sent }, bytes.count - sent)
+                if count > 0 {
+                    sent += count
+                } else if errno != EINTR {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+}

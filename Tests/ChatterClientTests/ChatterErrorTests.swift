@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+@testable import ChatterClient
+
+struct ChatterErrorTests {
+    private func error(_ status: Int, _ body: String, retryAfter: Int? = nil) -> ChatterError {
+        ChatterError(status: status, retryAfter: retryAfter, body: Array(body.utf8))
+    }
+
+    @Test func eachCodeOfTheServerHasACase() throws {
+        let root = String(#filePath[..<(#filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex)])
+        let text = try String(contentsOfFile: root + "/docs/api.md", encoding: .utf8)
+        let rows = text.matches(of: /\n\| `([a-z_]+)` \| (\d+) \| (yes|no) \|/)
+        #expect(rows.count > 30)
+        for row in rows where row.1 != "cancelled" {
+            let error = error(Int(row.2) ?? 0, #"{"error":"text","code":"\#(row.1)"}"#)
+            #expect(error.code == row.1 && error.message == "text")
+            #expect(error.isRetryable == (row.3 == "yes"), "\(row.1)")
+            // The case does not depend on the status: an event has none.
+            let event = ChatterError(event: ErrorBody(error: "text", code: String(row.1), retryable: nil, reply: nil))
+            #expect(
+                "\(error)" == "\(event)"
+                    && Mirror(reflecting: error).children.first?.label
+                        == Mirror(reflecting: event).children.first?.label,
+                "\(row.1)")
+        }
+    }
+
+    @Test func responsesOfOthersAreRecognizedByTheirStatus() {
+        #expect(error(502, "<html>").isPassing)
+        #expect(error(502, "<html>").code == "http_502")
+        guard case .unauthorized = error(403, ""), case .notFound = error(404, "x"), case .busy = error(429, "{}"),
+            case .rejected = error(418, "[]")
+        else {
+            Issue.record("another case")
+            return
+        }
+    }
+
+    @Test func busyConversationNamesItsReply() {
+        let body = #"{"error":"Busy.","code":"conversation_busy","reply":"abc","location":"/replies/abc"}"#
+        guard case .busy(let server) = error(409, body, retryAfter: 12) else {
+            Issue.record("another case")
+            return
+        }
+        #expect(server.reply == ReplyID("abc") && server.retryAfter == .seconds(12) && server.isRetryable)
+    }
+
+    @Test(arguments: ["ftp://h", "h", "http://", "http://u:p@h", "http://h:99999"])
+    func addressThatIsNoURLIsRefused(_ url: String) {
+        let error = #expect(throws: ChatterError.self) { try ChatterClient(url: url, credential: .app("me")) }
+        #expect(error?.code == "invalid_url")
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+@testable import ChatterClient
+
+/// Values of the API, from the samples in docs/api.md.
+struct ValueTests {
+    private func decode<Value: Decodable>(_ type: Value.Type, _ json: String) throws -> Value {
+        try JSON.decode(type, from: Array(json.utf8))
+    }
+
+    @Test func conversationsAreDecoded() throws {
+        let list = try decode(
+            ConversationList.self,
+            #"{"conversations":[{"conversation":"Rome","title":"Where?","created_at":"2026-11-23T12:02:11.204113Z","updated_at":"2026-11-23T12:04:40Z","archived":false,"running":true,"matches":[{"seq":1,"role":"user","excerpt":"Where?"}]}]}"#
+        )
+        let conversation = try #require(list.conversations.first)
+        #expect(conversation.name == "Rome" && conversation.isRunning && !conversation.isArchived && list.next == nil)
+        #expect(conversation.matches?.first?.seq == 1)
+        #expect(abs(conversation.createdAt.timeIntervalSince1970 - 1_795_435_331.204) < 0.001)
+        #expect(conversation.updatedAt.timeIntervalSince1970 == 1_795_435_480)
+    }
+
+    @Test func messagesAreDecoded() throws {
+        let page = try decode(
+            MessagePage.self,
+            #"{"conversation":"Rome","messages":[{"seq":1,"role":"user","content":"Hi","time":"2026-11-20T17:07:20.859441Z","active":true,"after":0,"parent":null},{"seq":2,"id":"abc","model":"echo","state":"complete","role":"assistant","content":"Hi","time":"2026-11-20T17:07:20.859441Z","prompt_eval_count":1,"eval_count":3,"active":true}],"first":1,"last":2,"more_before":false,"more_after":true}"#
+        )
+        #expect(page.messages.map(\.state) == [nil, .complete] && page.moreAfter && page.messages[1].evalCount == 3)
+        #expect(page.messages[0].after == 0 && page.messages[0].parent == nil)
+    }
+
+    @Test func keysAndUsageAreDecoded() throws {
+        let key = try decode(
+            AppKey.self,
+            #"{"id":"5a","app":"shop","label":"","scopes":["chat"],"created_at":1795435200,"expires_at":1795440000,"key":"chatterd_5a"}"#
+        )
+        #expect(key.createdAt == Date(timeIntervalSince1970: 1_795_435_200) && key.revokedAt == nil)
+        let usage = try decode(
+            Usage.self,
+            #"{"key":"5a","days":[{"day":"2026-11-23","requests":12,"prompt_tokens":2310,"answer_tokens":954,"running":1,"reserved_tokens":1180}]}"#
+        )
+        #expect(usage.days.first?.promptTokens == 2_310)
+    }
+
+    @Test(arguments: [
+        "null", "true", "7", "-2.5", #""a\nb""#, "[1,[],{}]", #"{"a_b":{"cD":[null]},"é":"/"}"#,
+    ]) func anyJSONKeepsItsText(_ text: String) throws {
+        #expect(try #require(JSONValue(parsing: Array(text.utf8))).text == text)
+    }
+
+    @Test func wrongJSONIsMalformed() {
+        #expect(JSONValue(parsing: Array("{".utf8)) == nil)
+        let error = #expect(throws: ChatterError.self) { try JSON.decode(ModelList.self, from: Array("[]".utf8)) }
+        #expect(error?.code == "malformed")
+    }
+
+    @Test func randomNamesDiffer() {
+        let names = (0..<1_000).map { _ in Conversation.randomName() }
+        #expect(Set(names).count == 1_000 && names.allSatisfy { $0.count == 16 })
+    }
+}

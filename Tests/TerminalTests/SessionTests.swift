@@ -1,0 +1,94 @@
+import ChatterClient
+import ChatterdBasics
+import Testing
+
+@testable import ChatterdTerminal
+
+struct SessionTests {
+    @Test(arguments: [
+        ("", SessionCommand.none), ("  \t", .none), ("Hello", .prompt("Hello")),
+        (" Hello\nthere ", .prompt("Hello\nthere")),
+        ("//etc", .prompt("/etc")), ("/model", .model(nil)), ("/model  m ", .model("m")),
+        ("/system Be brief.", .system("Be brief.")),
+        ("/new", .new), ("/list", .list), ("/open 2", .open("2")), ("/retry", .retry(model: nil)),
+        ("/retry m", .retry(model: "m")),
+        ("/edit", .edit), ("/history", .history), ("/servers", .servers), ("/help", .help), ("/quit", .quit),
+    ]) func linesAreCommandsOrPrompts(_ line: String, _ command: SessionCommand) {
+        #expect(SessionCommand(line) == command)
+    }
+
+    @Test(arguments: ["/", "/no", "/Model", "/open", "/open  "]) func wrongCommandsAreExplained(_ line: String) {
+        guard case .wrong(let text) = SessionCommand(line) else {
+            Issue.record("\(line) is a command")
+            return
+        }
+        #expect(!text.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("plain\ttext\n", "plain\ttext\n"), ("\u{1B}[2J\u{7}", "\u{FFFD}[2J\u{FFFD}"), ("a\r\nb", "a\nb"),
+        ("\u{9B}31m\u{7F}", "\u{FFFD}31m\u{FFFD}"), ("é 世界 👩\u{200D}👧", "é 世界 👩\u{200D}👧"),
+    ]) func controlCharactersAreReplaced(_ text: String, _ printed: String) {
+        #expect(Console.printable(text) == printed)
+    }
+
+    @Test func lastLineOfATextInPieces() {
+        for pieces in [["a\nb\n{\"end\"", ":true}\n"], ["a\n", "{\"end\":true}", "\n"], ["{\"end\":true}"]] {
+            var line = LastLine()
+            for piece in pieces {
+                line.append(Array(piece.utf8))
+            }
+            #expect(line.text == "{\"end\":true}")
+        }
+        var long = LastLine()
+        long.append(Array(repeating: UInt8(ascii: "x"), count: 10_000))
+        #expect(long.text.utf8.count == 400)
+    }
+
+    @Test func columnsOfATableAreAligned() {
+        var table = Table()
+        table.add("a", "bb", "c")
+        table.add("aaa", "b", "")
+        #expect(table.lines == ["a    bb  c", "aaa  b   "])
+    }
+
+    @Test func printerKeepsTextAndRemarksApart() {
+        let written = Lock((output: "", errors: ""))
+        let console = Console(
+            isTerminal: false, hasColours: false, output: { text in written.withLock { $0.output += text } },
+            errors: { text in written.withLock { $0.errors += text } })
+        var printer = TextPrinter(console, showsThinking: false)
+        let lost = ChatterError.connectionLost("Cut.")
+        for event: ReplyEvent in [
+            .connectionLost(lost, retryAfter: .milliseconds(250)), .started(ReplyID("a")), .thinking("hm"),
+            .text("one "),
+            .connectionLost(lost, retryAfter: .seconds(1)), .resumed, .text("two"), .reset, .text("three\n"),
+            .finished(ReplyStatistics(model: "m")),
+        ] {
+            printer.show(event)
+        }
+        #expect(written.withLock(\.output) == "one twothree\n")
+        #expect(
+            written.withLock(\.errors)
+                == """
+                no connection; next try in 0.3 s: Cut.
+                connection lost; resuming in 1.0 s: Cut.
+                connection restored
+                the answer begins again
+
+                """)
+    }
+
+    @Test func eachErrorHasAnExitCode() {
+        let server = ServerError(code: "c", message: "m", isRetryable: false)
+        let codes: [(ChatterError, Int32)] = [
+            (.invalidURL(""), 2), (.unreachable(""), 3), (.untrusted(""), 3), (.unauthorized(server), 4),
+            (.busy(server), 5),
+            (.modelFailed(server), 6), (.notFound(server), 7), (.rejected(server), 7), (.serverFailed(server), 8),
+            (.malformed(""), 8), (.connectionLost(""), 9), (.cancelled, 130),
+        ]
+        for (error, code) in codes {
+            #expect(ExitCode(error).rawValue == code, "\(error)")
+        }
+    }
+}

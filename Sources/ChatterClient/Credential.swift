@@ -1,4 +1,4 @@
-/// What a client shows to a server. docs/access.md explains both.
+/// The credential of a client. docs/access.md explains both forms.
 public enum Credential: Sendable, Hashable {
     /// The name of an app: enough for a server in `open` mode.
     case app(String)

@@ -18,8 +18,8 @@ struct TerminalEnvironment: Equatable {
     let retries: RetryPolicy
 
     /// The longest time to try a server that has not accepted the prompt yet.
-    private static let startPatience = Duration.seconds(3)
-    private static let defaultPatience = Duration.seconds(600)
+    private static let longestStart = Duration.seconds(3)
+    private static let defaultResumeTimeout = Duration.seconds(600)
 
     init(_ variables: [String: String], url: String? = nil, app: String? = nil) throws(UsageError) {
         func value(_ name: String) -> String? {
@@ -34,14 +34,14 @@ struct TerminalEnvironment: Equatable {
             }
         model = value("CHATTER_MODEL")
         hasNoColor = value("NO_COLOR") != nil || variables["TERM"] == "dumb"
-        var patience = Self.defaultPatience
-        if let text = value("CHATTER_PATIENCE") {
+        var resumeTimeout = Self.defaultResumeTimeout
+        if let text = value("CHATTER_RESUME_TIMEOUT") {
             guard let seconds = TimeText.seconds(text) else {
-                throw UsageError("CHATTER_PATIENCE must be a time such as 90s or 12h, not \"\(text)\"")
+                throw UsageError("CHATTER_RESUME_TIMEOUT must be a time such as 90s or 12h, not \"\(text)\"")
             }
-            patience = .seconds(seconds)
+            resumeTimeout = .seconds(seconds)
         }
-        retries = RetryPolicy(start: min(Self.startPatience, patience), resumption: patience)
+        retries = RetryPolicy(start: min(Self.longestStart, resumeTimeout), resumption: resumeTimeout)
         historyPath =
             if let path = variables["CHATTER_HISTORY"] {
                 path.isEmpty ? nil : path

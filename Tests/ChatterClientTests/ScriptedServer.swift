@@ -5,7 +5,7 @@ import ChatterdHTTP
 
 /// A transport whose connections are written down before: each request gets the next one.
 final class ScriptedServer: Sendable {
-    /// What a connection does.
+    /// The script of a connection.
     enum Connection: Sendable {
         /// A response with these pieces of its body, after which the connection is lost, or the body ends.
         case response(Int, location: String? = nil, [String], isLost: Bool = true)

@@ -27,7 +27,7 @@ import Testing
     @Test func answerThatIsCutAnywhereIsWhole() async {
         let body = textEvent("2", "He") + textEvent("5", "llo") + textEvent("5-end", "", done: true)
         for cut in 0..<body.utf8.count {
-            // What a server sends after each position.
+            // The events that a server sends after each position.
             let head = String(decoding: Array(body.utf8)[..<cut], as: UTF8.self)
             let seen = head.contains("llo\"},\"done\":false}\n\n") ? 2 : head.contains("\"done\":false}\n\n") ? 1 : 0
             let rest = [
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func patienceEnds() async {
+    @Test func retriesEndAtTheTimeout() async {
         let server = ScriptedServer(.response(200, location: "/replies/a", [textEvent("2", "Hi")]))
         let (events, error) = await read(server.client(resumption: .nanoseconds(3)).answer(to: Prompt("Hi")))
         #expect(text(events) == "Hi")

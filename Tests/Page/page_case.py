@@ -116,7 +116,7 @@ class PageCase(unittest.TestCase):
         if parts.scheme in ("http", "https", "ws", "wss") and origin not in self.origins | {self.gate.url}:
             self.faults.append(f"request to another host: {url}")
 
-    # What a person does
+    # The actions of a person
 
     def open(self, path="/", page=None):
         page = page or self.page

@@ -9,7 +9,7 @@ FRAGMENTS = """*|**|***|_|__|~~|~|`|``|```|````|~~~|[|]|](|](http://a.b/c)|](<x 
 <script>|$x^2$|😀|😀😀|👩‍👩‍👧|漢字かな|漢|ä|é|\u00A0|\u2003|\0|£|“quoted”|...|!|?|,|.|;|:|'|"|{|}|^|%|@|/|//|http|http:|http:/|ww|www|```js|```` md|~~~ x
 """.replace("\n", "|").split("|") + ["|", "| a | b |", "|---|:-:|", "| --- | --- |", "a | b", "--- | ---", "\\|", "| x", "[ ](", "[x] done", "](u 't')"]
 
-# What a text of 1 MiB repeats: usual ones, and those that are expensive for careless readers.
+# The pieces that a text of 1 MiB repeats: usual ones, and those that are expensive for careless readers.
 SHAPES = {
     "words": "some plain words in a long line ", "letters": "a", "ideographs": "漢字", "emphasis": "**b** and *em* `code` [a](http://b.c) ",
     "openers": "*a ", "openers and closers of two kinds": "*a_ ", "openers that are closers": "*a*_", "deleted": "~~a", "mixed": "*_~`[<&\\!",

@@ -127,11 +127,11 @@ class PipeTests(ChatterTestCase):
             self.assertEqual(output, "", arguments)
             self.assertIn("chatter: ", errors, arguments)
         self.command("list", status=2, CHATTER_URL="not a URL")
-        self.command("list", status=2, CHATTER_PATIENCE="soon")
+        self.command("list", status=2, CHATTER_RESUME_TIMEOUT="soon")
 
     def test_server_that_cannot_be_reached_is_3(self):
         for arguments in (["ask", "Hi"], ["list"], ["servers"]):
-            _, errors = self.command(*arguments, status=3, CHATTER_URL="http://127.0.0.1:9", CHATTER_PATIENCE="1s")
+            _, errors = self.command(*arguments, status=3, CHATTER_URL="http://127.0.0.1:9", CHATTER_RESUME_TIMEOUT="1s")
             self.assertIn("Connection refused", errors)
             self.assertIn("CHATTER_URL or --url names the server", errors)
         self.command("--url", "http://absent.invalid", "list", status=3)
@@ -215,7 +215,7 @@ class PipeTests(ChatterTestCase):
             _, errors = command.communicate()
             return command.returncode, errors
 
-        status, errors = ask(CHATTER_PATIENCE="1s")
+        status, errors = ask(CHATTER_RESUME_TIMEOUT="1s")
         self.assertEqual(status, 9, errors)
         self.assertIn("connection lost; resuming", errors)
 

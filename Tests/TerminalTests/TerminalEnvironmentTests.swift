@@ -15,7 +15,7 @@ struct TerminalEnvironmentTests {
     @Test func variablesAndOptionsReplaceDefaults() throws {
         let variables = [
             "CHATTER_URL": "https://h", "CHATTER_KEY": "k", "CHATTER_APP": "a", "CHATTER_MODEL": "m", "NO_COLOR": "1",
-            "CHATTER_PATIENCE": "2s", "XDG_STATE_HOME": "/state",
+            "CHATTER_RESUME_TIMEOUT": "2s", "XDG_STATE_HOME": "/state",
         ]
         let settings = try TerminalEnvironment(variables)
         #expect(settings.url == "https://h" && settings.credential == .bearer("k") && settings.model == "m")
@@ -31,6 +31,6 @@ struct TerminalEnvironmentTests {
         ])
         #expect(settings.url == TerminalEnvironment.defaultURL && settings.credential == .app("terminal"))
         #expect(!settings.hasNoColor && settings.historyPath == nil)
-        #expect(throws: UsageError.self) { try TerminalEnvironment(["CHATTER_PATIENCE": "long"]) }
+        #expect(throws: UsageError.self) { try TerminalEnvironment(["CHATTER_RESUME_TIMEOUT": "long"]) }
     }
 }

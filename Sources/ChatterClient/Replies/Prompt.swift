@@ -6,7 +6,7 @@
 
 /// A request for an answer: the new messages of a conversation. The server knows the earlier ones.
 public struct Prompt: Sendable, Hashable {
-    /// What the new messages follow.
+    /// The message that the new ones follow.
     public enum Parent: Sendable, Hashable {
         /// This reply: the turns after it leave the branch.
         case reply(ReplyID)
@@ -14,12 +14,12 @@ public struct Prompt: Sendable, Hashable {
         case start
     }
 
-    /// What happens while another prompt of the conversation is being answered.
+    /// The treatment of the prompt while another one of the conversation is being answered.
     public enum BusyPolicy: String, Sendable, Hashable, Encodable {
         case wait, refuse, stop, replace
     }
 
-    /// What happens to an answer without readers.
+    /// The treatment of an answer without readers.
     public enum DisconnectPolicy: Sendable, Hashable {
         /// It is generated to its end.
         case finish
@@ -29,7 +29,7 @@ public struct Prompt: Sendable, Hashable {
         case grace(Duration)
     }
 
-    /// What happens when the server process that generates the answer dies.
+    /// The treatment of the answer when the server process that generates it dies.
     public enum InterruptPolicy: String, Sendable, Hashable, Encodable {
         /// The text so far is kept, and the answer fails.
         case close

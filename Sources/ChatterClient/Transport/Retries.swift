@@ -5,7 +5,7 @@ struct Retries: Sendable {
     private let policy: RetryPolicy
     private var backoff: Backoff
     private var waited = Duration.zero
-    /// Whether the server has accepted the request, so that more patience is worth it.
+    /// Whether the server has accepted the request, so that a longer timeout holds.
     var hasBegun = false
 
     init(_ policy: RetryPolicy) {

@@ -33,7 +33,7 @@ enum CommandHelp {
         ("CHATTER_KEY", "a key of an app or a client token; not needed in open mode"),
         ("CHATTER_APP", "the name of the app in open mode; default: \(TerminalEnvironment.defaultApp)"),
         ("CHATTER_MODEL", "the model; default: the server's, else its first one"),
-        ("CHATTER_PATIENCE", "how long a lost connection is resumed; default: 600s"),
+        ("CHATTER_RESUME_TIMEOUT", "how long a lost connection is resumed; default: 600s"),
         ("CHATTER_HISTORY", "the file of entered lines; empty for none; default: ~/.local/state/chatter/history"),
         ("NO_COLOR", "if set, no colours, also on a terminal"),
     ]

@@ -4,7 +4,7 @@ struct CommandOption: Sendable, Equatable {
     let name: String
     /// A short name.
     let short: String?
-    /// What its value is called; `nil` for an option without one.
+    /// The name of its value in the help; `nil` for an option without one.
     let value: String?
     let summary: String
 

@@ -41,7 +41,7 @@ enum TerminalCommand: Equatable {
         var isDeleted = false
     }
 
-    /// What to do with model servers.
+    /// An action on model servers.
     enum ServersAction: Equatable {
         case list
         case test(String, model: String?)
@@ -49,7 +49,7 @@ enum TerminalCommand: Equatable {
         case remove(String)
     }
 
-    /// What to do with keys.
+    /// An action on keys.
     enum KeysAction: Equatable {
         case list(app: String?)
         case create(KeyProperties)

@@ -7,7 +7,7 @@ final class LineEditor: Sendable {
     /// The number of lines in the history.
     private static let historyLimit: Int32 = 1_000
 
-    /// What the user entered.
+    /// The input of the user.
     enum Input: Equatable {
         case line(String)
         /// Ctrl-C: the line is discarded.

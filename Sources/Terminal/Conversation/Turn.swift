@@ -3,7 +3,7 @@ import ChatterClient
 /// A prompt of the active branch and its answer.
 struct Turn: Equatable {
     let prompt: String
-    /// What the prompt follows.
+    /// The message that the prompt follows.
     let parent: Prompt.Parent
     /// The reply; `nil` if the server did not accept the prompt.
     var reply: ReplyID?

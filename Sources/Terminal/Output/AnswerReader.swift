@@ -28,7 +28,7 @@ struct AnswerReader {
         var outcome: Outcome
     }
 
-    /// What the handler of Ctrl-C knows.
+    /// The state that the handler of Ctrl-C shares.
     private struct State {
         var reply: ReplyID?
         var interrupts = 0

@@ -230,7 +230,7 @@ export class Blocks {
   }
 }
 
-/** What a line means to the open code: "continued", "closing fence", "blank" or "other"; nil if that is undecided. */
+/** The meaning of a line for the open code: "continued", "closing fence", "blank" or "other"; nil if that is undecided. */
 function decideCode(code, line, isWhole, isLong) {
   if (code.fence === null) {
     if (line.indent < 4) return "other";

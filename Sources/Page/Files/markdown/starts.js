@@ -19,7 +19,7 @@ export function isUndecided(content, isAfterText, isInItem) {
   return UNDECIDED.test(content) || (isAfterText && UNDECIDED_AFTER_TEXT.test(content)) || (isInItem && UNDECIDED_IN_ITEM.test(content));
 }
 
-/** What the line begins besides text and containers, or nil. `paragraph` is the one that it continues otherwise, or nil. */
+/** The block that the line begins besides text and containers, or nil. `paragraph` is the one that it continues otherwise, or nil. */
 export function readLeafStart(line, paragraph) {
   const content = line.content;
   const alignments = paragraph?.header ? alignmentsOf(content, paragraph.header) : null;

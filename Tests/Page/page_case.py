@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import sys
+import threading
 import unittest
 import urllib.parse
 
@@ -115,6 +116,19 @@ class PageCase(unittest.TestCase):
         origin = f"{parts.scheme}://{parts.netloc}"
         if parts.scheme in ("http", "https", "ws", "wss") and origin not in self.origins | {self.gate.url}:
             self.faults.append(f"request to another host: {url}")
+
+    def answer_in_parts(self, first, rest):
+        """The model says the first pieces, waits for the returned event, and says the rest."""
+        event = threading.Event()
+        self.addCleanup(event.set)
+
+        def script(exchange):
+            exchange.say(*first)
+            exchange.until(event)
+            exchange.say(*rest)
+
+        self.model.script = script
+        return event
 
     # The actions of a person
 

@@ -16,15 +16,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 class AnswerTests(PageCase):
     def test_answer_streams_into_the_page(self):
-        rest = threading.Event()
-        self.addCleanup(rest.set)
-
-        def script(exchange):
-            exchange.say("First ", "words")
-            exchange.until(rest)
-            exchange.say(" and the **rest**.")
-
-        self.model.script = script
+        rest = self.answer_in_parts(["First ", "words"], [" and the **rest**."])
         self.open()
         self.write("Hello")
         expect(self.answer()).to_have_text("First words")
@@ -227,15 +219,7 @@ class AnswerTests(PageCase):
         expect(self.page.locator(".prompt").get_by_role("button", name=re.compile("Show all"))).to_be_visible()
 
     def test_reader_who_scrolled_up_stays_there(self):
-        rest = threading.Event()
-        self.addCleanup(rest.set)
-
-        def script(exchange):
-            exchange.say("line\n\n" * 200)
-            exchange.until(rest)
-            exchange.say("more\n\n" * 200, "the end")
-
-        self.model.script = script
+        rest = self.answer_in_parts(["line\n\n" * 200], ["more\n\n" * 200, "the end"])
         self.open()
         self.write("Hello")
         expect(self.page.locator(".markdown p")).to_have_count(200)
@@ -253,15 +237,7 @@ class AnswerTests(PageCase):
         expect(self.page.locator("#to-end")).to_be_hidden()
 
     def test_screen_reader_gets_sentences_and_focus_stays(self):
-        rest = threading.Event()
-        self.addCleanup(rest.set)
-
-        def script(exchange):
-            exchange.say("One sen", "tence. And half")
-            exchange.until(rest)
-            exchange.say(" of another.")
-
-        self.model.script = script
+        rest = self.answer_in_parts(["One sen", "tence. And half"], [" of another."])
         self.open()
         self.write("Hello")
         log = self.page.locator("#announcements p")
@@ -336,15 +312,7 @@ class QueueTests(PageCase):
 class NothingIsLostTests(PageCase):
     def held(self):
         """An answer whose second half waits for an event."""
-        rest = threading.Event()
-        self.addCleanup(rest.set)
-
-        def script(exchange):
-            exchange.say("The first half, ")
-            exchange.until(rest)
-            exchange.say("the second half.")
-
-        self.model.script = script
+        rest = self.answer_in_parts(["The first half, "], ["the second half."])
         return rest
 
     def test_draft_survives_a_reload(self):

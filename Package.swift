@@ -113,7 +113,8 @@ let package = Package(
 
         // Tests. TestSupport has the private cluster, the scripted upstream and the raw client.
         .target(
-            name: "ChatterdTestSupport", dependencies: [module("DevelopmentCluster")], path: "Tests/TestSupport",
+            name: "ChatterdTestSupport",
+            dependencies: ["DevelopmentCluster", "LanguageModels", "Basics"].map(module), path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: [module("TestSupport")], swiftSettings: settings),

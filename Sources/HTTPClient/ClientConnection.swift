@@ -49,7 +49,7 @@ final class ClientConnection: TCPStreamDelegate {
     }
 
     /// Sends the request of an exchange.
-    func begin(_ exchange: Exchange, head: RequestHead, body: ByteBuffer) {
+    func begin(_ exchange: Exchange, head: RequestHead, body: OutgoingBody) {
         self.exchange = exchange
         phase = .head
         interimHeads = 0
@@ -57,9 +57,9 @@ final class ClientConnection: TCPStreamDelegate {
             sentBefore = stream.sentCount
             acknowledgedBefore = stream.acknowledgedCount
         }
-        stream.write { output in
-            head.write(to: &output)
-            output.append(body.bytes)
+        stream.write { head.write(to: &$0) }
+        for part in body.parts {
+            stream.write(sharing: part)
         }
     }
 

@@ -19,9 +19,9 @@ public final class Exchange {
     /// A class, so that a long response needs no memory for the request.
     private final class Request {
         let head: RequestHead
-        let body: ByteBuffer
+        let body: OutgoingBody
 
-        init(head: RequestHead, body: ByteBuffer) {
+        init(head: RequestHead, body: OutgoingBody) {
             self.head = head
             self.body = body
         }

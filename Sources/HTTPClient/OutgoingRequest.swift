@@ -8,9 +8,9 @@ public struct OutgoingRequest: Sendable {
     public var path: String
     /// The fields. The client writes Host and the framing itself, and ignores them here.
     public var fields: Fields
-    public var body: ByteBuffer
+    public var body: OutgoingBody
 
-    public init(_ method: Method, _ path: String, fields: Fields = [:], body: ByteBuffer = ByteBuffer()) {
+    public init(_ method: Method, _ path: String, fields: Fields = [:], body: OutgoingBody = OutgoingBody()) {
         self.method = method
         self.path = path
         self.fields = fields
@@ -21,6 +21,6 @@ public struct OutgoingRequest: Sendable {
     public init(_ method: Method, _ path: String, fields: Fields = [:], body: [UInt8]) {
         var buffer = ByteBuffer(capacity: body.count)
         buffer.append(body)
-        self.init(method, path, fields: fields, body: buffer)
+        self.init(method, path, fields: fields, body: OutgoingBody(buffer))
     }
 }

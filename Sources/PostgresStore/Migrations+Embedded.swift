@@ -24,6 +24,7 @@ extension Migration {
                 name: "0011_isolation", sql: String(decoding: PackageResources._011_isolation_sql, as: UTF8.self)),
             Migration(name: "0012_sessions", sql: String(decoding: PackageResources._012_sessions_sql, as: UTF8.self)),
             Migration(name: "0013_policies", sql: String(decoding: PackageResources._013_policies_sql, as: UTF8.self)),
+            Migration(name: "0014_edits", sql: String(decoding: PackageResources._014_edits_sql, as: UTF8.self)),
         ]
     }
 }

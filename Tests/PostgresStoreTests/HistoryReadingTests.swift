@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -37,18 +38,18 @@ import Testing
         }
     }
 
-    /// The pages, the branches and the long messages are read one after the other.
-    @Test(arguments: ["pages", "branch", "long"])
+    /// The pages and the long messages are read one after the other.
+    @Test(arguments: ["pages", "long"])
     func conversationReplacedDuringTheReadIsNotReplayed(form: String) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<(form == "pages" ? 600 : 2)).map { ModelMessage(role: "system", content: "\($0)") }
             try await store.replaceConversation(appID: "app", with: seed)
             let first = try await store.exchange(text(form == "long" ? 20_000 : 1, "a"), "1")
-            let opened = try await store.open("q", parent: form == "branch" ? .start : .reply(first.id))
+            let opened = try await store.open("q", parent: .reply(first.id))
             var reader = HistoryReader(
-                from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn, limit: 1 << 20,
-                pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
+                from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn,
+                for: opened.id, limit: 1 << 20, pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
             try await store.replaceConversation(appID: "app", with: seed)
             let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
             #expect(code == .conversationReplaced)
@@ -63,8 +64,8 @@ import Testing
             try await store.replaceConversation(appID: "app", with: seed)
             let opened = try await store.open("q")
             var reader = HistoryReader(
-                from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn, limit: 1 << 20,
-                pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
+                from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn,
+                for: opened.id, limit: 1 << 20, pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
             try await store.replaceConversation(appID: "app", with: seed)
             _ = try await store.open("another")
             let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
@@ -99,7 +100,7 @@ import Testing
                 model: "m", options: [], parent: nil, onInterrupt: .close)
             guard case .opened(_, let history, _) = try await store.openTurn(opening) else { return }
             #expect(history.messages.json.string == "{\"role\":\"user\",\"content\":\"look\",\(image)}")
-            #expect(history.messages.entries.map(\.hasExtras) == [true])
+            #expect(history.messages.entries.map(\.images) == [1])
         }
     }
 

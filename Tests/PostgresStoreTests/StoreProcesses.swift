@@ -22,7 +22,7 @@ struct StoreProcesses: Sendable {
     /// Runs `body` on a shard.
     static func run(
         count: Int = 2, keyLifetime: Duration = .seconds(3_600), memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
-        conversationLimit: Int = 1 << 30,
+        conversationLimit: Int = 1 << 30, historyCache: Int = 1 << 20,
         _ body: @escaping @Sendable (StoreProcesses) async throws -> Void
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
@@ -33,7 +33,8 @@ struct StoreProcesses: Sendable {
             let stores = (0..<count).map { _ in
                 PostgresConversationStore(
                     pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
-                    conversationLimit: conversationLimit, memory: memory, keyLifetime: keyLifetime,
+                    conversationLimit: conversationLimit, memory: memory,
+                    histories: HistoryCache(limit: historyCache, budget: memory), keyLifetime: keyLifetime,
                     pageLifetime: .seconds(3_600))
             }
             try await body(StoreProcesses(conninfo: conninfo, pool: pool, stores: stores))
@@ -190,12 +191,12 @@ extension PostgresConversationStore {
     /// Opens a turn that is new to the store.
     func open(
         _ prompts: String..., appID: String = "app", id: ReplyID = .random(), options: String = "",
-        parent: TurnParent? = nil, onInterrupt: InterruptPolicy = .close
+        parent: TurnParent? = nil, onInterrupt: InterruptPolicy = .close, reach: HistoryReach? = nil
     ) async throws -> OpenedTurn {
         let opened = try await openTurn(
             TurnOpening(
                 appID: appID, prompts: prompts.map { ModelMessage(role: "user", content: $0) }, id: id, model: "m",
-                options: Array(options.utf8), parent: parent, onInterrupt: onInterrupt))
+                options: Array(options.utf8), parent: parent, onInterrupt: onInterrupt, reach: reach))
         guard case .opened(let turn, let history, _) = opened else { throw TestFailure("the turn is known") }
         return OpenedTurn(turn: turn, id: id, history: history)
     }

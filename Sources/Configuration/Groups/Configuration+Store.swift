@@ -12,6 +12,8 @@ extension Configuration {
         public var startTimeout = Duration.seconds(60)
         /// Bytes of a history that is sent to a model server.
         public var historyLimit = 64 << 20
+        /// Bytes of the histories that the process keeps in memory; 0 for none.
+        public var historyCache = 64 << 20
         /// Bytes of a conversation.
         public var conversationLimit = 1 << 30
         /// Rows of the chat board in one response.

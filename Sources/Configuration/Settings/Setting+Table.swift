@@ -200,6 +200,11 @@ extension Setting {
             .limit(
                 .replies, .bytes(1_024...1 << 32) { $0.store.historyLimit = $1 }, "64MiB",
                 "The history that is replayed to a model server.")
+        case .historyCache:
+            .limit(
+                .replies, .bytes(0...1 << 36) { $0.store.historyCache = $1 }, "64MiB",
+                "The histories of long conversations that a process keeps in memory for their next prompts; `0` for none."
+            )
         case .conversationLimit:
             .limit(
                 .replies, .bytes(1_024...1 << 44) { $0.store.conversationLimit = $1 }, "1GiB",

@@ -47,6 +47,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case maximumReplies = "CHATTERD_MAX_REPLIES"
     case maximumWaitingTurns = "CHATTERD_MAX_WAITING_TURNS"
     case historyLimit = "CHATTERD_HISTORY_LIMIT"
+    case historyCache = "CHATTERD_HISTORY_CACHE"
     case conversationLimit = "CHATTERD_CONVERSATION_LIMIT"
     case boardLimit = "CHATTERD_BOARD_LIMIT"
     case journalTick = "CHATTERD_JOURNAL_TICK"

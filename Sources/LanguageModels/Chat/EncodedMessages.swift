@@ -1,109 +1,84 @@
 import ChatterdBasics
 
-/// The messages of a conversation, encoded for `/api/chat`: JSON objects with commas between them, without brackets.
+/// A run of adjacent messages of a conversation, encoded for `/api/chat`: JSON objects, each with a comma before it.
 public struct EncodedMessages: Sendable {
+    /// The minimum size of a message, in bytes, that is searched for pictures.
+    private static let pictureSize = 2_048
+
     /// The JSON text.
-    public private(set) var json: ByteBuffer
-    /// The properties and the start of each message, in order.
-    public private(set) var entries: [EncodedMessage] = []
+    private(set) var text: ByteBuffer
+    /// The properties of each message, in order.
+    private(set) var entries: [EncodedMessage] = []
+    /// The numbers (`seq`) of the messages that have one.
+    private(set) var numbers: [ClosedRange<Int64>] = []
+    /// The pictures of all messages, and their bytes in the text.
+    private(set) var images = 0
+    private(set) var imageBytes = 0
 
     /// The number of messages.
-    public var count: Int { entries.count }
+    var count: Int { entries.count }
 
-    /// Creates an empty list with a capacity of `capacity` bytes and `count` messages.
-    public init(capacity: Int = 0, count: Int = 0) {
-        json = ByteBuffer(capacity: capacity)
-        entries.reserveCapacity(count)
+    /// Creates an empty run with a capacity of `capacity` bytes.
+    init(capacity: Int = 0) {
+        text = ByteBuffer(capacity: capacity)
     }
 
-    /// Appends a message; `seq` and `turn` as in `EncodedMessage`.
-    public mutating func append(_ message: ModelMessage, seq: Int64 = 0, turn: Int64 = 0) {
-        let extras = message.extras ?? ""
-        append(
-            role: message.role.utf8.span, content: message.content.utf8.span, extras: extras.utf8.span, seq: seq,
-            turn: turn)
-    }
+    /// The size of the run in memory, in bytes.
+    var size: Int { text.count + entries.count * MemoryLayout<EncodedMessage>.stride }
 
     /// Appends a message from its parts in UTF-8; `extras` are further members as JSON text, or empty.
-    public mutating func append(
-        role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, seq: Int64 = 0, turn: Int64 = 0
-    ) {
-        if !entries.isEmpty {
-            json.append(UInt8(ascii: ","))
+    mutating func append(role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, seq: Int64, turn: Int64) {
+        text.append(UInt8(ascii: ","))
+        let start = text.count
+        text.append(messageWithRole: role, content: content, extras: extras)
+        var pictures = (count: 0, bytes: 0)
+        if !extras.isEmpty, text.count - start > Self.pictureSize {
+            pictures = Self.pictures(in: text.bytes.extracting(start..<text.count))
         }
         entries.append(
             EncodedMessage(
-                seq: seq, turn: turn, start: json.count, role: MessageRole(role), hasExtras: !extras.isEmpty))
-        json.append(messageWithRole: role, content: content, extras: extras)
-    }
-
-    /// The size of the messages in memory, in bytes.
-    public var size: Int { json.count + entries.count * MemoryLayout<EncodedMessage>.stride }
-
-    /// Reserves capacity for a list of `bytes` bytes and `count` messages in all.
-    public mutating func makeRoom(for bytes: Int, count: Int) {
-        json.makeRoom(for: bytes - json.count, step: 0)
-        entries.reserveCapacity(count)
-    }
-
-    /// Appends a range of another list unchanged.
-    public mutating func append(_ messages: Range<Int>, of other: EncodedMessages) {
-        guard !messages.isEmpty else { return }
-        if !entries.isEmpty {
-            json.append(UInt8(ascii: ","))
+                seq: seq, turn: turn, start: start, imageBytes: pictures.bytes, images: UInt32(pictures.count),
+                role: MessageRole(role)))
+        images += pictures.count
+        imageBytes += pictures.bytes
+        if seq > 0 {
+            numbers.append(number: seq)
         }
-        let bytes = other.bytes(of: messages)
-        for var entry in other.entries[messages] {
-            entry.start += json.count - bytes.lowerBound
-            entries.append(entry)
-        }
-        json.append(other.json.bytes.extracting(bytes))
     }
 
     /// Frees capacity that the text does not use.
-    public mutating func trim() {
-        json.trim()
+    mutating func trim() {
+        text.trim()
     }
 
-    /// The end of the list at some time, to return to by `truncate`.
-    public struct Mark: Sendable {
-        fileprivate let json: ByteBuffer.Mark
-        fileprivate let count: Int
-    }
-
-    /// The mark after the last message.
-    public var end: Mark { Mark(json: json.endMark, count: entries.count) }
-
-    /// The messages after a mark.
-    public func entries(since mark: Mark) -> ArraySlice<EncodedMessage> { entries[mark.count...] }
-
-    /// Removes the messages after a mark.
-    public mutating func truncate(to mark: Mark) {
-        json.truncate(to: mark.json)
-        entries.removeSubrange(mark.count...)
-    }
-
-    /// Sets the turn of the messages after a mark.
-    public mutating func assign(turn: Int64, since mark: Mark) {
-        for index in mark.count..<entries.count {
-            entries[index].turn = turn
-        }
-    }
-
-    /// The range of the JSON of adjacent messages, with the commas between them.
-    public func bytes(of messages: Range<Int>) -> Range<Int> {
+    /// The bytes of adjacent messages in the text, without the comma before the first one.
+    func bytes(of messages: Range<Int>) -> Range<Int> {
         guard !messages.isEmpty else { return 0..<0 }
-        let end = messages.upperBound < entries.count ? entries[messages.upperBound].start - 1 : json.count
+        let end = messages.upperBound < count ? entries[messages.upperBound].start - 1 : text.count
         return entries[messages.lowerBound].start..<end
     }
 
-    /// The messages without those in a range.
-    public func removing(_ messages: Range<Int>) -> EncodedMessages {
-        guard !messages.isEmpty else { return self }
-        var rest = EncodedMessages(
-            capacity: json.count - bytes(of: messages).count, count: entries.count - messages.count)
-        rest.append(0..<messages.lowerBound, of: self)
-        rest.append(messages.upperBound..<entries.count, of: self)
-        return rest
+    /// The number of pictures of a message, and their bytes.
+    private static func pictures(in message: Span<UInt8>) -> (count: Int, bytes: Int) {
+        var found = (count: 0, bytes: 0)
+        var reader = JSONReader(message)
+        do throws(JSONError) {
+            try reader.beginObject()
+            while let key = try reader.nextKey() {
+                guard reader.matches(key, "images"), try reader.kind() == .array else {
+                    try reader.skipValue()
+                    continue
+                }
+                try reader.beginArray()
+                while try reader.nextElement() {
+                    found.bytes += try reader.skipValue().count
+                    found.count += 1
+                }
+            }
+        } catch {
+            // The process has written this JSON itself, so parsing it cannot fail.
+            return found
+        }
+        return found
     }
 }

@@ -5,7 +5,7 @@ public struct GenerationRequest: Sendable {
     /// The model's name, as its server knows it.
     public var model: String
     /// The conversation, oldest message first, the prompt last.
-    public var messages: EncodedMessages
+    public var messages: EncodedConversation
     /// The client's further members of the request (`options`, `format`, `think`, `tools` ...), passed on as they came.
     public var passThrough: [RawMember]
     /// The text that the answer begins with, from an earlier attempt. The model continues after it and does not repeat it.
@@ -17,7 +17,7 @@ public struct GenerationRequest: Sendable {
     /// The context length, prompt and answer together, in tokens, for servers that need it in the request; `nil` if unknown.
     public var contextLength: Int?
 
-    public init(model: String, messages: EncodedMessages, passThrough: [RawMember] = []) {
+    public init(model: String, messages: EncodedConversation, passThrough: [RawMember] = []) {
         self.model = model
         self.messages = messages
         self.passThrough = passThrough

@@ -65,11 +65,13 @@ public final class EchoModel: LanguageModel {
     }
 
     /// The messages that were encoded. chatterd encodes them itself; messages after one that cannot be decoded are left out.
-    static func messages(in encoded: EncodedMessages) -> [ModelMessage] {
+    static func messages(in encoded: EncodedConversation) -> [ModelMessage] {
         var messages: [ModelMessage] = []
         var text = ByteBuffer()
         text.append("[")
-        text.append(encoded.json.bytes)
+        for part in encoded.parts {
+            text.append(part.bytes)
+        }
         text.append("]")
         let bytes = text.bytes
         var reader = JSONReader(bytes)

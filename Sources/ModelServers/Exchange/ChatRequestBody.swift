@@ -1,9 +1,12 @@
 import ChatterdBasics
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 /// Writes the body of a request to Ollama's `/api/chat`, and the common parts of one to OpenAI's `/chat/completions`: a model,
 /// messages, `stream` and further members.
 struct ChatRequestBody {
+    private var body = OutgoingBody()
+    /// The last part.
     private var buffer: ByteBuffer
     private var isFirst = true
 
@@ -31,20 +34,26 @@ struct ChatRequestBody {
         appendMessage { $0.append(messageWithRole: role, content: content, extras: extras) }
     }
 
-    /// Appends messages that are JSON objects with commas between them; an empty text has none.
-    mutating func append(encodedMessages: Span<UInt8>) {
-        if encodedMessages.isEmpty { return }
-        appendMessage { $0.append(encodedMessages) }
+    /// Appends the messages of a conversation, and shares their bytes.
+    mutating func append(sharing messages: EncodedConversation) {
+        guard !messages.isEmpty else { return }
+        appendMessage { _ in }
+        body.append(SharedBytes(buffer))
+        buffer = ByteBuffer()
+        for part in messages.parts {
+            body.append(part)
+        }
     }
 
     /// Ends the body.
-    consuming func finish(stream: Bool, passThrough members: [RawMember] = []) -> ByteBuffer {
+    consuming func finish(stream: Bool, passThrough members: [RawMember] = []) -> OutgoingBody {
         buffer.append(stream ? "],\"stream\":true" : "],\"stream\":false")
         if !members.isEmpty {
             buffer.append(UInt8(ascii: ","))
             buffer.append(members)
         }
         buffer.append(UInt8(ascii: "}"))
-        return buffer
+        body.append(SharedBytes(buffer))
+        return body
     }
 }

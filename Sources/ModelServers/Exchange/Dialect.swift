@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 /// The wire format of one kind of model server: its requests, answers and errors.
@@ -9,7 +10,7 @@ protocol Dialect: Sendable {
     /// The body of a request.
     ///
     /// - Throws: `unsupported` with the name of a field that the dialect cannot express.
-    func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer
+    func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody
     /// Creates the decoder of one answer.
     func makeDecoder(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) -> any AnswerDecoder
     /// The error of an answer with another status than 2xx; `body` is cut at 16 KiB.

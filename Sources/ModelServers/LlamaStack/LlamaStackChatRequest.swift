@@ -11,7 +11,7 @@ struct LlamaStackChatRequest {
     ///
     /// - Throws: `unsupported` with the name of the field.
     init(_ request: GenerationRequest) throws(ModelError) {
-        body = ByteBuffer(capacity: request.messages.json.count + request.beginning.count + 512)
+        body = ByteBuffer(capacity: request.messages.byteCount + request.beginning.count + 512)
         try body.appendJSON { writer throws(ModelError) in
             try writer.object { object throws(ModelError) in
                 object.member("model_id", request.model)
@@ -30,7 +30,9 @@ struct LlamaStackChatRequest {
         messagesOf request: GenerationRequest, to array: inout JSONWriter
     ) throws(ModelError) {
         var messages = LlamaStackMessages()
-        try messages.write(request.messages.json.bytes, to: &array)
+        try request.messages.forEachRun { run throws(ModelError) in
+            try messages.write(run, to: &array)
+        }
         guard !request.beginning.isEmpty else { return }
         guard request.continuation != .continueFinalMessage else { throw .llamaStack("continue_final_message") }
         array.object { message in

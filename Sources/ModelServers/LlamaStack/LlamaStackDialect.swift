@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 /// The native API of Llama Stack up to 0.2: `/v1/inference/chat-completion`.
@@ -8,8 +9,8 @@ import ChatterdLanguageModels
 struct LlamaStackDialect: Dialect {
     var path: String { "/v1/inference/chat-completion" }
 
-    func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer {
-        try LlamaStackChatRequest(request).body
+    func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
+        OutgoingBody(try LlamaStackChatRequest(request).body)
     }
 
     func makeDecoder(

@@ -13,7 +13,7 @@ struct LlamaStackMessages {
     /// The calls of the assistant's last message without a result.
     private var openCalls: [LlamaStackCall] = []
 
-    /// Writes messages: JSON objects with commas between them, as in `EncodedMessages`.
+    /// Writes messages: JSON objects with commas between them, as `EncodedConversation` has them in each run.
     ///
     /// - Throws: `unsupported` for a role that Llama Stack does not have, or a message that cannot be read.
     mutating func write(_ messages: Span<UInt8>, to array: inout JSONWriter) throws(ModelError) {

@@ -1,15 +1,15 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 /// Ollama's own `/api/chat`.
 struct OllamaDialect: Dialect {
     var path: String { "/api/chat" }
 
-    func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer {
-        var body = ChatRequestBody(
-            model: request.model, capacity: request.messages.json.count + request.beginning.count)
-        body.append(encodedMessages: request.messages.json.bytes)
+    func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
+        var body = ChatRequestBody(model: request.model)
+        body.append(sharing: request.messages)
         if !request.beginning.isEmpty {
             body.append(role: "assistant".utf8.span, content: request.beginning.span)
         }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 /// Writes the body of a request to an OpenAI `/chat/completions`, from messages in Ollama's shape.
@@ -36,7 +37,7 @@ struct OpenAIChatRequest {
     }
 
     /// Ends the body with further members.
-    consuming func finish(_ members: [RawMember]) -> ByteBuffer {
+    consuming func finish(_ members: [RawMember]) -> OutgoingBody {
         body.finish(stream: true, passThrough: members)
     }
 }

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 
 /// OpenAI's `/chat/completions`, as served by vLLM, llama.cpp, LiteLLM, Llama Stack and OpenAI itself.
@@ -9,10 +10,12 @@ struct OpenAIDialect: Dialect {
 
     var path: String { "/chat/completions" }
 
-    func body(of request: GenerationRequest) throws(ModelError) -> ByteBuffer {
+    func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
         var body = OpenAIChatRequest(
-            model: request.model, capacity: request.messages.json.count + request.beginning.count)
-        try body.append(encodedMessages: request.messages.json.bytes)
+            model: request.model, capacity: request.messages.byteCount + request.beginning.count)
+        try request.messages.forEachRun { run throws(ModelError) in
+            try body.append(encodedMessages: run)
+        }
         if !request.beginning.isEmpty {
             body.append(beginning: request.beginning.span)
         }

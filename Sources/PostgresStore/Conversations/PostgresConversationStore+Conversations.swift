@@ -9,7 +9,10 @@ extension PostgresConversationStore {
 
     public func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
         guard !messages.isEmpty else { return try await deleteConversation(appID: appID) }
-        defer { signals?.changed(appID) }
+        defer {
+            signals?.changed(appID)
+            histories.remove(appID)
+        }
         if try await run(ConversationStatements.replace(appID: appID, with: messages)).first == true {
             try await sweep(appID: appID, isBeingWritten: true)
         }
@@ -27,6 +30,7 @@ extension PostgresConversationStore {
     }
 
     public func deleteConversation(appID: String) async throws(RelayError) {
+        defer { histories.remove(appID) }
         var isBeingWritten = false
         while true {
             let deletion = try await remove(

@@ -17,6 +17,8 @@ public final class PostgresConversationStore: ConversationStore {
     /// The size limit of a conversation, in bytes, over all of its turns.
     private let conversationLimit: Int
     let memory: MemoryBudget
+    /// The histories that the process keeps for their next turns.
+    let histories: HistoryCache
     /// Connections for large results. Statements that open turns use other connections.
     let readers: PostgresPool
     /// Pages that several readers may share.
@@ -29,13 +31,14 @@ public final class PostgresConversationStore: ConversationStore {
     public init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
         conversationLimit: Int = 1 << 30, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
-        keyLifetime: Duration = .seconds(86_400), pageLifetime: Duration = .seconds(10),
-        signals: ConversationSignals? = nil
+        histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
+        pageLifetime: Duration = .seconds(10), signals: ConversationSignals? = nil
     ) {
         self.signals = signals
         self.pool = pool
         self.readers = readers ?? pool
         self.memory = memory
+        self.histories = histories ?? HistoryCache(limit: 0, budget: memory)
         self.conversationLimit = conversationLimit
         confinedPages = Confined(
             ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
@@ -70,16 +73,17 @@ public final class PostgresConversationStore: ConversationStore {
                 UsageStatements.charge(
                     $0, for: opening.id, in: opening.appID, bytes: Self.textSize(of: opening.prompts)))
         }
-        let page = transaction.add(HistoryReader.firstPage(of: opening.appID))
+        let history = HistoryBatch(of: opening.appID, in: histories, for: opening.reach, &transaction)
         let keyed = opening.key.map {
             transaction.add(ConversationStatements.keyedReply(appID: opening.appID, key: $0))
         }
         defer { signals?.changed(opening.appID) }
         let results = try await runOwning(transaction)
-        if let number = results[open].first {
-            let turn = Turn(appID: opening.appID, number: number)
+        if let opened = results[open].first {
+            let turn = Turn(appID: opening.appID, number: opened.number)
             let quota = charge.flatMap { results[$0].first }
-            return .opened(turn, await openedHistory(from: results[page], of: turn), quota)
+            let read = await openedHistory(history, results, of: turn, for: opening.id, at: opened.version)
+            return .opened(turn, read, quota)
         }
         if let keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running, let reply = results[running].first { throw Self.busy(with: reply) }
@@ -97,7 +101,7 @@ public final class PostgresConversationStore: ConversationStore {
         return error
     }
 
-    private func openQuery(_ opening: TurnOpening) -> Query<Int64> {
+    private func openQuery(_ opening: TurnOpening) -> Query<ConversationStatements.NewTurn> {
         let size = Self.size(of: opening.prompts)
         guard opening.parent != nil || opening.key != nil || opening.whenBusy != .wait else {
             return ConversationStatements.openTurn(
@@ -143,7 +147,8 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     public func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, meter: Meter? = nil
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy,
+        reach: HistoryReach? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> OpenedTurn {
         let appID = reply.turn.appID
         var transaction = Transaction()
@@ -151,17 +156,17 @@ public final class PostgresConversationStore: ConversationStore {
             ConversationStatements.openAlternative(
                 to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit))
         let charge = meter.map { transaction.add(UsageStatements.charge($0, for: id, in: appID, bytes: 0)) }
-        let page = transaction.add(HistoryReader.firstPage(of: appID))
+        let history = HistoryBatch(of: appID, in: histories, for: reach, &transaction)
         defer { signals?.changed(appID) }
         let results = try await runOwning(transaction)
         guard let opened = results[open].first else {
             try await requireRoom(in: appID, for: 0)
             throw Self.replyNotFound
         }
-        let turn = Turn(appID: appID, number: opened.number)
+        let turn = Turn(appID: appID, number: opened.turn.number)
         var alternative = OpenedTurn(
-            turn: turn, id: id, model: opened.model, options: opened.options, attempt: opened.attempt,
-            history: await openedHistory(from: results[page], of: turn))
+            turn: turn, id: id, model: opened.model, options: opened.options, attempt: 1,
+            history: await openedHistory(history, results, of: turn, for: id, at: opened.turn.version))
         alternative.quota = charge.flatMap { results[$0].first }
         return alternative
     }
@@ -178,32 +183,47 @@ public final class PostgresConversationStore: ConversationStore {
         return adopted
     }
 
-    public func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
+    public func history(
+        of turn: Turn, for id: ReplyID, reach: HistoryReach? = nil
+    ) async throws(RelayError) -> TurnHistory {
         var transaction = Transaction()
-        let page = transaction.add(HistoryReader.firstPage(of: turn.appID))
+        // The first query: rows that change later have a later version.
+        let version = transaction.add(HistoryStatements.version(of: turn.appID))
+        let history = HistoryBatch(of: turn.appID, upTo: turn.number, in: histories, for: reach, &transaction)
         // The last query: a reply that still exists then existed before.
         let state = transaction.add(ConversationStatements.replyState(of: turn, id: id))
         let results = try await run(transaction)
-        guard results[state].count == 1 else {
-            throw RelayError(.conversationReplaced, "The conversation was replaced before the prompt was answered.")
-        }
-        var reader = reader(of: turn, from: results[page])
-        return try await reader.read(evenIfUnfinished: true)
+        guard results[state].count == 1 else { throw HistoryReader.replaced }
+        return try await read(
+            history, results, of: turn, for: id, at: results[version].first, evenIfUnfinished: true)
     }
 
     /// The history of a committed turn. It cannot fail: a history that the store cannot read now stays unread, and the reply reads
     /// it when it starts.
-    private func openedHistory(from first: Rows<HistoryRow>, of turn: Turn) async -> TurnHistory {
-        var reader = reader(of: turn, from: first)
+    private func openedHistory(
+        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
+        at version: HistoryVersion
+    ) async -> TurnHistory {
         do throws(RelayError) {
-            return try await reader.read(evenIfUnfinished: false)
+            return try await read(batch, results, of: turn, for: id, at: version, evenIfUnfinished: false)
         } catch {
             return TurnHistory(unreadBehind: [])
         }
     }
 
-    private func reader(of turn: Turn, from first: Rows<HistoryRow>) -> HistoryReader {
-        HistoryReader(from: first, of: turn, limit: historyLimit, pool: readers, budget: memory)
+    /// Reads the rest of a history, and keeps it for the next turn.
+    private func read(
+        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
+        at version: HistoryVersion?, evenIfUnfinished whole: Bool
+    ) async throws(RelayError) -> TurnHistory {
+        var reader = HistoryReader(
+            from: results[batch.page], behind: batch.start, batch.validHistory(in: results, at: version),
+            of: turn, for: id, limit: historyLimit, reach: batch.reach, pool: readers, budget: memory)
+        let history = try await reader.read(evenIfUnfinished: whole)
+        if let kept = reader.history(keptOf: history, at: version) {
+            histories.keep(kept)
+        }
+        return history
     }
 
     var pages: ReplyPages { confinedPages.value }

@@ -18,7 +18,7 @@ enum ConversationRevision {
     static func owner(of appID: String) -> Parameter { .text(ConversationKey(parsing: appID).owner.keyPrefix) }
 
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
-    /// at all if it has none. It returns the revision.
+    /// at all if it has none. It returns the revision, and the version of the rows that do not change.
     ///
     /// - Parameter rebases: whether feeds cannot replay the change.
     static func changed(owner: String, from source: String, rebases: Bool = false) -> String {
@@ -27,10 +27,13 @@ enum ConversationRevision {
             INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
             ON CONFLICT (appid) DO UPDATE SET
                 revision = v.revision + 1, updated_at = now()\(rebases ? ", base = v.revision + 1" : "")
-            RETURNING v.revision
+            RETURNING v.revision, v.epoch, v.base
         )
         """
     }
+
+    /// The version of the conversation's rows after the CTE `changed`, as columns of the statement's result.
+    static let versionColumns = "(SELECT epoch FROM changed), (SELECT base FROM changed)"
 
     /// A CTE, `rebased`, that counts the removal of rows from conversation $1, which feeds cannot replay: once if `source` has a row.
     static func rebased(from source: String) -> String {

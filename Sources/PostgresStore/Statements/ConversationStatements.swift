@@ -4,11 +4,23 @@ import ChatterdRelay
 
 /// The SQL of conversations. Every statement touches the rows of one appID. Order is by `seq`, never by time.
 enum ConversationStatements {
-    /// Appends the prompts of a new turn and the row of its reply, and returns the number of the turn.
+    /// A turn that a statement has opened.
+    struct NewTurn {
+        let number: Int64
+        /// The version of the rows below it.
+        let version: HistoryVersion
+
+        init(from row: inout Row) {
+            number = Int64(row.nextInt())
+            version = HistoryVersion(epoch: Int64(row.nextInt()), base: Int64(row.nextInt()))
+        }
+    }
+
+    /// Appends the prompts of a new turn and the row of its reply, and returns the turn.
     ///
     /// Two concurrent statements on one conversation compute the same numbers; the primary key accepts one of them. The statement
     /// inserts no row if the conversation would exceed `limit` bytes with the `size` bytes of the prompts.
-    static func openTurn(_ opening: TurnOpening, owner: ReplyID, size: Int, limit: Int) -> Query<Int64> {
+    static func openTurn(_ opening: TurnOpening, owner: ReplyID, size: Int, limit: Int) -> Query<NewTurn> {
         Query(
             openTurnStatement,
             parameters: turnParameters(of: opening, owner: owner) + [
@@ -42,10 +54,10 @@ enum ConversationStatements {
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
                 \(replyValues(bytes: "$10")), changed.revision
             FROM changed, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), l
-            RETURNING turn
+            RETURNING turn, \(ConversationRevision.versionColumns)
             """
     ) { row in
-        Int64(row.nextInt())
+        NewTurn(from: &row)
     }
 
     /// Opens a turn as `openTurn` does, for a turn that follows another turn than the last one, or whose request has an idempotency
@@ -55,7 +67,7 @@ enum ConversationStatements {
     /// also has the same turn number, and the primary key rejects one of the two.
     static func openNamedTurn(
         _ opening: TurnOpening, owner: ReplyID, keyLifetime: Duration, size: Int, limit: Int
-    ) -> Query<Int64> {
+    ) -> Query<NewTurn> {
         let (parent, parentID): (Parameter, Parameter) =
             switch opening.parent {
             case nil: (.text(opening.whenBusy == .replace ? "replace" : "tip"), .null)
@@ -108,10 +120,10 @@ enum ConversationStatements {
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), p.name, p.message, nullif(p.extras, ''),
                 \(replyValues(bytes: "$15")), CASE p.ordinal WHEN 1 THEN nullif(parent.seq, l.last) END, changed.revision
             FROM changed, parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), l
-            RETURNING turn
+            RETURNING turn, \(ConversationRevision.versionColumns)
             """
     ) { row in
-        Int64(row.nextInt())
+        NewTurn(from: &row)
     }
 
     /// The row that the first running turn of $1 follows, or 0; for another reply to a prompt the row above it. NULL if none is running.
@@ -228,7 +240,7 @@ enum ConversationStatements {
     /// the conversation exceeds `limit` bytes.
     static func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy, limit: Int
-    ) -> Query<OpenTurn> {
+    ) -> Query<NewAlternative> {
         Query(
             openAlternativeStatement, .text(reply.turn.appID), .int8(reply.turn.number), .uuid(reply.id), .uuid(id),
             model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit),
@@ -252,10 +264,17 @@ enum ConversationStatements {
             SELECT $1, old.last + 1, old.last + 1, 'assistant', '', 'streaming', $4, coalesce($5, old.model), $6, 1,
                 old.options, $7, old.total, old.prompt, changed.revision
             FROM changed, old
-            RETURNING turn, model, options
+            RETURNING turn, \(ConversationRevision.versionColumns), model, options
             """
     ) { row in
-        OpenTurn(number: Int64(row.nextInt()), model: row.nextText(), options: row.nextBytes(), attempt: 1)
+        NewAlternative(turn: NewTurn(from: &row), model: row.nextText(), options: row.nextBytes())
+    }
+
+    /// A turn for another answer to a prompt.
+    struct NewAlternative {
+        let turn: NewTurn
+        let model: String
+        let options: [UInt8]
     }
 
     /// Makes the next turn follow a complete reply, unless it does so already.

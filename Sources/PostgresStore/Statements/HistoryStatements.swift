@@ -1,65 +1,102 @@
 import ChatterdPostgres
+import ChatterdRelay
 
-/// The SQL that reads the history of a conversation, by seq and in pages, so that the reader can bound its memory.
+/// The SQL that reads the history of a conversation, newest rows first and in pages, so that the reader can bound its memory.
 enum HistoryStatements {
     /// The maximum size of a text in a page, in bytes. Most messages are shorter. The reader fetches longer ones separately, after
     /// it has reserved memory for them.
     static let inlineLimit = 16_384
 
-    /// The rows behind a row, at most `limit`, with the columns that decide about the replay.
+    /// The rows behind a row up to another one, newest first, at most `limit`, with the columns that decide about the replay.
     ///
     /// The result is binary, which saves the conversion of a number per row. Each column costs the server time. PostgreSQL knows
     /// the length of a TOASTed text without reading it.
-    static func page(of appID: String, after seq: Int64, limit: Int) -> Query<HistoryRow> {
-        Query(pageStatement, .text(appID), .int8(seq), .int8(limit))
+    static func page(of appID: String, after seq: Int64, upTo last: Int64, limit: Int) -> Query<HistoryRow> {
+        Query(pageStatement, .text(appID), .int8(seq), .int8(last), .int8(limit))
     }
 
     private static let pageStatement = Statement(
-        "history", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
+        "history", after: .rowScope, .text, .int8, .int8, .int8, returnsBinary: true,
         sql: """
-            SELECT seq, name, CASE WHEN octet_length(message) <= \(inlineLimit) THEN message END,
-                CASE WHEN octet_length(extras) > \(inlineLimit) THEN '' ELSE extras END, state, after
-            FROM chatts WHERE appid = $1 AND seq > $2 ORDER BY seq LIMIT $3
-            """
-    ) { row in
+            SELECT \(columns) FROM chatts WHERE appid = $1 AND seq > $2 AND seq <= $3 ORDER BY seq DESC LIMIT $4
+            """,
+        decode: historyRow)
+
+    /// The first rows of a conversation, at most `limit`, newest first.
+    static func firstRows(of appID: String, limit: Int) -> Query<HistoryRow> {
+        Query(firstRowsStatement, .text(appID), .int8(limit))
+    }
+
+    private static let firstRowsStatement = Statement(
+        "history_beginning", after: .rowScope, .text, .int8, returnsBinary: true,
+        sql: """
+            SELECT * FROM (SELECT \(columns) FROM chatts WHERE appid = $1 ORDER BY seq LIMIT $2) AS first ORDER BY seq DESC
+            """,
+        decode: historyRow)
+
+    private static let columns = """
+        seq, name, CASE WHEN octet_length(message) <= \(inlineLimit) THEN message END,
+        CASE WHEN octet_length(extras) > \(inlineLimit) THEN '' ELSE extras END, state, after
+        """
+
+    private static let historyRow: @Sendable (inout Row) -> HistoryRow = { row in
         HistoryRow(
             seq: Int64(row.nextInt()), role: row.nextField(), message: row.nextField(), extras: row.nextField(),
             kind: HistoryRow.Kind(state: row.nextField()), parent: row.nextOptionalInt().map { Int64($0) })
     }
 
-    /// The link of each row of a conversation.
-    static func links(of appID: String) -> Query<Link> { Query(linksStatement, .text(appID)) }
+    /// The links of a conversation up to a row, newest first: the rows that do not follow the row above them.
+    static func links(of appID: String, upTo seq: Int64) -> Query<Link> {
+        Query(linksStatement, .text(appID), .int8(seq))
+    }
 
     /// Which row a row follows.
     struct Link {
         let seq: Int64
-        /// The `seq` of the row that it follows; `nil` for the row above.
-        let parent: Int64?
+        /// The `seq` of the row that it follows; 0 for none.
+        let parent: Int64
     }
 
     private static let linksStatement = Statement(
-        "history_links", after: .rowScope, .text, returnsBinary: true,
-        sql: "SELECT seq, after FROM chatts WHERE appid = $1 ORDER BY seq"
+        "history_links", after: .rowScope, .text, .int8, returnsBinary: true,
+        sql: "SELECT seq, after FROM chatts WHERE appid = $1 AND after IS NOT NULL AND seq <= $2 ORDER BY seq DESC"
     ) { row in
-        Link(seq: Int64(row.nextInt()), parent: row.nextOptionalInt().map { Int64($0) })
+        Link(seq: Int64(row.nextInt()), parent: Int64(row.nextInt()))
     }
 
-    /// The sizes of some rows, in bytes.
-    static func sizes(of appID: String, seqs: ParameterArray) -> Query<Int> {
+    /// The version of the rows of a conversation; no row if the conversation was never opened.
+    static func version(of appID: String) -> Query<HistoryVersion> { Query(versionStatement, .text(appID)) }
+
+    private static let versionStatement = Statement(
+        "history_version", after: .rowScope, .text, returnsBinary: true,
+        sql: "SELECT epoch, base FROM chatterd_conversations WHERE appid = $1"
+    ) { row in
+        HistoryVersion(epoch: Int64(row.nextInt()), base: Int64(row.nextInt()))
+    }
+
+    /// The sizes of some rows.
+    static func sizes(of appID: String, seqs: ParameterArray) -> Query<Size> {
         Query(sizesStatement, .text(appID), .array(of: .int8, [seqs]))
+    }
+
+    /// The size of a row, in bytes.
+    struct Size {
+        let seq: Int64
+        let message: Int
+        let extras: Int
     }
 
     private static let sizesStatement = Statement(
         "history_sizes", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT octet_length(message) + coalesce(octet_length(extras), 0) FROM chatts
-            WHERE appid = $1 AND seq = ANY($2) ORDER BY seq
+            SELECT seq, octet_length(message)::bigint, coalesce(octet_length(extras), 0)::bigint FROM chatts
+            WHERE appid = $1 AND seq = ANY($2)
             """
     ) { row in
-        row.nextInt()
+        Size(seq: Int64(row.nextInt()), message: row.nextInt(), extras: row.nextInt())
     }
 
-    /// Some rows with their complete texts.
+    /// Some rows with their complete texts, in order.
     static func rows(of appID: String, seqs: ParameterArray) -> Query<Message> {
         Query(rowsStatement, .text(appID), .array(of: .int8, [seqs]))
     }

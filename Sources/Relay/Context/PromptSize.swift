@@ -18,9 +18,6 @@ struct PromptSize: Sendable, Equatable {
     /// The minimum of bytes per token.
     private static let fewestBytes = 0.1
 
-    /// The maximum size of a message, in bytes, that is not searched for pictures.
-    static let smallImage = 2_048
-
     /// Adds the size of another part of the prompt.
     mutating func add(_ other: PromptSize) {
         bytes += other.bytes
@@ -28,31 +25,14 @@ struct PromptSize: Sendable, Equatable {
         images += other.images
     }
 
-    /// Counts the pictures of a message as pictures and not as text. The message is included already.
-    mutating func countImages(of message: Span<UInt8>) {
-        var reader = JSONReader(message)
-        do throws(JSONError) {
-            try reader.beginObject()
-            while let key = try reader.nextKey() {
-                guard reader.matches(key, "images"), try reader.kind() == .array else {
-                    try reader.skipValue()
-                    continue
-                }
-                try reader.beginArray()
-                while try reader.nextElement() {
-                    bytes -= try reader.skipValue().count
-                    images += 1
-                }
-            }
-        } catch {
-            // The process has written this JSON itself, so parsing it cannot fail.
-            return
-        }
-    }
-
     /// The size of one message with `text` bytes of text.
     init(messageOf text: Int) {
-        self.init(bytes: text + Self.frame, messages: 1)
+        self.init(messages: 1, text: text)
+    }
+
+    /// The size of some messages with `text` bytes of text together.
+    init(messages: Int, text: Int) {
+        self.init(bytes: text + Self.frame * messages, messages: messages)
     }
 
     init(bytes: Int = 0, messages: Int = 0) {
@@ -74,10 +54,6 @@ struct PromptSize: Sendable, Equatable {
         return Int(Double(known) / count.bytesPerToken + Double(text - known) / bytesPerToken)
             + Self.messageTokens * messages + Self.imageTokens * images
     }
-
-    /// A measure in bytes that does not depend on the model; a picture counts as a fixed number of bytes. The weights of parts add
-    /// up.
-    var weight: Int { bytes + 4 * Self.imageTokens * images }
 
     /// The part of the estimate that is for pictures; they may need far fewer tokens.
     var tokensOfImages: Int { Self.imageTokens * images }

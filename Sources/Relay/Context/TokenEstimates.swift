@@ -109,6 +109,22 @@ public final class TokenEstimates: Sendable {
         return window
     }
 
+    /// How far back a history is read for a prompt that one of some servers gets; `nil` if the context of one of them is unknown.
+    ///
+    /// - Parameter conversation: the conversation of the prompt.
+    public func reach(for targets: [ModelTarget], passThrough: [RawMember], conversation: String) -> HistoryReach? {
+        var reach = HistoryReach(tokens: 0, bytesPerToken: 0)
+        for target in targets {
+            let members = target.upstream.description.merged(into: passThrough)
+            let window = window(for: target, passThrough: members, conversation: conversation)
+            guard let tokens = window.tokens else { return nil }
+            // The estimates may change a little until the request is sent.
+            reach.tokens = max(reach.tokens, tokens + tokens / 8)
+            reach.bytesPerToken = max(reach.bytesPerToken, window.bytesPerToken, window.counted?.bytesPerToken ?? 0)
+        }
+        return reach.tokens > 0 ? reach : nil
+    }
+
     /// Records the server's counts of a complete answer and its prompt, detects whether the server has cut the prompt by itself, and
     /// learns from the counts.
     ///

@@ -33,9 +33,11 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Commits a new turn for another answer to the prompt of a reply.
     ///
+    /// - Parameter reach: how far back the history is read; `nil` for all of it.
     /// - Throws: `replyNotFound`; `rateLimited` if a limit of the meter is reached.
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, meter: Meter?
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, reach: HistoryReach?,
+        meter: Meter?
     ) async throws(RelayError) -> OpenedTurn
 
     /// Adopts replies that other processes have handed over, and replies of dead processes with the policy `regenerate`. A reply outlives
@@ -74,8 +76,10 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Reads the current history of the turn of a reply.
     ///
-    /// - Throws: `conversationReplaced` if the reply is gone, even if another reply now has its `seq`.
-    func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory
+    /// - Parameter reach: how far back the history is read; `nil` for all of it.
+    /// - Throws: `conversationReplaced` if the reply is gone, even if another reply now has its `seq`; `overloaded` if the budget has no
+    ///   memory for the history.
+    func history(of turn: Turn, for id: ReplyID, reach: HistoryReach?) async throws(RelayError) -> TurnHistory
 
     /// Stores the end of the reply that closes a turn, behind its journal, and clears the journal.
     ///

@@ -6,14 +6,18 @@ final class EarlierTurns {
     private let turn: Turn
     private var history: TurnHistory?
     private let id: ReplyID
+    private let model: String
+    private let passThrough: [RawMember]
     private let context: ReplyContext
     private var cancellation: RelayError?
     private let pause: Pause
 
-    init(before turn: OpenedTurn, context: ReplyContext) {
+    init(before turn: OpenedTurn, passThrough: [RawMember], context: ReplyContext) {
         self.turn = turn.turn
         history = turn.history
         id = turn.id
+        model = turn.model
+        self.passThrough = passThrough
         self.context = context
         pause = Pause(on: context.scheduler)
     }
@@ -32,30 +36,13 @@ final class EarlierTurns {
             for number in known {
                 try await waitForEnd(of: Turn(appID: turn.appID, number: number))
             }
-            history = try await readHistory()
+            let reach = context.reach(of: model, passThrough: passThrough, in: turn.appID)
+            history = try await context.readHistory(of: turn, for: id, reach: reach, pause) { [self] in cancellation }
             history.unfinished.removeAll { known.contains($0) }
         }
         if let cancellation { throw cancellation }
-        guard !history.isTooLarge else {
-            throw RelayError(
-                .historyTooLarge,
-                "The conversation has grown too long to be sent to a model. Start it again with /llmprep.")
-        }
+        try history.requireSize()
         return history
-    }
-
-    /// Reads the history. Retries until `memoryTimeout` while the budget has no memory for it.
-    private func readHistory() async throws(RelayError) -> TurnHistory {
-        let start = context.scheduler.now()
-        while true {
-            if let cancellation { throw cancellation }
-            do throws(RelayError) {
-                return try await context.store.history(of: turn, for: id)
-            } catch  where error.code == .overloaded {
-                guard context.scheduler.now() - start < context.limits.memoryTimeout else { throw error }
-                await pause.wait(atMost: context.limits.turnPoll)
-            }
-        }
     }
 
     static let startedTwice = RelayError(.internal, "The reply was started twice.")

@@ -24,12 +24,14 @@ public struct TurnOpening: Sendable {
     public var whenBusy: BusyPolicy
     /// The meter of the request; `nil` if it counts against no limit.
     public var meter: Meter?
+    /// How far back the history is read; `nil` for all of it.
+    public var reach: HistoryReach?
 
     public init(
         appID: String, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
         parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close,
         whenBusy: BusyPolicy = .wait,
-        meter: Meter? = nil
+        meter: Meter? = nil, reach: HistoryReach? = nil
     ) {
         self.appID = appID
         self.prompts = prompts
@@ -41,5 +43,6 @@ public struct TurnOpening: Sendable {
         self.onInterrupt = onInterrupt
         self.whenBusy = whenBusy
         self.meter = meter
+        self.reach = reach
     }
 }

@@ -45,28 +45,32 @@ public struct PromptReport: Sendable, Equatable {
     /// The size of the messages since the model's last answer, which no server can have in a cache.
     var newest = PromptSize()
 
+    /// The maximum number of listed ranges of each kind, because a report is stored with each reply.
+    public static let listed = 50
+
     /// Creates an empty report.
     public init() {}
-}
 
-extension [ClosedRange<Int64>] {
-    /// Appends a number that is greater than all others.
-    mutating func append(number: Int64) {
-        if let last = last, last.upperBound + 1 == number {
-            self[count - 1] = last.lowerBound...number
-        } else {
-            append(number...number)
-        }
+    /// Lists which messages were sent and which were not.
+    mutating func list(_ sent: [ClosedRange<Int64>], omitted: [Omitted]) {
+        isAbridged = sent.count > Self.listed || omitted.count > Self.listed
+        self.sent = sent.suffix(Self.listed)
+        self.omitted = omitted.suffix(Self.listed)
     }
 }
 
 extension [PromptReport.Omitted] {
     /// Appends a number that is greater than all others.
     public mutating func append(number: Int64, why: PromptReport.Omission) {
-        if let last = last, last.why == why, last.numbers.upperBound + 1 == number {
-            self[count - 1].numbers = last.numbers.lowerBound...number
+        append(PromptReport.Omitted(numbers: number...number, why: why))
+    }
+
+    /// Appends a range behind all others. Adjacent ranges with the same reason become one.
+    public mutating func append(_ range: PromptReport.Omitted) {
+        if let last = last, last.why == range.why, last.numbers.upperBound + 1 == range.numbers.lowerBound {
+            self[count - 1].numbers = last.numbers.lowerBound...range.numbers.upperBound
         } else {
-            append(PromptReport.Omitted(numbers: number...number, why: why))
+            append(contentsOf: CollectionOfOne(range))
         }
     }
 }

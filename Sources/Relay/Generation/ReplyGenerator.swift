@@ -106,7 +106,7 @@ final class ReplyGenerator: GenerationConsumer {
         case .backOff(let duration, let isForRestart):
             return try await backOff(duration, isForRestart: isForRestart)
         case .readText: return .text(try await reply.wholeText())
-        case .fit(let server): return fit(to: server)
+        case .fit(let server): return try await fit(to: server)
         case .acquireSlot: return try await acquireSlot()
         case .send: return send()
         case .restart:
@@ -234,24 +234,23 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     /// Fits the conversation to a server, and prepares the request.
-    private func fit(to server: Int) -> GenerationRun.Event {
-        guard let target = targets.current()[server], let history else {
-            releaseSlot()
-            return .removed
+    private func fit(to server: Int) async throws(RelayError) -> GenerationRun.Event {
+        guard var (target, window, members) = fitting(to: server) else { return .removed }
+        if history?.covers(window) == false {
+            try await readWholeHistory()
+            // The list of servers may have changed meanwhile.
+            guard let current = fitting(to: server) else { return .removed }
+            (target, window, members) = current
         }
-        let description = target.upstream.description
-        let members = description.merged(into: passThrough)
-        var window = context.estimates.window(
-            for: target, passThrough: members, conversation: reply.turn.appID, refused: run.refused)
-        window.overheadBytes += run.text?.count ?? 0
+        guard let history else { return .removed }
         do throws(RelayError) {
             let (messages, report) = try history.fitted(to: window)
             var request = GenerationRequest(model: target.model, messages: messages, passThrough: members)
-            request.contextLength = description.contextLength
+            request.contextLength = target.upstream.description.contextLength
             request.isRecovery = !reply.isEmpty
             if let text = run.text {
                 request.beginning = ContinuationSeam.trimmed(text)
-                request.continuation = description.continuation
+                request.continuation = target.upstream.description.continuation
             }
             self.target = target
             self.request = RarelyUsed(request)
@@ -260,6 +259,29 @@ final class ReplyGenerator: GenerationConsumer {
             releaseSlot()
             return .tooLong(ModelError(.contextTooLong, error.message, detail: error.detail))
         }
+    }
+
+    /// A server with its window for the prompt and the members of the request. Releases the slot if the server is removed.
+    private func fitting(to server: Int) -> (ModelTarget, ContextWindow, [RawMember])? {
+        guard let target = targets.current()[server] else {
+            releaseSlot()
+            return nil
+        }
+        let members = target.upstream.description.merged(into: passThrough)
+        var window = context.estimates.window(
+            for: target, passThrough: members, conversation: reply.turn.appID, refused: run.refused)
+        window.overheadBytes += run.text?.count ?? 0
+        return (target, window, members)
+    }
+
+    /// Reads the complete history: a window is larger, or unknown, contrary to the assumption when the turn was opened.
+    private func readWholeHistory() async throws(RelayError) {
+        history = nil
+        let whole = try await context.readHistory(of: reply.turn, for: reply.id, reach: nil, pause) { [self] in
+            run.cancellation
+        }
+        try whole.requireSize()
+        history = whole
     }
 
     private func acquireSlot() async throws(RelayError) -> GenerationRun.Event {

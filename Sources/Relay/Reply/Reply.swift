@@ -76,7 +76,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         self.onDisconnect = onDisconnect
         self.context = context
         content = ReplyContent(attempt: turn.attempt)
-        earlier = EarlierTurns(before: turn, context: context)
+        earlier = EarlierTurns(before: turn, passThrough: passThrough, context: context)
         startedAt = context.scheduler.now()
         lines = ReplyLines(model: turn.model, createdAt: context.scheduler.timeOfDay())
     }

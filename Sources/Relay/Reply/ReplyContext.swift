@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdLanguageModels
 
 /// The common services of the replies of a shard. Confined to its shard.
 ///
@@ -71,5 +72,33 @@ final class ReplyContext {
                 await pause.wait(atMost: delay)
             }
         }
+    }
+
+    /// Reads the history of a turn. Retries until `memoryTimeout` while the budget has no memory for it.
+    ///
+    /// - Parameters:
+    ///   - reach: how far back the history is read; `nil` for all of it.
+    ///   - pause: the wait between retries; its owner may end it early.
+    ///   - cancellation: the reason to end, if there is one.
+    /// - Throws: the reason to end; the error of the last call.
+    func readHistory(
+        of turn: Turn, for id: ReplyID, reach: HistoryReach?, _ pause: Pause, unless cancellation: () -> RelayError?
+    ) async throws(RelayError) -> TurnHistory {
+        let start = scheduler.now()
+        while true {
+            if let cancellation = cancellation() { throw cancellation }
+            do throws(RelayError) {
+                return try await store.history(of: turn, for: id, reach: reach)
+            } catch  where error.code == .overloaded {
+                guard scheduler.now() - start < limits.memoryTimeout else { throw error }
+                await pause.wait(atMost: limits.turnPoll)
+            }
+        }
+    }
+
+    /// How far back the history of a prompt to a model is read; `nil` for all of it.
+    func reach(of model: String, passThrough: [RawMember], in conversation: String) -> HistoryReach? {
+        estimates.reach(
+            for: upstreams.targets(for: model), passThrough: passThrough, conversation: conversation)
     }
 }

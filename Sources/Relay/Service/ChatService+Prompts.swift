@@ -20,7 +20,8 @@ extension ChatService {
             appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
-            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter)
+            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
+            reach: context.reach(of: request.model, passThrough: request.passThrough, in: appID))
         let reservation: PromptReservation
         do throws(RelayError) {
             reservation = try await reserve(appID: appID, model: request.model, key: key?.text)
@@ -94,7 +95,9 @@ extension ChatService {
         let id = makeID(Partition(of: reply.turn.conversation.owner))
         do throws(RelayError) {
             let turn = try await store.openAlternative(
-                to: reply, as: id, model: model, onInterrupt: onInterrupt, meter: meter)
+                to: reply, as: id, model: model, onInterrupt: onInterrupt,
+                // The members of the request are in the store. They may enlarge the window; then the reply reads the history again.
+                reach: context.reach(of: model ?? reply.model, passThrough: [], in: reply.turn.appID), meter: meter)
             let members = Self.members(of: turn)
             board.open(turn.turn, for: turn.id)
             return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))

@@ -12,6 +12,8 @@ final class ProcessServices: Sendable {
     let log: Log
     let limits: RelayLimits
     let memory: MemoryBudget
+    /// The histories of long conversations.
+    let histories: HistoryCache
     let lease: ProcessLease
     /// The open turns of the process.
     let turns: TurnBoard
@@ -39,6 +41,7 @@ final class ProcessServices: Sendable {
         self.log = log
         limits = configuration.relay
         memory = MemoryBudget(ofProcess: configuration.server.memory)
+        histories = HistoryCache(limit: configuration.store.historyCache, budget: memory)
         lease = ProcessLease(id: .random())
         turns = TurnBoard(limits: limits)
         directory = ReplyDirectory()

@@ -39,7 +39,7 @@ final class ShardServices {
                 pool: pools.pool, readers: pools.readers, lease: process.lease,
                 historyLimit: configuration.store.historyLimit,
                 conversationLimit: configuration.store.conversationLimit, memory: process.memory,
-                keyLifetime: configuration.store.keyLifetime, signals: process.signals),
+                histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
             scheduler: Scheduler(on: pools.shard), makeID: { .random(in: $0) })

@@ -64,7 +64,7 @@ final class UpstreamProbe {
     }
 
     private func ask(_ upstream: Upstream, _ model: String, on shard: Shard) async -> ModelError? {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "Hello"))
         let request = GenerationRequest(
             model: model, messages: messages,

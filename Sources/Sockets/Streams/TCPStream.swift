@@ -31,6 +31,8 @@ public final class TCPStream: ReadinessHandler {
     private var reportsDrained = false
     private var shutsDownWhenDrained = false
     private var output: ByteBuffer?
+    /// The output behind `output`; `nil` for almost all streams.
+    private var sharedOutput: SharedOutput?
     private var tls: TLSSession?
 
     private init(descriptor: Int32, peer: SocketAddress, shard: Shard, isClient: Bool) {
@@ -162,7 +164,7 @@ public final class TCPStream: ReadinessHandler {
     // MARK: - Writing
 
     /// The number of bytes that the system has not accepted yet.
-    public var unsentCount: Int { output?.count ?? 0 }
+    public var unsentCount: Int { (output?.count ?? 0) + (sharedOutput?.count ?? 0) }
 
     /// The number of bytes that the system has accepted since the stream began.
     public private(set) var sentCount = 0
@@ -178,6 +180,10 @@ public final class TCPStream: ReadinessHandler {
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {
         guard !isClosed else { return }
+        if let sharedOutput {
+            sharedOutput.write(body)
+            return
+        }
         var buffer = output.take() ?? shard.acquireBuffer()
         body(&buffer)
         output = consume buffer
@@ -187,6 +193,19 @@ public final class TCPStream: ReadinessHandler {
     /// Appends bytes to the output, which is sent at the end of the turn.
     public func write(_ bytes: Span<UInt8>) {
         write { $0.append(bytes) }
+    }
+
+    /// Appends bytes to the output, which is sent at the end of the turn. A large part is not copied.
+    public func write(sharing part: SharedBytes) {
+        guard part.count >= SharedOutput.partSize else {
+            write(part.bytes)
+            return
+        }
+        guard !isClosed else { return }
+        let shared = sharedOutput ?? SharedOutput()
+        shared.append(part)
+        sharedOutput = shared
+        flushSoon()
     }
 
     /// Calls `streamDrained` of the delegate once the output so far is sent, at the end of this turn at the earliest.
@@ -221,32 +240,55 @@ public final class TCPStream: ReadinessHandler {
         guard !isClosed else { return }
         // Moved out, so that appending and sending never copy the buffer.
         guard var buffer = output.take() else {
-            finishFlush()
+            flushSharedOutput()
             return
         }
         while isWritable, !buffer.isEmpty {
             let sent = buffer.bytes.withUnsafeBufferPointer { send($0) }
-            if sent >= 0 {
-                buffer.removeFirst(sent)
-                sentCount += sent
-            } else if sent == -Int(EAGAIN) {
-                isWritable = false
-            } else {
-                failSending(error(sent, "send to \(peer)"))
-                return
-            }
+            guard noteSent(sent) else { return }
+            buffer.removeFirst(max(sent, 0))
         }
         if buffer.isEmpty {
             // Consumed, because emptying a copy would allocate another buffer.
             shard.releaseBuffer(consume buffer)
-            finishFlush()
+            flushSharedOutput()
         } else {
             output = consume buffer
-            if !isBlocked {
-                isBlocked = true
-                delegate?.streamBlocked(self)
-            }
+            reportBlocked()
         }
+    }
+
+    private func flushSharedOutput() {
+        if let sharedOutput {
+            while isWritable, !sharedOutput.isEmpty {
+                guard noteSent(sharedOutput.sendNext { send($0) }) else { return }
+            }
+            guard sharedOutput.isEmpty else {
+                reportBlocked()
+                return
+            }
+            self.sharedOutput = nil
+        }
+        finishFlush()
+    }
+
+    /// Notes the result of a send. Returns `false` if the stream broke.
+    private func noteSent(_ sent: Int) -> Bool {
+        if sent >= 0 {
+            sentCount += sent
+        } else if sent == -Int(EAGAIN) {
+            isWritable = false
+        } else {
+            failSending(error(sent, "send to \(peer)"))
+            return false
+        }
+        return true
+    }
+
+    private func reportBlocked() {
+        guard !isBlocked else { return }
+        isBlocked = true
+        delegate?.streamBlocked(self)
     }
 
     private func send(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
@@ -276,7 +318,7 @@ public final class TCPStream: ReadinessHandler {
     public func close() {
         guard !isClosed else { return }
         // The close alert tells the peer that its bytes are complete, so it is sent only if no output is lost.
-        if let tls, tls.isEstablished, output == nil {
+        if let tls, tls.isEstablished, output == nil, sharedOutput == nil {
             _ = tls.shutdown()
         }
         closeDescriptor()
@@ -290,6 +332,7 @@ public final class TCPStream: ReadinessHandler {
         descriptor = -1
         tls = nil
         output = nil
+        sharedOutput = nil
         delegate = nil
     }
 
@@ -351,7 +394,7 @@ public final class TCPStream: ReadinessHandler {
 
     private func becameWritable() {
         isWritable = true
-        if output != nil || shutsDownWhenDrained {
+        if output != nil || sharedOutput != nil || shutsDownWhenDrained {
             flushSoon()
         }
     }

@@ -48,7 +48,7 @@ struct Peer {
 extension GenerationRequest {
     /// A conversation of one message.
     static var greeting: GenerationRequest {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "Hi"))
         return GenerationRequest(model: "tiny", messages: messages)
     }

@@ -253,7 +253,7 @@ import Testing
 extension GenerationRequest {
     /// A conversation, with members of the request.
     static func asking(_ messages: [ModelMessage], _ members: [(String, String)]) -> GenerationRequest {
-        var encoded = EncodedMessages()
+        var encoded = EncodedConversation()
         for message in messages {
             encoded.append(message)
         }

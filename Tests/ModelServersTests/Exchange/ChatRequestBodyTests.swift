@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdHTTPClient
 import ChatterdLanguageModels
 import ChatterdTestSupport
 import Testing
@@ -21,19 +22,20 @@ import Testing
         )
     }
 
-    @Test func encodedMessagesAreCopied() {
-        var history = ByteBuffer()
+    @Test func conversationIsShared() {
+        var history = EncodedConversation()
         history.append(ModelMessage(role: "user", content: "1"))
-        history.append(UInt8(ascii: ","))
         history.append(ModelMessage(role: "assistant", content: "2", extras: #""thinking":"3""#))
         var request = ChatRequestBody(model: "m")
-        request.append(encodedMessages: ByteBuffer().bytes)
-        request.append(encodedMessages: history.bytes)
+        request.append(sharing: EncodedConversation())
+        request.append(sharing: history)
         request.appendMessage { $0.append(ModelMessage(role: "user", content: "4")) }
+        let body = request.finish(stream: false)
         #expect(
-            request.finish(stream: false).string
+            body.string
                 == #"{"model":"m","messages":[{"role":"user","content":"1"},{"role":"assistant","content":"2","thinking":"3"},{"role":"user","content":"4"}],"stream":false}"#
         )
+        #expect(body.parts.count == 3 && body.count == body.string.utf8.count)
     }
 
     @Test func bodyMayHaveNoMessages() {
@@ -55,7 +57,7 @@ import Testing
             var writer = ChatRequestBody(model: "m")
             for message in messages { writer.appendMessage { $0.append(message) } }
             let body = writer.finish(stream: false, passThrough: passThrough)
-            let request = try ChatRequest(decoding: body.bytes)
+            let request = try ChatRequest(decoding: body.joined.bytes)
             #expect(request.messages == messages)
             #expect(request.stream == false)
             #expect(request.passThrough == passThrough.filter { $0.key == "options" && $0.value != Array("null".utf8) })

@@ -44,14 +44,14 @@ import Testing
         let messages = [
             Self.message("a \"b\"\n\u{1F600}"), ModelMessage(role: "tool", content: "", extras: "\"name\":[{\"x\":1}]"),
         ]
-        var encoded = EncodedMessages()
+        var encoded = EncodedConversation()
         for message in messages {
             encoded.append(message)
         }
         let read = EchoModel.messages(in: encoded)
         #expect(read.map(\.role) == ["user", "tool"])
         #expect(read.map(\.content) == messages.map(\.content))
-        #expect(EchoModel.messages(in: EncodedMessages()).isEmpty)
+        #expect(EchoModel.messages(in: EncodedConversation()).isEmpty)
     }
 
     @Test func echoAnswersWordByWordInOllamasShape() async throws {

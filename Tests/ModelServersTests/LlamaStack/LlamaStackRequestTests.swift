@@ -11,7 +11,7 @@ import Testing
         _ messages: [ModelMessage] = [ModelMessage(role: "user", content: "Hi")], _ members: String = "",
         change: (inout GenerationRequest) -> Void = { _ in }
     ) throws -> String {
-        var encoded = EncodedMessages()
+        var encoded = EncodedConversation()
         for message in messages {
             encoded.append(message)
         }
@@ -19,7 +19,7 @@ import Testing
             model: "m", messages: encoded, passThrough: try [RawMember](decodingMembers: Array(members.utf8)))
         change(&request)
         let body = try LlamaStackDialect().body(of: request)
-        try JSONReader.validate(body.bytes)
+        try JSONReader.validate(body.joined.bytes)
         return body.string
     }
 

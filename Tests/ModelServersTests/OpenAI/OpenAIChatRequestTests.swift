@@ -12,7 +12,7 @@ import Testing
         _ messages: [String] = [#"{"role":"user","content":"Hi"}"#], members: String = "", isOpenAI: Bool = false,
         _ change: (inout GenerationRequest) -> Void = { _ in }
     ) throws -> String {
-        var encoded = EncodedMessages()
+        var encoded = EncodedConversation()
         for message in messages {
             encoded.append(try ModelMessage(decoding: Array(message.utf8).span, at: 0))
         }
@@ -20,14 +20,14 @@ import Testing
             model: "tiny", messages: encoded, passThrough: try [RawMember](decodingMembers: Array(members.utf8)))
         change(&request)
         let body = try OpenAIDialect(isOpenAI: isOpenAI).body(of: request)
-        try JSONReader.validate(body.bytes)
+        try JSONReader.validate(body.joined.bytes)
         return body.string
     }
 
     /// A model server may have sent such calls in an earlier answer; they are stored and sent again.
     @Test(arguments: [#""tool_calls":["x"]"#, #""tool_calls":[{"function":{"name":"f"}},1]"#, #""images":[1]"#])
     func extrasOfUnknownFormAreRejected(_ extras: String) throws {
-        var encoded = EncodedMessages()
+        var encoded = EncodedConversation()
         encoded.append(ModelMessage(role: "assistant", content: "", extras: extras))
         let error = #expect(throws: ModelError.self) {
             try OpenAIDialect(isOpenAI: false).body(of: GenerationRequest(model: "tiny", messages: encoded))
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test func contextLengthIsSentToOllamaUnlessTheClientSetsIt() throws {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "Hi"))
         let opening = #"{"model":"tiny","messages":[{"role":"user","content":"Hi"}],"stream":true"#
         for (members, expected) in [
@@ -201,7 +201,7 @@ import Testing
     }
 
     @Test func ollamaContinuesAnAnswer() throws {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "Hi"))
         var request = GenerationRequest(model: "tiny", messages: messages)
         request.beginning = Array("Once".utf8)

@@ -95,7 +95,7 @@ final class ModelHarness: Sendable {
         model name: String = "tiny"
     ) -> RecordingConsumer {
         onShard { _ in
-            var encoded = EncodedMessages()
+            var encoded = EncodedConversation()
             for message in messages {
                 encoded.append(message)
             }

@@ -1,13 +1,14 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 /// The messages of a conversation that are sent to a model.
 @Suite(.timeLimit(.minutes(30))) struct FittingTests {
     /// A history from lines `turn role text`; the turn is a number or `-`. The messages are numbered from 1.
     private func history(_ lines: String..., omitted: [PromptReport.Omitted] = []) -> TurnHistory {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         for (index, line) in lines.enumerated() {
             let parts = line.split(separator: " ", maxSplits: 2).map(String.init)
             messages.append(
@@ -23,7 +24,7 @@ import Testing
         return window
     }
 
-    private func texts(_ messages: EncodedMessages) -> [String] {
+    private func texts(_ messages: EncodedConversation) -> [String] {
         TurnHistory(messages: messages, unfinished: []).contents
     }
 
@@ -109,19 +110,8 @@ import Testing
         #expect(try seqs(200) == [1, 8])
     }
 
-    @Test func messagesWithoutNumbersAreFitted() throws {
-        var messages = EncodedMessages()
-        for index in 0..<4 {
-            messages.append(ModelMessage(role: index % 2 == 0 ? "user" : "assistant", content: Self.long))
-        }
-        messages.append(ModelMessage(role: "user", content: "p"))
-        let history = TurnHistory(messages: messages, unfinished: [])
-        let (sent, report) = try history.fitted(to: window(messages: 3))
-        #expect(sent.count == 3 && report.messages == 3 && report.sent.isEmpty && report.omitted.isEmpty)
-    }
-
     @Test func picturesDoNotCountAsText() throws {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         let picture = String(repeating: "A", count: 100_000)
         messages.append(
             ModelMessage(role: "user", content: "look", extras: "\"images\":[\"\(picture)\",\"\(picture)\"]"), seq: 1)

@@ -21,7 +21,7 @@ import Testing
 
     /// The report on a prompt with the given bytes of text, with or without an earlier answer.
     private func report(bytes: Int, behind earlier: Int = 0, in window: ContextWindow? = nil) throws -> PromptReport {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         if earlier > 0 {
             messages.append(ModelMessage(role: "assistant", content: String(repeating: "a", count: earlier)), seq: 1)
         }
@@ -136,7 +136,7 @@ import Testing
     func promptAfterARefusalIsSmallerInAnyCase(_ stated: Int?) throws {
         let estimates = TokenEstimates()
         let target = try target()
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         for index in 0..<41 {
             messages.append(
                 ModelMessage(role: "user", content: String(repeating: "x", count: 300)), seq: Int64(index + 1),
@@ -158,7 +158,7 @@ import Testing
     @Test func countOfARefusalGivesTheSizeThatFits() throws {
         let estimates = TokenEstimates()
         let target = try target()
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         for index in 0..<100 {
             messages.append(
                 ModelMessage(role: "user", content: String(repeating: "字", count: 100)), seq: Int64(index + 1),
@@ -181,7 +181,7 @@ import Testing
         let target = try target()
         let members = try members(#""options":{"num_ctx":9223372036854775807}"#)
         estimates.learn([ModelDescription(name: "m", contextLength: .max)], of: target.upstream.description)
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         for seq in Int64(1)...9 {
             let text = String(repeating: "x", count: 300)
             messages.append(ModelMessage(role: "user", content: text), seq: seq, turn: seq)
@@ -224,7 +224,7 @@ import Testing
     /// A conversation in which each turn adds a prompt and an answer, and whose tokens have two bytes each.
     private struct Conversation {
         let target: ModelTarget
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         var turn: Int64 = 0
         /// The bytes of text so far, and the tokens that the server counts in addition for each answer.
         var text = 0

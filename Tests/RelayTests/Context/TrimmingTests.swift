@@ -21,7 +21,7 @@ import Testing
     private func converse(
         turns: Int, _ lengths: (Int) -> (prompt: Int, answer: Int), window: (Int) -> ContextWindow
     ) throws -> [Sent] {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         messages.append(ModelMessage(role: "system", content: String(repeating: "s", count: 200)), seq: 1)
         var sent: [Sent] = []
         for number in 1...turns {

@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 
 /// The rows of the conversations, which several processes share.
 final class MemoryDatabase: @unchecked Sendable {
@@ -143,7 +144,7 @@ final class MemoryDatabase: @unchecked Sendable {
         let states = Dictionary(
             before.compactMap { row in row.turn.map { ($0, row.seq == $0 ? row.state : nil) } },
             uniquingKeysWith: { $0 ?? $1 })
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         var omitted: [PromptReport.Omitted] = []
         for row in before {
             guard let number = row.turn, number != turn.number, states[number] != .complete else {

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 
 /// The calls of a store.
 enum StoreCall: Hashable {
@@ -94,7 +95,8 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, meter: Meter?
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, reach: HistoryReach?,
+        meter: Meter?
     ) async throws(RelayError) -> OpenedTurn { throw Self.refusal }
 
     func adoptAbandoned(
@@ -223,7 +225,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return attempt + 1
     }
 
-    func history(of turn: Turn, for id: ReplyID) async throws(RelayError) -> TurnHistory {
+    func history(of turn: Turn, for id: ReplyID, reach: HistoryReach?) async throws(RelayError) -> TurnHistory {
         _ = try await begin(.history)
         guard database.replies[id]?.turn == turn else { throw RelayError(.conversationReplaced, "replaced") }
         return try read(turn)

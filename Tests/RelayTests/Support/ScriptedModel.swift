@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Foundation
 import Testing
 

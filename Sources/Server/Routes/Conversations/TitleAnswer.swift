@@ -29,7 +29,7 @@ final class TitleAnswer: GenerationConsumer {
     /// - Parameter beginning: the beginning of the conversation.
     /// - Throws: the error of the model server; `malformed` if the answer has no words.
     func title(of beginning: String, by target: ModelTarget) async throws(ModelError) -> String {
-        var messages = EncodedMessages()
+        var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: Self.instruction + beginning))
         let request = GenerationRequest(
             model: target.model, messages: messages,

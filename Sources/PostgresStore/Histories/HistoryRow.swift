@@ -15,6 +15,14 @@ struct HistoryRow {
         /// A closed reply that is not complete.
         case otherReply
 
+        /// Whether the row is a reply.
+        var isReply: Bool {
+            switch self {
+            case .completeReply, .runningReply, .otherReply: true
+            case .seeded, .prompt, .choice: false
+            }
+        }
+
         init(state: Field) {
             let state = state.bytes
             if state.isEmpty {

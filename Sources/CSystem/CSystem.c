@@ -199,9 +199,10 @@ int64_t csystem_resident_bytes(void) {
 int64_t csystem_machine_memory(void) { return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); }
 
 void csystem_tune_allocator(int arenas) {
-    // A fixed threshold turns off glibc's dynamic one, which grows with freed large blocks and keeps such blocks in the heap.
-    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-    mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024);
+    // Fixed thresholds turn off glibc's dynamic ones, which grow with freed large blocks. See decision 42.
+    const int step = 8 * 1024 * 1024;
+    mallopt(M_MMAP_THRESHOLD, step);
+    mallopt(M_TRIM_THRESHOLD, step);
     mallopt(M_ARENA_MAX, arenas);
 }
 

@@ -62,7 +62,7 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
 int64_t csystem_resident_bytes(void);
 /// The memory of the machine in bytes.
 int64_t csystem_machine_memory(void);
-/// Makes the allocator return freed large blocks to the system at once, and share `arenas` arenas among all threads.
+/// Makes the allocator return memory to the system in steps of 8 MiB, and share `arenas` arenas among all threads.
 /// Call it before the first thread starts.
 void csystem_tune_allocator(int arenas);
 /// Returns the allocator's free memory to the system.

@@ -166,7 +166,7 @@ final class ClientConnection: TCPStreamDelegate {
         let outcome = decode(bytes, from: &index, &first, &gathered)
         if let buffer = gathered.take() {
             exchange.delegate?.exchange(exchange, received: buffer.bytes)
-            stream.shard.releaseBuffer(buffer)
+            stream.shard.releaseBuffer(consume buffer)
         } else if !first.isEmpty {
             exchange.delegate?.exchange(exchange, received: bytes.extracting(first))
         }

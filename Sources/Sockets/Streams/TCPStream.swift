@@ -7,8 +7,8 @@ import Glibc
 /// The stream reads bytes as they arrive, into a buffer that all streams of the shard share, and lends them to the delegate. It gathers
 /// output in a buffer of the shard's pool until the end of the turn.
 public final class TCPStream: ReadinessHandler {
-    /// The number of reads after which other streams get their turn.
-    private static let readsPerTurn = 4
+    /// The number of bytes, read in one turn, after which the shard sends output and other streams get their turn.
+    private static let bytesPerTurn = 64 * 1024
 
     /// The shard that the stream lives on.
     public let shard: Shard
@@ -123,16 +123,16 @@ public final class TCPStream: ReadinessHandler {
     }
 
     private func read() {
-        var reads = 0
+        var received = 0
         while isReadable, !isReadingPaused, !isClosed {
-            if reads == Self.readsPerTurn {
+            if received >= Self.bytesPerTurn {
                 readSoon()
                 return
             }
-            reads += 1
             let count = receive(into: shard.readBuffer)
             switch count {
             case 1...:
+                received += count
                 // A short read empties the socket, so the next bytes will be reported. The end will not, and TLS may have buffered more.
                 isReadable = count == shard.readBuffer.count || peerHasClosed || tls != nil
                 delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)

@@ -3,15 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-// Instead of <netinet/tcp.h>, whose struct tcp_info ends before tcpi_bytes_acked.
-#include <linux/tcp.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -109,12 +110,9 @@ int csystem_socket_error(int fd) {
     return error;
 }
 
-int64_t csystem_tcp_acknowledged(int fd) {
-    struct tcp_info info;
-    socklen_t length = sizeof info;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0) return -errno;
-    if (length < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return -ENOPROTOOPT;
-    return (int64_t)info.tcpi_bytes_acked;
+int csystem_tcp_unacknowledged(int fd) {
+    int count;
+    return ioctl(fd, SIOCOUTQ, &count) < 0 ? -errno : count;
 }
 
 static int set(int fd, int level, int name, int value) {

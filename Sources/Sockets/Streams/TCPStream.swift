@@ -167,10 +167,13 @@ public final class TCPStream: ReadinessHandler {
     /// The number of bytes that the system has accepted since the stream began.
     public private(set) var sentCount = 0
 
-    /// The number of bytes of the connection, including those of TLS itself, that the peer's system has acknowledged; `nil` if the
-    /// stream is closed or the system cannot tell. After a reset, bytes that the peer accepted before it are missing.
-    public var acknowledgedCount: Int? {
-        let count = csystem_tcp_acknowledged(descriptor)
+    /// The number of bytes that the system has accepted since the stream began, those of TLS itself included as long as it is open.
+    public var transmittedCount: Int { tls?.sentCount ?? sentCount }
+
+    /// The number of transmitted bytes that the peer's system has not acknowledged; `nil` if the stream is closed or the system cannot
+    /// tell. After a reset, it includes bytes that the peer accepted before the reset.
+    public var unacknowledgedCount: Int? {
+        let count = csystem_tcp_unacknowledged(descriptor)
         return count < 0 ? nil : Int(count)
     }
 

@@ -22,6 +22,8 @@ struct copenssl_session {
     int ended;
     int system_error;
     unsigned long tls_error;
+    /// The bytes that the system has accepted.
+    intptr_t sent;
 };
 
 // The socket BIO. The one of OpenSSL would raise SIGPIPE, and would read again after every short read.
@@ -57,6 +59,8 @@ static int bio_write(BIO *bio, const char *bytes, int count) {
     if (n < 0) {
         if (errno == EAGAIN) BIO_set_retry_write(bio);
         else s->system_error = errno;
+    } else {
+        s->sent += n;
     }
     return (int)n;
 }
@@ -294,5 +298,7 @@ void copenssl_session_reason(struct copenssl_session *session, char *reason, siz
         snprintf(reason, capacity, "the peer ended the connection");
     }
 }
+
+intptr_t copenssl_sent_count(const struct copenssl_session *session) { return session->sent; }
 
 int copenssl_session_errno(const struct copenssl_session *session) { return session->system_error; }

@@ -3,15 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-// Instead of <netinet/tcp.h>, whose struct tcp_info ends before tcpi_bytes_acked.
-#include <linux/tcp.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -109,12 +110,9 @@ int csystem_socket_error(int fd) {
     return error;
 }
 
-int64_t csystem_tcp_acknowledged(int fd) {
-    struct tcp_info info;
-    socklen_t length = sizeof info;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0) return -errno;
-    if (length < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return -ENOPROTOOPT;
-    return (int64_t)info.tcpi_bytes_acked;
+int csystem_tcp_unacknowledged(int fd) {
+    int count;
+    return ioctl(fd, SIOCOUTQ, &count) < 0 ? -errno : count;
 }
 
 static int set(int fd, int level, int name, int value) {
@@ -199,9 +197,10 @@ int64_t csystem_resident_bytes(void) {
 int64_t csystem_machine_memory(void) { return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); }
 
 void csystem_tune_allocator(int arenas) {
-    // A fixed threshold turns off glibc's dynamic one, which grows with freed large blocks and keeps such blocks in the heap.
-    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-    mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024);
+    // Fixed thresholds turn off glibc's dynamic ones, which grow with freed large blocks. See decision 42.
+    const int step = 8 * 1024 * 1024;
+    mallopt(M_MMAP_THRESHOLD, step);
+    mallopt(M_TRIM_THRESHOLD, step);
     mallopt(M_ARENA_MAX, arenas);
 }
 

@@ -24,9 +24,9 @@ final class ClientConnection: TCPStreamDelegate {
     private let pool: OriginPool
     private var exchange: Exchange?
     private var phase = Phase.idle
-    /// The bytes sent and acknowledged before the request.
+    /// The bytes sent before the request, and the same with those of TLS itself.
     private var sentBefore = 0
-    private var acknowledgedBefore: Int?
+    private var transmittedBefore = 0
     private var interimHeads: UInt8 = 0
     private var outlivesResponse = false
     private var partial: PartialHead?
@@ -53,10 +53,8 @@ final class ClientConnection: TCPStreamDelegate {
         self.exchange = exchange
         phase = .head
         interimHeads = 0
-        if isReused {
-            sentBefore = stream.sentCount
-            acknowledgedBefore = stream.acknowledgedCount
-        }
+        sentBefore = stream.sentCount
+        transmittedBefore = stream.transmittedCount
         stream.write { head.write(to: &$0) }
         for part in body.parts {
             stream.write(sharing: part)
@@ -166,7 +164,7 @@ final class ClientConnection: TCPStreamDelegate {
         let outcome = decode(bytes, from: &index, &first, &gathered)
         if let buffer = gathered.take() {
             exchange.delegate?.exchange(exchange, received: buffer.bytes)
-            stream.shard.releaseBuffer(buffer)
+            stream.shard.releaseBuffer(consume buffer)
         } else if !first.isEmpty {
             exchange.delegate?.exchange(exchange, received: bytes.extracting(first))
         }
@@ -261,8 +259,9 @@ final class ClientConnection: TCPStreamDelegate {
         guard partial == nil, interimHeads == 0 else { return true }
         guard stream.sentCount > sentBefore else { return false }
         // An orderly end acknowledges the bytes that the server has read. A reset does not.
-        guard error == nil, let acknowledgedBefore else { return true }
-        return stream.acknowledgedCount != acknowledgedBefore
+        guard error == nil, let unacknowledged = stream.unacknowledgedCount else { return true }
+        // The system acknowledges bytes in order, so the last ones are those of the request.
+        return unacknowledged < stream.transmittedCount - transmittedBefore
     }
 
     private func endBody(brokenBy error: SocketError?) {

@@ -79,8 +79,9 @@ public final class HTTPClient {
         } catch {
             return nil
         }
-        var fields: Fields = [.host: host]
+        var fields = Fields()
         fields.reserveCapacity(request.fields.count + 2)
+        fields.add(.host, host)
         for field in request.fields where !isOwn(field.name) {
             guard let value = FieldValue(validating: field.value) else { return nil }
             fields.add(field.name, value)

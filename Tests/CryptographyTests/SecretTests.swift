@@ -14,6 +14,13 @@ import Testing
         #expect(all.count == 1_000)
     }
 
+    /// Two equal ones in two thousand drawn at random would have a probability below 2^-42.
+    @Test func randomNumbersDoNotRepeat() {
+        let generators = [BufferedRandom(), BufferedRandom()]
+        let all = Set(generators.flatMap { generator in (0..<1_000).map { _ in generator.next() } })
+        #expect(all.count == 2_000)
+    }
+
     @Test func equalTextsAreEqual() {
         #expect(ConstantTime.areEqual([], []))
         #expect(ConstantTime.areEqual([1, 2, 3], [1, 2, 3]))

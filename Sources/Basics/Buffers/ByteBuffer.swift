@@ -87,17 +87,16 @@ public struct ByteBuffer: Sendable {
 
     /// Appends a number in decimal digits.
     public mutating func append(decimal value: UInt) {
-        if value < 10 {
-            storage.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value))
-            return
+        var divisor: UInt = 1
+        while value / divisor >= 10 {
+            divisor *= 10
         }
-        let first = storage.count
         var rest = value
-        while rest > 0 {
-            storage.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
+        while divisor > 0 {
+            storage.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest / divisor))
+            rest %= divisor
+            divisor /= 10
         }
-        storage[first...].reverse()
     }
 
     /// Appends at most `count` bytes that `body` writes. The capacity is checked once instead of for each part.

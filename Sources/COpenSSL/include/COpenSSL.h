@@ -43,6 +43,9 @@ intptr_t copenssl_write(struct copenssl_session *session, const void *bytes, siz
 /// Sends close_notify; 1 if it is sent, else one of the codes above.
 int copenssl_shutdown(struct copenssl_session *session);
 
+/// The bytes that the system has accepted since the session began, those of TLS itself included.
+intptr_t copenssl_sent_count(const struct copenssl_session *session);
+
 /// The reason for which the last step failed, for people.
 void copenssl_session_reason(struct copenssl_session *session, char *reason, size_t capacity);
 /// The error of the last system call that failed, 0 if none failed.

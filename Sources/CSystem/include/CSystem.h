@@ -40,8 +40,8 @@ intptr_t csystem_recv(int fd, void *buffer, size_t count);
 /// Never raises SIGPIPE.
 intptr_t csystem_send(int fd, const void *buffer, size_t count);
 int csystem_socket_error(int fd);
-/// The bytes that the peer's system has acknowledged since the connection began (TCP_INFO).
-int64_t csystem_tcp_acknowledged(int fd);
+/// The number of sent bytes that the peer's system has not acknowledged (SIOCOUTQ).
+int csystem_tcp_unacknowledged(int fd);
 int csystem_set_nodelay(int fd);
 int csystem_set_reuse(int fd, int port_too);
 int csystem_set_keepalive(int fd);
@@ -62,7 +62,7 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
 int64_t csystem_resident_bytes(void);
 /// The memory of the machine in bytes.
 int64_t csystem_machine_memory(void);
-/// Makes the allocator return freed large blocks to the system at once, and share `arenas` arenas among all threads.
+/// Makes the allocator return memory to the system in steps of 8 MiB, and share `arenas` arenas among all threads.
 /// Call it before the first thread starts.
 void csystem_tune_allocator(int arenas);
 /// Returns the allocator's free memory to the system.

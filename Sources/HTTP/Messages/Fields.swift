@@ -72,6 +72,7 @@ extension Fields: RandomAccessCollection {
 extension Fields: ExpressibleByDictionaryLiteral {
     /// Creates fields in the order written; a name may occur more than once.
     public init(dictionaryLiteral elements: (FieldName, FieldValue)...) {
+        list.reserveCapacity(elements.count)
         for (name, value) in elements {
             add(name, value)
         }

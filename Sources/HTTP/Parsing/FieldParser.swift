@@ -1,5 +1,8 @@
 /// Reads the field section of a head, RFC 9112 section 5.
 struct FieldParser {
+    /// The number of field lines for which memory is reserved at once: an ordinary request has fewer.
+    private static let usualCount = 12
+
     private(set) var fields = Fields()
 
     /// Reads lines until the empty one. Returns `false` if more bytes are needed.
@@ -13,6 +16,9 @@ struct FieldParser {
                 return true
             }
             guard fields.count < limits.fields else { throw HTTPError(.tooManyFields) }
+            if fields.isEmpty {
+                fields.reserveCapacity(Self.usualCount)
+            }
             try parse(line: line, of: bytes)
         }
         return false

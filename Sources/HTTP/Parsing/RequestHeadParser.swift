@@ -76,7 +76,7 @@ public struct RequestHeadParser: Sendable {
             return
         }
         guard head.fields.count(of: .host) == 1 else { throw HTTPError(.duplicateHost) }
-        let bytes = Array(host.utf8)
-        guard Authority.isValid(bytes.span, in: 0..<bytes.count) else { throw HTTPError(.malformedHost) }
+        let bytes = host.utf8Span.span
+        guard Authority.isValid(bytes, in: 0..<bytes.count) else { throw HTTPError(.malformedHost) }
     }
 }

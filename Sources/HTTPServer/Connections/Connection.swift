@@ -172,7 +172,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
     private func useBacklog() {
         guard var backlog = input.removeBacklog() else { return }
         backlog.removeFirst(use(backlog.bytes))
-        input.putBack(backlog, on: group.shard)
+        input.putBack(consume backlog, on: group.shard)
     }
 
     /// Reads the next request after the end of a response: first from the backlog, then from the stream.

@@ -36,7 +36,7 @@ struct RequestInput {
     /// Keeps the rest of a removed backlog, or gives the empty buffer back to the shard.
     mutating func putBack(_ rest: consuming ByteBuffer, on shard: Shard) {
         if rest.isEmpty {
-            shard.releaseBuffer(rest)
+            shard.releaseBuffer(consume rest)
         } else {
             backlog = consume rest
         }

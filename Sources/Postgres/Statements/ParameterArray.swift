@@ -13,6 +13,11 @@ public struct ParameterArray: Sendable {
     /// Creates an empty array.
     public init() {}
 
+    /// Creates an empty array with room for `count` elements of `size` bytes in all.
+    public init(count: Int, size: Int) {
+        bytes.reserveCapacity(4 * count + size)
+    }
+
     /// Whether there are no elements.
     public var isEmpty: Bool { count == 0 }
 
@@ -64,7 +69,7 @@ public struct ParameterArray: Sendable {
 extension Parameter {
     /// For `textArray`.
     public static func textArray(_ values: [String]) -> Parameter {
-        var array = ParameterArray()
+        var array = ParameterArray(count: values.count, size: values.reduce(0) { $0 + $1.utf8.count })
         for value in values {
             array.append(value)
         }

@@ -7,8 +7,8 @@ import Synchronization
 
     /// Identifies the statement in this process; counts from 0.
     let id: Int
-    /// The name at the server: the caller's name, and the id.
-    let name: String
+    /// The name at the server, the caller's name and the id, with the zero at its end: libpq needs it for each query.
+    let name: [CChar]
     let sql: String
     /// The query that precedes the statement in its transaction.
     @usableFromInline let preamble: TransactionPreamble?
@@ -23,7 +23,7 @@ import Synchronization
     ) {
         self.preamble = preamble
         id = Self.count.wrappingAdd(1, ordering: .relaxed).oldValue
-        self.name = "\(name).\(id)"
+        self.name = Array("\(name).\(id)".utf8CString)
         self.sql = sql
         self.returnsBinary = returnsBinary
         types = parameters.map(\.oid)

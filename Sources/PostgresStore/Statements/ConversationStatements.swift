@@ -21,22 +21,41 @@ enum ConversationStatements {
     /// Two concurrent statements on one conversation compute the same numbers; the primary key accepts one of them. The statement
     /// inserts no row if the conversation would exceed `limit` bytes with the `size` bytes of the prompts.
     static func openTurn(_ opening: TurnOpening, owner: ReplyID, size: Int, limit: Int) -> Query<NewTurn> {
-        Query(
-            openTurnStatement,
-            parameters: turnParameters(of: opening, owner: owner) + [
-                .int8(size), .int8(limit), ConversationRevision.owner(of: opening.appID),
-            ])
+        var parameters = turnParameters(of: opening, owner: owner, count: 12)
+        parameters.append(.int8(size))
+        parameters.append(.int8(limit))
+        parameters.append(ConversationRevision.owner(of: opening.appID))
+        return Query(openTurnStatement, parameters: parameters)
     }
 
-    /// $1 to $9 of the statements that open a turn. The last element of the arrays is the row of the reply.
-    private static func turnParameters(of opening: TurnOpening, owner: ReplyID) -> [Parameter] {
-        let prompts = opening.prompts
-        return [
-            .text(opening.appID), .textArray(prompts.map(\.role) + ["assistant"]),
-            .textArray(prompts.map(\.content) + [""]), .textArray(prompts.map { $0.extras ?? "" } + [""]),
-            .uuid(opening.id), .text(opening.model), .uuid(owner),
-            opening.options.isEmpty ? .null : .utf8(opening.options), parameter(of: opening.onInterrupt),
-        ]
+    /// $1 to $9 of the statements that open a turn, in an array with room for `count` parameters. The last element of the columns is the
+    /// row of the reply.
+    private static func turnParameters(of opening: TurnOpening, owner: ReplyID, count: Int) -> [Parameter] {
+        var parameters: [Parameter] = []
+        parameters.reserveCapacity(count)
+        parameters.append(.text(opening.appID))
+        parameters.append(column(of: opening.prompts, reply: "assistant", \.role))
+        parameters.append(column(of: opening.prompts, reply: "", \.content))
+        parameters.append(column(of: opening.prompts, reply: "") { $0.extras ?? "" })
+        parameters.append(.uuid(opening.id))
+        parameters.append(.text(opening.model))
+        parameters.append(.uuid(owner))
+        parameters.append(opening.options.isEmpty ? .null : .utf8(opening.options))
+        parameters.append(parameter(of: opening.onInterrupt))
+        return parameters
+    }
+
+    /// A column of the rows of a turn: a text of each prompt, then that of the reply.
+    private static func column(
+        of prompts: [ModelMessage], reply: String, _ text: (ModelMessage) -> String
+    ) -> Parameter {
+        let size = prompts.reduce(reply.utf8.count) { $0 + text($1).utf8.count }
+        var column = ParameterArray(count: prompts.count + 1, size: size)
+        for prompt in prompts {
+            column.append(text(prompt))
+        }
+        column.append(reply)
+        return .array(of: .text, [column])
     }
 
     /// The column is null for the default policy.
@@ -76,7 +95,7 @@ enum ConversationStatements {
             }
         return Query(
             openNamedTurnStatement,
-            parameters: turnParameters(of: opening, owner: owner) + [
+            parameters: turnParameters(of: opening, owner: owner, count: 18) + [
                 parent, parentID, opening.key.map { .text($0.text) } ?? .null,
                 opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
                 .int8(limit), ConversationRevision.owner(of: opening.appID), .boolean(opening.whenBusy == .refuse),

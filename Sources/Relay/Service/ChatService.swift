@@ -18,7 +18,7 @@ public final class ChatService {
     /// The process's journal; set before the first prompt.
     public var journal: Journal?
 
-    let makeID: @Sendable (Partition) -> ReplyID
+    let makeID: (Partition) -> ReplyID
     var isStopping: Bool { context.isStopping }
     /// The replies that this shard generates.
     private var replies: [ReplyID: Reply] = [:]
@@ -33,7 +33,7 @@ public final class ChatService {
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
         estimates: TokenEstimates = TokenEstimates(),
         limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
-        makeID: @escaping @Sendable (Partition) -> ReplyID
+        makeID: @escaping (Partition) -> ReplyID
     ) {
         self.store = store
         self.upstreams = upstreams

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdCryptography
 import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdPostgresStore
@@ -29,6 +30,7 @@ final class ShardServices {
     /// Makes the services of a shard from those of the process.
     init(_ process: ProcessServices, pools: ShardPools) {
         let configuration = process.configuration
+        var random = BufferedRandom()
         upstreams = ShardUpstreams(
             UpstreamFactory(
                 shard: pools.shard, idleConnections: configuration.upstreams.connections,
@@ -42,7 +44,7 @@ final class ShardServices {
                 histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
-            scheduler: Scheduler(on: pools.shard), makeID: { .random(in: $0) })
+            scheduler: Scheduler(on: pools.shard), makeID: { ReplyID(in: $0, using: &random) })
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(

@@ -91,7 +91,13 @@ struct ReplySender: Sendable {
 
     /// The `Location` of a reply.
     static func location(of id: ReplyID) -> Fields {
-        FieldValue(validating: "/replies/\(id)").map { [.location: $0] } ?? [:]
+        var fields = Fields()
+        // Room for the fields that follow it in a response.
+        fields.reserveCapacity(4)
+        if let path = FieldValue(validating: "/replies/" + id.description) {
+            fields.add(.location, path)
+        }
+        return fields
     }
 
     /// The fields of an event stream. No proxy or cache may delay, change or keep it.

@@ -20,10 +20,12 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     private static let lingerMilliseconds: Int32 = 20
     private static let eventCapacity: Int32 = 256
     private static let readCapacity = 64 * 1024
-    /// The capacity limit of a pooled buffer, in bytes. A larger one is deallocated.
-    private static let pooledCapacity = 128 * 1024
-    /// The maximum number of pooled buffers.
+    /// The capacity limit of a pooled buffer, in bytes: the output of one read, which is a little longer than the read, in a buffer that
+    /// doubled until then. A larger one is deallocated.
+    private static let pooledCapacity = 256 * 1024
+    /// The maximum number of pooled buffers, and of their bytes.
     private static let poolLimit = 64
+    private static let pooledBytes = 8 * 1024 * 1024
     /// The capacity of a new buffer, in bytes: some tokens. Hundreds of buffers are in use when many streams get a token in one turn.
     private static let freshCapacity = 1024
     /// The maximum number of passes in a turn, and of generations of tasks in a pass. Work that keeps creating work must not delay
@@ -68,6 +70,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     private var eager: [TCPStream] = []
     private var reading: [TCPStream] = []
     private var pool: [ByteBuffer] = []
+    private var pooled = 0
     let readBuffer: UnsafeMutableBufferPointer<UInt8>
 
     private struct Slot {
@@ -336,13 +339,19 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
 
     /// Returns an empty buffer, with the storage of a released one if the pool has any.
     public func acquireBuffer() -> ByteBuffer {
-        pool.popLast() ?? ByteBuffer(capacity: Self.freshCapacity)
+        guard let buffer = pool.popLast() else { return ByteBuffer(capacity: Self.freshCapacity) }
+        pooled -= buffer.capacity
+        return buffer
     }
 
     /// Returns a buffer to the pool.
     public func releaseBuffer(_ buffer: consuming ByteBuffer) {
-        guard pool.count < Self.poolLimit, buffer.capacity <= Self.pooledCapacity else { return }
+        let capacity = buffer.capacity
+        guard pool.count < Self.poolLimit, capacity <= Self.pooledCapacity, pooled + capacity <= Self.pooledBytes else {
+            return
+        }
         buffer.removeAll()
-        pool.append(buffer)
+        pooled += capacity
+        pool.append(consume buffer)
     }
 }

@@ -7,8 +7,8 @@ import Glibc
 /// The stream reads bytes as they arrive, into a buffer that all streams of the shard share, and lends them to the delegate. It gathers
 /// output in a buffer of the shard's pool until the end of the turn.
 public final class TCPStream: ReadinessHandler {
-    /// The number of reads after which other streams get their turn.
-    private static let readsPerTurn = 4
+    /// The number of bytes, read in one turn, after which the shard sends output and other streams get their turn.
+    private static let bytesPerTurn = 64 * 1024
 
     /// The shard that the stream lives on.
     public let shard: Shard
@@ -125,16 +125,16 @@ public final class TCPStream: ReadinessHandler {
     }
 
     private func read() {
-        var reads = 0
+        var received = 0
         while isReadable, !isReadingPaused, !isClosed {
-            if reads == Self.readsPerTurn {
+            if received >= Self.bytesPerTurn {
                 readSoon()
                 return
             }
-            reads += 1
             let count = receive(into: shard.readBuffer)
             switch count {
             case 1...:
+                received += count
                 // A short read empties the socket, so the next bytes will be reported. The end will not, and TLS may have buffered more.
                 isReadable = count == shard.readBuffer.count || peerHasClosed || tls != nil
                 delegate?.stream(self, received: UnsafeBufferPointer(rebasing: shard.readBuffer[..<count]).span)
@@ -169,10 +169,13 @@ public final class TCPStream: ReadinessHandler {
     /// The number of bytes that the system has accepted since the stream began.
     public private(set) var sentCount = 0
 
-    /// The number of bytes of the connection, including those of TLS itself, that the peer's system has acknowledged; `nil` if the
-    /// stream is closed or the system cannot tell. After a reset, bytes that the peer accepted before it are missing.
-    public var acknowledgedCount: Int? {
-        let count = csystem_tcp_acknowledged(descriptor)
+    /// The number of bytes that the system has accepted since the stream began, those of TLS itself included as long as it is open.
+    public var transmittedCount: Int { tls?.sentCount ?? sentCount }
+
+    /// The number of transmitted bytes that the peer's system has not acknowledged; `nil` if the stream is closed or the system cannot
+    /// tell. After a reset, it includes bytes that the peer accepted before the reset.
+    public var unacknowledgedCount: Int? {
+        let count = csystem_tcp_unacknowledged(descriptor)
         return count < 0 ? nil : Int(count)
     }
 

@@ -64,6 +64,9 @@ final class TLSSession {
         return count > 0 ? count : error(count)
     }
 
+    /// The number of bytes that the system has accepted since the session began, those of TLS itself included.
+    var sentCount: Int { copenssl_sent_count(pointer) }
+
     /// Sends the close alert. Returns 1 when it is sent.
     func shutdown() -> Int {
         // A second call would wait for the alert of the peer.

@@ -222,6 +222,8 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         repeat {
             passesLeft -= 1
             if !eager.isEmpty {
+                // The output of one read leaves before the next read adds to it, so that its buffer stays small enough for the pool.
+                flush()
                 swap(&eager, &reading)
                 for stream in reading {
                     stream.continueReading()

@@ -7,11 +7,12 @@ import subprocess, sys, tempfile, time
 from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True
-import readers  # noqa: E402
+import counts, histories, journal, readers  # noqa: E402
 
 SERVERS = ("chatterd", "nginx")
 OURS = ("chatterd", "before")  # "before" is another build of chatterd, see --before
 IDLE = 2000
+PROMPT = "What comes next?"  # of load.c
 
 
 @dataclass
@@ -24,7 +25,7 @@ class Work:
     servers: tuple = SERVERS
 
 
-def works(quick):
+def works(quick, sizes=histories.SIZES):
     s = 2 if quick else 5
     slow = 50 if quick else 120
     return [
@@ -35,13 +36,30 @@ def works(quick):
         Work("slow2000", "slow streams: 2,000 at 10 tokens/s", "token", f"t{slow}r10b1", "-c 2000 -n 2000 -r 2.5 -w".split()),
         Work("idle", f"idle: {IDLE:,} connections, one chat each before", "connection"),
         Work("readers", "many readers of one reply", "event", servers=("chatterd",)),
-        Work("history", "history of 1,000 messages, first prompt after a start", "request", servers=("chatterd",)),
-        Work("history", "history of 1,000 messages, the next prompts", "request", servers=("chatterd",)),
+        Work("journal", journal.TITLE, "token", f"t{journal.TOKENS}r10b1", servers=("chatterd",)),
+    ] + [
+        Work(name, title, "request", histories.MODEL, servers=("chatterd",))
+        for name in histories.NAMES for size in sizes for title in histories.titles(name, size)
     ]
+
+
+# The works whose allocations, system calls and dead rows are counted in a separate, shorter run: model and arguments of load.c.
+COUNTED = {
+    "short": ("t20r0b1", "-c 64 -n 2000"),
+    "fast": ("t2000r0b1", "-c 16 -n 48"),
+    "fast32": ("t2000r0b32", "-c 16 -n 48"),
+    "slow200": ("t40r10b1", "-c 200 -n 200 -r 1 -w"),
+    "slow2000": ("t60r10b1", "-c 2000 -n 2000 -r 2.5 -w"),
+}
 
 
 def say(*words):
     print(*words, file=sys.stderr, flush=True)
+
+
+def text_of(model):
+    """The text of a whole answer of a model of `upstream`."""
+    return "".join(map(token, range(int(re.match(r"t(\d+)", model)[1]))))
 
 
 def token(i):
@@ -89,9 +107,8 @@ def memory(pid):
 
 def start(command, **options):
     """Starts a process in a separate session, so that Ctrl-C reaches only this driver. It ends with the driver, even a killed one."""
-    return subprocess.Popen(
-        command, start_new_session=True, preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL),
-        stdin=subprocess.DEVNULL, **options)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL), **options)
 
 
 def stop(process, how=signal.SIGTERM):
@@ -157,10 +174,14 @@ class Postgres:
     def url(self, database):
         return f"postgresql://bench@127.0.0.1:{self.port}/{database}"
 
+    def psql(self, database):
+        """The command of a session, which reads statements from its standard input."""
+        return ["env", "PGCLIENTENCODING=UTF8", f"{self.bin}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port),
+                "-U", "bench", database]
+
     def query(self, text, database="chatterd"):
-        command = [f"{self.bin}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bench", database]
-        environment = dict(os.environ, PGCLIENTENCODING="UTF8")
-        return subprocess.run(command, input=text, text=True, encoding="utf-8", check=True, stdout=subprocess.PIPE, env=environment).stdout.strip()
+        return subprocess.run(
+            self.psql(database), input=text, text=True, encoding="utf-8", check=True, stdout=subprocess.PIPE).stdout.strip()
 
 
 NGINX = """
@@ -181,25 +202,31 @@ http {{
 
 
 class Bench:
-    cpu, memory, start, stop = map(staticmethod, (cpu, memory, start, stop))
+    cpu, memory, start, stop, members, text_of, merge = map(
+        staticmethod, (cpu, memory, start, stop, tree, text_of, lambda *both: merge(*both)))
 
     def __init__(self, options, scratch, stack):
         self.options, self.scratch, self.stack, self.runs = options, scratch, stack, 0
         self.postgres = Postgres(scratch)
         self.migrated = set()
+        self.allocations = counts.Allocations(options.programs, scratch)
+        self.counter_of_calls = counts.counter_of_calls()
+        if options.counts and not self.counter_of_calls:
+            say("System calls are not counted: neither perf nor strace can do that here.")
         stack.callback(stop, self.postgres.process, signal.SIGINT)
         upstream = start([f"{options.programs}/upstream"], stdout=subprocess.PIPE, text=True)
         stack.callback(stop, upstream)
         self.upstream = int(upstream.stdout.readline())
 
     @contextlib.contextmanager
-    def server(self, name, settings={}):
+    def server(self, name, settings={}, counting=False):
         port, log = free_port(), f"{self.scratch}/{name}.log"
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("CHATTERD_", "PG", "DATABASE_URL", "OLLAMA_URL"))}
         if name in OURS:
             command = [getattr(self.options, name), "serve"]
             environment.update(
-                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url(name), OLLAMA_URL=f"http://127.0.0.1:{self.upstream}", **settings)
+                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url(name), OLLAMA_URL=f"http://127.0.0.1:{self.upstream}")
+            environment.update(settings)
         else:
             home = tempfile.mkdtemp(dir=self.scratch)
             files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -208,6 +235,8 @@ class Bench:
                     dir=home, port=port, upstream=self.upstream, files=files, connections=min(files, 65536) - 100,
                     user="user root;" if os.geteuid() == 0 else ""))
             command = [self.options.nginx, "-p", home, "-e", f"{home}/error.log", "-c", f"{home}/conf"]
+        if counting:
+            environment.update(self.allocations.environment)
         with open(log, "w") as file:
             process = start(command, stdout=file, stderr=file, env=environment)
         process.port = port
@@ -217,54 +246,75 @@ class Bench:
         finally:
             stop(process)
 
-    def load(self, server, work, name, prefix, arguments, expected_messages=1):
-        """The results of `load`, with the CPU time of the server and of PostgreSQL."""
+    def load(self, server, work, name, prefix, arguments, expected_messages=1, meter=None):
+        """The results of `load`, with the figures of a meter of counts.py."""
         path = "/llmchat" if name in OURS else "/api/chat"
         command = [f"{self.options.programs}/load", "-p", str(server.port), "-u", path, "-m", work.model, "-a", prefix,
                    "-e", str(expected_messages), *arguments]
-        use = lambda: (cpu(server.pid), cpu(self.postgres.process.pid))  # noqa: E731
-        memory_before, before, after, counted = memory(server.pid), use(), None, {}
+        counted, windowed = {}, "-w" in arguments
+        memory_before = memory(server.pid)
+        if meter and not windowed:
+            meter.begin()
         process = start(command, stdout=subprocess.PIPE, text=True)
         try:
             for line in process.stdout:
                 result = json.loads(line)
                 if "up" in result:
-                    before, counted["up"] = use(), result["up"]
+                    if meter:
+                        meter.begin()
+                    counted["up"] = result["up"]
                     counted["memory"] = memory(server.pid) - memory_before
                 elif "down" in result:
-                    after, counted["down"] = use(), result["down"]
+                    if meter:
+                        meter.end()
+                    counted["down"] = result["down"]
         finally:
             stop(process)
-        after = after or use()
-        units = result["requests"] if work.unit == "request" else counted.get("down", result["tokens"]) - counted.get("up", 0)
-        result["cpu_us"], result["postgres_us"] = ((b - a) * 1e6 / max(1, units) for a, b in zip(before, after))
+        if windowed and not {"up", "down"} <= counted.keys():
+            result["errors"], result["first_error"] = result["errors"] or 1, result["first_error"] or "the streams did not run at once"
+        elif meter:
+            if not windowed:
+                meter.end()
+            tokens = counted["down"] - counted["up"] if windowed else result["tokens"]
+            answer = len(text_of(work.model).encode()) / int(re.match(r"t(\d+)", work.model)[1])
+            # Prompts are in the window of no slow stream.
+            text = tokens * answer + (0 if windowed else result["requests"] * len(PROMPT))
+            result.update(meter.figures(result["requests"] if work.unit == "request" else tokens, text))
         if "memory" in counted:
             result["kib"] = counted["memory"] / int(arguments[arguments.index("-c") + 1])
         return result
 
-    def stored(self, prefix, model, requests, name="chatterd"):
+    def stored(self, prefix, model, requests, name="chatterd", behind=0):
         """Whether there is exactly one whole reply for each request; an answer may end a moment before its row is written."""
-        tokens = int(re.match(r"t(\d+)", model)[1])
-        text = hashlib.md5("".join(map(token, range(tokens))).encode()).hexdigest()
+        text = hashlib.md5(text_of(model).encode()).hexdigest()
         for _ in range(40):
             rows = self.postgres.query(
                 f"SELECT count(*) FILTER (WHERE md5(message) = '{text}' AND state = 'complete'), count(*) FROM chatts"
-                f" WHERE name = 'assistant' AND state IS NOT NULL AND appid LIKE '{prefix}%'", name)
+                f" WHERE name = 'assistant' AND state IS NOT NULL AND appid LIKE '%{prefix}%' AND seq > {behind}", name)
             if rows == f"{requests}|{requests}":
                 return "all"
             time.sleep(0.25)
         return f"NOT ALL: {rows.split('|')[0]} of {requests}"
 
+    def clear(self, name):
+        """Removes the conversations of earlier runs."""
+        if name in OURS and name in self.migrated:
+            self.postgres.query("SET client_min_messages = warning; TRUNCATE chatts, chatterd_conversations CASCADE; VACUUM; CHECKPOINT", name)
+        self.migrated.add(name)
+
+    @contextlib.contextmanager
+    def meter(self, server, name, counting=False):
+        meter = counts.Counts(self, server) if counting else counts.Costs(self, server, name if name in OURS else None)
+        try:
+            yield meter
+        finally:
+            meter.close()
+
     def run(self, work, name):
         """The results of one work on one server, as (title, result)."""
         self.runs += 1
         prefix = f"run{self.runs}-"
-        if name in OURS and name in self.migrated:
-            self.postgres.query("TRUNCATE chatts; CHECKPOINT", name)
-        self.migrated.add(name)
-        if work.name == "history":
-            yield from self.history(prefix, name)
-            return
+        self.clear(name)
         with self.server(name) as server:
             # The memory that many streams have left would hide the cost of one more.
             many = "1" if work.name == "idle" else "32"
@@ -272,9 +322,44 @@ class Bench:
             if work.name == "idle":
                 yield work.title, self.idle(server, name)
                 return
-            result = self.load(server, work, name, prefix, work.load)
+            with self.meter(server, name) as meter:
+                result = self.load(server, work, name, prefix, work.load, meter=meter)
             result["stored"] = self.stored(prefix, work.model, result["requests"], name) if name in OURS else "–"
             yield work.title, result
+
+    def results(self, work, name, sizes, first):
+        """The results of a work, as (title, result). Counts are taken in the first round only: they hardly vary."""
+        counting = first and self.options.counts
+        if work.name == "readers":
+            yield from readers.run(self, self.options.quick, name)
+        elif work.name == "journal":
+            yield from journal.run(self, work, name, self.options.seconds or (40 if self.options.quick else 120))
+        elif work.name in histories.NAMES:
+            yield from histories.run(self, work, name, sizes, self.options.quick, counting)
+        else:
+            for title, result in self.run(work, name):
+                for _, counted in self.count(work, name) if counting else ():
+                    merge(result, counted)
+                yield title, result
+
+    def count(self, work, name):
+        """The counts of a separate, shorter run of a work; none for works without one."""
+        if work.name not in COUNTED:
+            return
+        self.runs += 1
+        prefix = f"run{self.runs}-"
+        model, arguments = COUNTED[work.name]
+        shorter = Work(work.name, work.title, work.unit, model)
+        self.clear(name)
+        before = counts.tables(self, name) if name in OURS else {}
+        with self.server(name, counting=True) as server:
+            self.load(server, Work("", "", "request", "t20r0b1"), name, f"warm{self.runs}-", ["-c", "4", "-n", "8"])
+            with self.meter(server, name, counting=True) as meter:
+                result = self.load(server, shorter, name, prefix, arguments.split(), meter=meter)
+            result["stored"] = self.stored(prefix, model, result["requests"], name) if name in OURS else "–"
+        if name in OURS:
+            result.update(counts.storage(before, counts.tables(self, name), result["requests" if work.unit == "request" else "tokens"]))
+        yield work.title, result
 
     def post(self, connection, path, body):
         connection.request("POST", path, json.dumps(body, separators=(",", ":")), {"Content-Type": "application/json"})
@@ -293,25 +378,19 @@ class Bench:
             connection.close()
         return {"kib": kib, "errors": errors, "first_error": "not 200" if errors else "", "stored": "–"}
 
-    def history(self, prefix, name):
-        count = 15 if self.options.quick else 40
-        work = works(False)[-1]
-        messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "the quick brown fox " * 10} for i in range(1000)]
-        with self.server(name) as server:
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-            long = f"warm{self.runs}-long-"
-            for app in [f"{prefix}{i}" for i in range(count)] + [f"{long}{i}" for i in range(4)]:
-                if not self.post(connection, "/llmprep", {"appID": app, "model": "t1r0b1", "messages": messages}):
-                    sys.exit("/llmprep failed")
-            connection.close()
-        with self.server(name) as server:
-            self.load(server, Work("", "", "request"), name, f"warm{self.runs}-", ["-c", "4", "-n", "60"])
-            # A new database connection costs milliseconds, also the one for long conversations.
-            self.load(server, work, name, long, ["-c", "1", "-n", "4"], 1001)
-            for turn, title in enumerate(w.title for w in works(self.options.quick) if w.name == "history"):
-                result = self.load(server, work, name, prefix, ["-c", "1", "-n", str(count)], 1001 + 2 * turn)
-                result["stored"] = self.stored(prefix, work.model, count * (turn + 1), name)
-                yield title, result
+
+COUNTS = ("allocations", "allocated", "calls", "hot", "for_vacuum", "dead_chatts", "dead_others", "vacuumed")
+
+
+def merge(result, counted):
+    """Adds the counts and the errors of a separate run."""
+    if counted is result:
+        return
+    result.update((key, counted[key]) for key in COUNTS if key in counted)
+    result["errors"] += counted["errors"]
+    result["first_error"] = result["first_error"] or counted["first_error"]
+    if counted["stored"] not in ("all", "–"):
+        result["stored"] = counted["stored"]
 
 
 def table(works, results):
@@ -319,11 +398,19 @@ def table(works, results):
         values = [row[key] / scale for row in rows if key in row]
         if not values:
             return "–"
-        form = lambda value: f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"  # noqa: E731
+        form = lambda value: f"{value:,.{3 if value < 0.1 else 2 if value < 10 else 1 if value < 100 else 0}f}"  # noqa: E731
         spread = f" ({form(min(values))}–{form(max(values))})" if len(values) > 1 else ""
         return form(statistics.mean(values)) + spread
 
-    head = ["work", "server", "CPU µs", "× nginx", "PostgreSQL µs", "KiB each", "delay p50 ms", "p99 ms", "errors", "stored"]
+    def dead(rows):
+        return next((f"{row['dead_chatts']:,} + {row['dead_others']:,}{'*' * row['vacuumed']}" for row in rows if "dead_chatts" in row), "–")
+
+    def sent(rows):
+        least, most = ([row[key] for row in rows if key in row] for key in ("least_messages", "most_messages"))
+        return f"{min(least):,}–{max(most):,}" if least else "–"
+
+    head = ["work", "server", "CPU µs", "× nginx", "PostgreSQL µs", "WAL bytes a byte", "HOT %", "rows for vacuum", "dead: chatts + others", "allocations",
+            "system calls", "messages sent", "KiB each", "delay p50 ms", "p99 ms", "errors", "stored"]
     lines = [head, ["---"] * len(head)]
     for work in works:
         for name in work.servers:
@@ -339,7 +426,8 @@ def table(works, results):
             slow = [row for row in rows if work.name.startswith("slow")]  # in the others it only shows the length of a queue
             lines.append([
                 f"{work.title}; a {work.unit}", name, cell(rows, "cpu_us"), ratio,
-                cell(rows, "postgres_us") if name in OURS else "–", cell(rows, "kib"), cell(slow, "delay_p50_us", 1000),
+                cell(rows, "postgres_us") if name in OURS else "–", cell(rows, "wal"), cell(rows, "hot", 0.01), cell(rows, "for_vacuum"), dead(rows),
+                cell(rows, "allocations"), cell(rows, "calls"), sent(rows) if work.name in histories.NAMES else "–", cell(rows, "history_kib" if work.name in histories.NAMES else "kib"), cell(slow, "delay_p50_us", 1000),
                 cell(slow, "delay_p99_us", 1000), str(sum(row["errors"] for row in rows)), " ".join(sorted(stored))])
     return markdown(lines)
 
@@ -354,21 +442,28 @@ def interval(values):
     return values[k], values[n - 1 - k]
 
 
+FIGURES = {
+    "cpu_us": "CPU µs", "postgres_us": "PostgreSQL µs", "wal": "WAL bytes a byte of text", "for_vacuum": "rows for vacuum",
+    "allocations": "allocations", "calls": "system calls", "kib": "KiB each", **journal.FIGURES}
+
+
 def comparison(works, results, limit=1.03):
     """The table of chatterd against the build before, pair by pair, and the rows that are certainly worse."""
     lines, worse = [["work", "figure", "before", "now", "ratio, median", "95 % interval"], ["---"] * 6], []
     for title in dict.fromkeys(title for title, name in results if name == "before"):
         now, before = results[title, "chatterd"], results[title, "before"]
-        for key, figure in (("cpu_us", "CPU µs"), ("postgres_us", "PostgreSQL µs"), ("kib", "KiB each")):
+        for key, figure in FIGURES.items():
             pairs = [(a[key], b[key]) for a, b in zip(now, before) if key in a and b.get(key, 0) > 0]
             if not pairs:
                 continue
             ratios = [a / b for a, b in pairs]
             low, high = interval(ratios)
-            if low > limit:
+            # Fewer pairs have no interval of 95 %.
+            if low > limit and len(pairs) >= 6:
                 worse.append(f"{title}: {figure}")
             medians = [statistics.median(values) for values in zip(*pairs)]
-            lines.append([title, figure, f"{medians[1]:.3g}", f"{medians[0]:.3g}", f"{statistics.median(ratios):.3f}", f"{low:.3f}–{high:.3f}"])
+            between = f"{low:.3f}–{high:.3f}" if len(pairs) > 1 else "–"
+            lines.append([title, figure, f"{medians[1]:.4g}", f"{medians[0]:.4g}", f"{statistics.median(ratios):.3f}", between])
     return markdown(lines), worse
 
 
@@ -385,11 +480,16 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", metavar="NAME[,NAME]")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--messages", default=",".join(map(str, histories.SIZES)), metavar="N[,N]", help="the lengths of the histories")
+    parser.add_argument("--seconds", type=int, help="the time of the work journal")
+    parser.add_argument("--no-counts", dest="counts", action="store_false", help="no runs that count allocations, system calls and dead rows")
     parser.add_argument("--before", metavar="PROGRAM", help="another build of chatterd, measured in nginx's place")
-    for program in ("chatterd", "nginx", "programs"):
+    for program in ("chatterd", "programs"):
         parser.add_argument(f"--{program}", required=True)
+    parser.add_argument("--nginx", default="nginx")
     options = parser.parse_args()
-    chosen, names = works(options.quick), options.only.split(",") if options.only else []
+    sizes = tuple(map(int, options.messages.split(",")))
+    chosen, names = works(options.quick, sizes), options.only.split(",") if options.only else []
     if unknown := set(names) - {work.name for work in chosen}:
         parser.error(f"no such work: {', '.join(unknown)} (there are {', '.join(dict.fromkeys(w.name for w in chosen))})")
     chosen = [work for work in chosen if not names or work.name in names]
@@ -412,7 +512,7 @@ def main():
                 for work in {work.name: work for work in chosen}.values():
                     # Every other round is reversed, so that no build is always the second.
                     for name in work.servers if round_ % 2 == 0 else work.servers[::-1]:
-                        for title, result in readers.run(bench, options.quick, name) if work.name == "readers" else bench.run(work, name):
+                        for title, result in bench.results(work, name, sizes, first=round_ == 0):
                             results.setdefault((title, name), []).append(result)
                             figure = f"{result['cpu_us']:.2f} µs a {work.unit}" if "cpu_us" in result else f"{result['kib']:.1f} KiB a {work.unit}"
                             trouble = f", {result['errors']} ERRORS: {result['first_error']}" if result["errors"] else ""
@@ -421,7 +521,8 @@ def main():
         say("stopped")
     if results:
         print(f"\n{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
-              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name != 'readers'], results)}")
+              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name not in ('readers', 'journal')], results)}")
+        print(markdown(journal.table({name: rows for (title, name), rows in results.items() if title == journal.TITLE})))
         print(markdown(readers.table({title: rows for (title, name), rows in results.items() if "unlike" in rows[0] and name == "chatterd"})))
     worse = []
     if options.before and results:

@@ -2,7 +2,9 @@
 // `upstream` sends: each token once, in its order, unchanged, then the end. Reads SSE and NDJSON. Results: JSON.
 //   -p port  -u path  -m model of `upstream`  -a prefix of the appIDs
 //   -c connections  -n requests in all  -d seconds after which no request is started  -r seconds in which to connect
-//   -e messages that the model must get  -t seconds after which running requests have failed
+//   -k number of appIDs: request number n has the appID n modulo k, so with one connection each pass over them finds two messages more
+//   -e messages that the model must get, in the first pass; 0 for any number  -t seconds after which running requests have failed
+//   -o appID: all requests have this one, and the texts of -a and -k are names of conversations  -i  a line {"now":tokens} each second
 //   -w  a line {"up":tokens} when all connections stream, {"down":tokens} when the first answer is complete
 #define _GNU_SOURCE
 #include "tokens.h"
@@ -25,17 +27,17 @@ typedef struct {
     int fd;
     enum framing framing;
     bool busy, complete;
-    unsigned seen;
+    unsigned number, seen;
     uint64_t left;
     size_t length;
     char line[LINE_MAX_BYTES];  // the head, or the rest of a cut line
 } connection;
 
 static int port = 0, connections = 1, poller;
-static const char *path = "/llmchat", *model = "t20r0b1", *prefix = "load-";
-static unsigned requests = 1, tokens_expected, messages_expected = 1;
+static const char *path = "/llmchat", *model = "t20r0b1", *prefix = "load-", *owner = NULL;
+static unsigned requests = 1, appids, tokens_expected, messages_expected = 1, least_messages = UINT32_MAX, most_messages;
 static double seconds = 1e9, ramp = 0, timeout = 60;
-static bool windowed;
+static bool windowed, periodic;
 
 static connection *all;
 static unsigned started, ended, failed, streaming;
@@ -106,7 +108,11 @@ static bool check_line(connection *c, const char *line, size_t length) {
     }
     const char *given = memmem(line, length, "\"prompt_eval_count\":", 20);
     if (!memmem(line, length, "\"done\":true", 11) || !given) return finish(c, "wrong end", whole, whole_length), false;
-    if (strtoul(given + 20, NULL, 10) != messages_expected) return finish(c, "wrong history", whole, whole_length), false;
+    const char *apart = memmem(line, length, "\"prompt_messages\":", 18);
+    unsigned messages = (unsigned)strtoul(apart ? apart + 18 : given + 20, NULL, 10);
+    if (messages < least_messages) least_messages = messages;
+    if (messages > most_messages) most_messages = messages;
+    if (messages_expected && messages != messages_expected + c->number / appids * 2) return finish(c, "wrong history", whole, whole_length), false;
     if (!ended && windowed) printf("{\"down\":%lu}\n", tokens), fflush(stdout);
     return c->complete = true;
 }
@@ -186,8 +192,9 @@ static uint64_t start_ns;
 static void ask(connection *c) {
     char body[1024], request[2048];
     int n = snprintf(body, sizeof body,
-        "{\"appID\":\"%s%u\",\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What comes next?\"}],\"stream\":true}",
-        prefix, started++, model);
+        "{\"appID\":\"%s%s%s%u\",\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What comes next?\"}],\"stream\":true}",
+        owner ? owner : "", owner ? "\",\"conversation\":\"" : "", prefix, started % appids, model);
+    c->number = started++;
     n = snprintf(request, sizeof request,
         "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, port, n, body);
     c->busy = true, c->complete = false;
@@ -198,7 +205,9 @@ static void ask(connection *c) {
 
 // The next request, on the same connection if there is one.
 static void begin(connection *c) {
-    if (started >= requests || (double)(nanoseconds(CLOCK_MONOTONIC) - start_ns) / 1e9 > seconds) {
+    bool late = (double)(nanoseconds(CLOCK_MONOTONIC) - start_ns) / 1e9 > seconds;
+    // A pass over the appIDs is finished.
+    if (started >= requests || (late && (appids == UINT32_MAX || started % appids == 0))) {
         if (c->fd >= 0) close(c->fd);
         c->fd = -1;
         return;
@@ -224,13 +233,16 @@ static void print_text(const char *text) {
 }
 
 int main(int argc, char **argv) {
-    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:d:r:e:t:w")) != -1;) switch (option) {
+    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:d:r:e:t:iw")) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
         case 'u': path = optarg; break;
         case 'm': model = optarg; break;
         case 'a': prefix = optarg; break;
         case 'c': connections = atoi(optarg); break;
         case 'n': requests = (unsigned)atoi(optarg); break;
+        case 'k': appids = (unsigned)atoi(optarg); break;
+        case 'o': owner = optarg; break;
+        case 'i': periodic = true; break;
         case 'd': seconds = atof(optarg); break;
         case 'r': ramp = atof(optarg); break;
         case 'e': messages_expected = (unsigned)atoi(optarg); break;
@@ -239,6 +251,7 @@ int main(int argc, char **argv) {
         default: return 2;
         }
     if (port <= 0 || connections < 1 || sscanf(model, "t%u", &tokens_expected) != 1) return fputs("load: -p, -c or -m?\n", stderr), 2;
+    if (!appids) appids = UINT32_MAX;
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
@@ -248,7 +261,7 @@ int main(int argc, char **argv) {
     poller = epoll_create1(EPOLL_CLOEXEC);
     start_ns = nanoseconds(CLOCK_MONOTONIC);
     int begun = 0;
-    double now = 0;
+    double now = 0, reported = 0;
     while (begun < connections || ended < started) {
         now = (double)(nanoseconds(CLOCK_MONOTONIC) - start_ns) / 1e9;
         for (; begun < connections && ramp * begun / connections <= now; begun++) {
@@ -256,6 +269,10 @@ int main(int argc, char **argv) {
             begin(&all[begun]);
         }
         if (now > timeout) break;
+        if (periodic && now - reported >= 1) {
+            reported = now;
+            printf("{\"now\":%lu}\n", tokens), fflush(stdout);
+        }
         static struct epoll_event events[512];
         int n = epoll_wait(poller, events, 512, begun < connections ? 1 : 100);
         for (int i = 0; i < n; i++) {
@@ -264,8 +281,10 @@ int main(int argc, char **argv) {
         }
     }
     unsigned unfinished = started - ended;
-    printf("{\"requests\":%u,\"tokens\":%lu,\"seconds\":%.3f,\"delay_p50_us\":%lu,\"delay_p99_us\":%lu,\"errors\":%u,\"first_error\":\"",
-        started - failed - unfinished, tokens, now, delay_us(0.5), delay_us(0.99), failed + unfinished);
+    printf("{\"requests\":%u,\"tokens\":%lu,\"seconds\":%.3f,\"delay_p50_us\":%lu,\"delay_p99_us\":%lu,\"least_messages\":%u,"
+        "\"most_messages\":%u,\"errors\":%u,\"first_error\":\"",
+        started - failed - unfinished, tokens, now, delay_us(0.5), delay_us(0.99), most_messages ? least_messages : 0, most_messages,
+        failed + unfinished);
     print_text(unfinished && !*first_error ? "not finished in time" : first_error);
     puts("\"}");
     return failed + unfinished > 0;

@@ -1,7 +1,8 @@
 // upstream: a model server with Ollama's /api/chat. The model's name sets the answer. "t2000r10b32" is 2000 tokens, 10 a second
 // (0: as fast as they are read), 32 in each write; "t200r10b1s1000": each token carries the time of its sending, by
 // CLOCK_MONOTONIC in microseconds, and 1000 bytes more. It prints the port that it listens on.
-// The last line's prompt_eval_count is the number of messages in the request.
+// The last line's prompt_eval_count is the number of messages in the request. For "t1r0b1s0k4" it is a token for each 4 bytes of the
+// request, less 32 for each message and 64, and prompt_messages is the number of messages.
 #define _GNU_SOURCE
 #include "tokens.h"
 #include <arpa/inet.h>
@@ -25,7 +26,7 @@ typedef struct connection {
     char *in, *unsent;
     size_t in_length, in_capacity, unsent_length;
     char model[MODEL_MAX];
-    unsigned sent, tokens, per_write, stamped, messages;
+    unsigned sent, tokens, per_write, stamped, messages, prompt_tokens;
     uint64_t interval_ns, due_ns;
     struct connection *next, **link;  // in the wheel
 } connection;
@@ -122,7 +123,8 @@ static char *put_line(char *p, connection *c, bool last) {
     p = put_text(p, "\",\"message\":{\"role\":\"assistant\",\"content\":\"");
     if (last) {
         p = put_text(p, "\"},\"done_reason\":\"stop\",\"done\":true,\"total_duration\":1000,\"prompt_eval_count\":");
-        p = put_number(p, c->messages);
+        p = put_number(p, c->prompt_tokens ? c->prompt_tokens : c->messages);
+        if (c->prompt_tokens) p = put_number(put_text(p, ",\"prompt_messages\":"), c->messages);
         p = put_text(p, ",\"eval_count\":");
         p = put_number(p, c->sent);
         p = put_text(p, "}\n");
@@ -181,16 +183,18 @@ static unsigned count(const char *text, size_t length, const char *word) {
 }
 
 static void start(connection *c, const char *body, size_t length) {
-    unsigned rate = 0;
+    unsigned rate = 0, bytes_per_token = 0;
     const char *name = memmem(body, length, "\"model\":\"", 9);
     c->model[0] = 0;
     if (name) sscanf(name + 9, "%47[^\"]", c->model);
     c->tokens = c->per_write = 1;
     c->stamped = 0;
-    sscanf(c->model, "t%ur%ub%us%u", &c->tokens, &rate, &c->per_write, &c->stamped);
+    sscanf(c->model, "t%ur%ub%us%uk%u", &c->tokens, &rate, &c->per_write, &c->stamped, &bytes_per_token);
     if (c->stamped > STAMPED_MAX) c->stamped = STAMPED_MAX;
     if (c->per_write < 1 || c->per_write > TOKENS_PER_WRITE_MAX || c->stamped) c->per_write = 1;
     c->messages = count(body, length, "\"role\"");
+    size_t frame = 32 * (size_t)c->messages + 64;
+    c->prompt_tokens = bytes_per_token ? (unsigned)((length > frame ? length - frame : 0) / bytes_per_token) + 1 : 0;
     c->sent = 0;
     c->last_sent = false;
     c->streaming = true;

@@ -70,7 +70,8 @@ def run(bench: Any, work: Any, name: str, sizes: tuple[int, ...], quick: bool, c
     bench.runs += 1
     prefix = f"run{bench.runs}-"
     bench.clear(name)
-    with bench.server(name) as server:
+    # On a busy machine a fork of 50,000 rows may take longer than the usual timeout.
+    with bench.server(name, {"CHATTERD_STORE_TIMEOUT": "5m"}) as server:
         build(server.port, [f"warm{bench.runs}-long-{i}" for i in range(4)], 1_000)
         for size in sizes:
             build(server.port, [f"{prefix}{size}-{i}" for i in range(number_of(size, quick))], size)

@@ -54,6 +54,7 @@ import Testing
             Issue.record("not a line")
             return
         }
-        content.append(line.bytes, fields)
+        var ends = InlineArray<64, Int>(repeating: 0)
+        content.append(LineRun(line: line.bytes, fields: fields), textEnds: &ends)
     }
 }

@@ -38,15 +38,16 @@ public enum EventEncoder {
         buffer.append("\n")
     }
 
+    /// The maximum number of bytes of an event that `append(id:line:to:)` appends, without its data.
+    public static let lineOverhead = 33
+
     /// Appends an event with one line of data, which must not contain CR or LF. Every token takes this path.
-    public static func append(id: Int, line data: Span<UInt8>, to buffer: inout ByteBuffer) {
-        buffer.append(upTo: data.count + 33) { output in
-            output.append("id: ")
-            output.append(decimal: id)
-            output.append("\ndata: ")
-            output.append(copying: data)
-            output.append("\n\n")
-        }
+    public static func append(id: Int, line data: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
+        output.append("id: ")
+        output.append(decimal: id)
+        output.append("\ndata: ")
+        output.append(copying: data)
+        output.append("\n\n")
     }
 
     /// Appends an event whose id `id` appends: bytes without CR, LF and NUL.

@@ -93,6 +93,6 @@ final class EchoGeneration: Generation {
         let bytes = line.bytes
         // The writer made the line, so it always parses.
         guard let fields = try? AnswerLine(bytes) else { return }
-        consumer.generation(self, line: bytes, fields: fields)
+        consumer.generation(self, lines: LineRun(line: bytes, fields: fields))
     }
 }

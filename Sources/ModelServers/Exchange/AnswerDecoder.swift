@@ -1,8 +1,8 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 
-/// Handles one line of an answer, whose bytes are borrowed for the call. Returns whether the decoder continues.
-typealias AnswerLineHandler = (_ line: Span<UInt8>, _ fields: AnswerLine) -> Bool
+/// Handles lines of an answer, borrowed for the call. Returns whether the decoder continues.
+typealias AnswerLineHandler = (_ lines: LineRun) -> Bool
 
 /// Reads the body of one answer and delivers it as lines in Ollama's shape. Confined to its shard; no I/O, no clock of its own.
 protocol AnswerDecoder: AnyObject {

@@ -49,7 +49,7 @@ final class AnswerLines {
     func write(text: Span<UInt8>, hasEscapes: Bool, to deliver: AnswerLineHandler) -> Bool {
         guard var line = acquireTextLine() else { return writeFirst(text: text, to: deliver) }
         let fields = line.set(text, hasEscapes: hasEscapes)
-        let continues = deliver(line.bytes, fields)
+        let continues = deliver(LineRun(line: line.bytes, fields: fields))
         releaseTextLine(line)
         return continues
     }
@@ -99,11 +99,11 @@ final class AnswerLines {
     }
 
     private func writeFirst(text: Span<UInt8>, to deliver: AnswerLineHandler) -> Bool {
-        write(text: text, thinking: Span(), toolCalls: Span(), logprobs: Span()) { line, fields in
-            if fields.isPlainToken {
+        write(text: text, thinking: Span(), toolCalls: Span(), logprobs: Span()) { lines in
+            if let fields = lines.single, fields.isPlainToken {
                 example = fields
             }
-            return deliver(line, fields)
+            return deliver(lines)
         }
     }
 
@@ -111,6 +111,6 @@ final class AnswerLines {
         let line = line
         // The line consists of checked parts and always parses.
         guard let fields = try? AnswerLine(line.bytes) else { return true }
-        return deliver(line.bytes, fields)
+        return deliver(LineRun(line: line.bytes, fields: fields))
     }
 }

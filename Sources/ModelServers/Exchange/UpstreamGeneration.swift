@@ -224,7 +224,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         guard !isOver else { return }
         let hasProgressed: Bool
         do throws(ModelError) {
-            hasProgressed = try decoder.read(bytes) { deliver($0, $1) }
+            hasProgressed = try decoder.read(bytes) { deliver($0) }
         } catch {
             end(error)
             return
@@ -246,7 +246,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     private func conclude() {
         guard !isOver else { return }
         do throws(ModelError) {
-            try decoder.finish { deliver($0, $1) }
+            try decoder.finish { deliver($0) }
         } catch {
             end(error)
             return
@@ -254,17 +254,25 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         end(.incomplete(hasBegun: hasBegun))
     }
 
-    /// Delivers one line. Returns whether the consumer still exists.
-    private func deliver(_ line: Span<UInt8>, _ fields: AnswerLine) -> Bool {
+    /// Delivers the lines of a run. Returns whether the consumer still exists.
+    private func deliver(_ lines: LineRun) -> Bool {
         guard let consumer else { return false }
-        answerSize +=
-            (fields.content?.range.count ?? 0) + (fields.thinking?.range.count ?? 0) + (fields.toolCalls?.count ?? 0)
-        guard answerSize <= limits.answer else {
+        let size = lines.answerSize
+        guard size <= limits.answer - answerSize else {
+            var fitting = 0
+            while answerSize + lines.answerSize(at: fitting) <= limits.answer {
+                answerSize += lines.answerSize(at: fitting)
+                fitting += 1
+            }
+            if fitting > 0 {
+                consumer.generation(self, lines: lines.first(fitting))
+            }
             end(.answerTooLarge(limits))
             return false
         }
-        consumer.generation(self, line: line, fields: fields)
-        if fields.isDone {
+        answerSize += size
+        consumer.generation(self, lines: lines)
+        if lines.isDone {
             end(nil)
         }
         return !isOver

@@ -9,6 +9,8 @@ final class OllamaDecoder: AnswerDecoder {
     private let now: @Sendable () -> Int64
     private var lines: LineSplitter
     private let template = OllamaLineTemplate()
+    /// The storage of the table of a run, empty between runs.
+    private var tokens: [TokenLine] = []
     private var hasBegun = false
     private var isDone = false
     /// A line with tool calls, held until the next line shows whether the token limit has cut the last call.
@@ -27,10 +29,35 @@ final class OllamaDecoder: AnswerDecoder {
     func read(_ bytes: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         hasBegun = true
         var index = 0
-        let outcome = try lines.feed(bytes, from: &index) { line throws(ModelError) in
-            try read(line: line, deliver) ? .more : .stop
+        while readTokens(bytes, from: &index, deliver) {
+            var continues = true
+            let outcome = try lines.feed(bytes, from: &index) { line throws(ModelError) in
+                continues = try read(line: line, deliver)
+                return .stop
+            }
+            guard outcome != .tooLong else { throw .malformed("a line of it is longer than \(longestLine) bytes") }
+            guard outcome == .stopped, continues else { break }
         }
-        guard outcome != .tooLong else { throw .malformed("a line of it is longer than \(longestLine) bytes") }
+        return true
+    }
+
+    /// Delivers the lines of the learned shape in runs, up to the first line of another shape or without its end. Returns whether the
+    /// handler continues.
+    private func readTokens(_ bytes: Span<UInt8>, from index: inout Int, _ deliver: AnswerLineHandler) -> Bool {
+        guard heldCalls == nil, lines.carriedCount == 0, let example = template.learned else { return true }
+        var tokens: [TokenLine] = []
+        swap(&tokens, &self.tokens)
+        defer { swap(&tokens, &self.tokens) }
+        var hasMore = true
+        while hasMore {
+            hasMore = template.read(bytes, from: &index, into: &tokens, longestLine: longestLine)
+            guard !tokens.isEmpty else { break }
+            guard deliver(LineRun(bytes, tokens: tokens.span, like: example)) else {
+                tokens.removeAll(keepingCapacity: true)
+                return false
+            }
+            tokens.removeAll(keepingCapacity: true)
+        }
         return true
     }
 
@@ -42,12 +69,8 @@ final class OllamaDecoder: AnswerDecoder {
     }
 
     /// Reads one line. Returns whether the handler continues.
-    @inline(__always)
     private func read(line: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
-        if heldCalls == nil, let fields = template.read(line) {
-            return deliver(line, fields)
-        }
-        return line.isEmpty ? true : try readInFull(line, deliver)
+        line.isEmpty ? true : try readInFull(line, deliver)
     }
 
     private func readInFull(_ line: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
@@ -74,7 +97,7 @@ final class OllamaDecoder: AnswerDecoder {
     private func deliverOrHold(
         _ line: Span<UInt8>, _ fields: AnswerLine, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
-        guard heldCalls != nil || fields.toolCalls != nil else { return deliver(line, fields) }
+        guard heldCalls != nil || fields.toolCalls != nil else { return deliver(LineRun(line: line, fields: fields)) }
         let isCut =
             fields.isDone
             && fields.doneReason.map { String(decodingJSON: line.extracting($0.range)) == "length" } == true
@@ -82,7 +105,7 @@ final class OllamaDecoder: AnswerDecoder {
             heldCalls = nil
             guard try deliverCalls(held.bytes, isCut: isCut && !fields.hasAnswer, deliver) else { return false }
         }
-        guard fields.toolCalls != nil else { return deliver(line, fields) }
+        guard fields.toolCalls != nil else { return deliver(LineRun(line: line, fields: fields)) }
         guard fields.isDone else {
             var held = ByteBuffer(capacity: line.count)
             held.append(line)
@@ -97,11 +120,12 @@ final class OllamaDecoder: AnswerDecoder {
         _ line: Span<UInt8>, isCut: Bool, _ deliver: AnswerLineHandler
     ) throws(ModelError) -> Bool {
         let fields = try AnswerLine(received: line)
-        guard isCut else { return deliver(line, fields) }
+        guard isCut else { return deliver(LineRun(line: line, fields: fields)) }
         var rest = ByteBuffer(capacity: line.count)
         rest.append(removingLastCallOf: fields, in: line)
         let bytes = rest.bytes
         let remaining = try AnswerLine(received: bytes)
-        return remaining.isDone || remaining.hasAnswer ? deliver(bytes, remaining) : true
+        return remaining.isDone || remaining.hasAnswer
+            ? deliver(LineRun(line: bytes, fields: remaining)) : true
     }
 }

@@ -6,9 +6,10 @@ import ChatterdLanguageModels
 /// The template is learned from a line that was read in full. A line with the same bytes around two other plain strings differs
 /// only in those strings; the comparison costs a quarter of a full read. Any other line is read in full.
 final class OllamaLineTemplate {
-    /// The learned line, and its fields.
+    /// The learned line.
     private var example: [UInt8] = []
-    private var learned: AnswerLine?
+    /// The fields of the learned line.
+    private(set) var learned: AnswerLine?
     /// The ranges of `created_at` and the content in it.
     private var time = 0..<0
     private var content = 0..<0
@@ -24,18 +25,32 @@ final class OllamaLineTemplate {
         self.content = content
     }
 
-    /// Reads a line of the learned shape; `nil` for any other line.
-    func read(_ line: Span<UInt8>) -> AnswerLine? {
-        guard let learned else { return nil }
+    /// Appends the lines of the learned shape to an empty table, and moves `index` past them and their line ends, up to the first line
+    /// of another shape, without its end or longer than `longestLine`.
+    ///
+    /// - Returns: `false` if such a line, or the end of the bytes, ended the run; `true` if the table is full.
+    func read(
+        _ bytes: Span<UInt8>, from index: inout Int, into tokens: inout [TokenLine], longestLine: Int
+    ) -> Bool {
+        guard learned != nil else { return false }
         let kept = example
         let example = kept.span
+        let opening = example.extracting(first: time.lowerBound)
         let middle = example.extracting(time.upperBound..<content.lowerBound)
         let ending = example.extracting(content.upperBound..<example.count)
-        guard line.holds(example.extracting(first: time.lowerBound), at: 0),
-            let time = line.plainJSONString(from: time.lowerBound), line.holds(middle, at: time.range.upperBound),
-            let content = line.plainJSONString(from: time.range.upperBound + middle.count),
-            line.count - content.range.upperBound == ending.count, line.holds(ending, at: content.range.upperBound)
-        else { return nil }
-        return AnswerLine(learned, createdAt: time, content: content)
+        let limit = index &+ LineRun.size
+        while tokens.count < LineRun.limit, index < limit {
+            guard bytes.holds(opening, at: index),
+                let time = bytes.plainJSONString(from: index &+ opening.count),
+                bytes.holds(middle, at: time.range.upperBound),
+                let content = bytes.plainJSONString(from: time.range.upperBound &+ middle.count),
+                bytes.holds(ending, at: content.range.upperBound)
+            else { return false }
+            let end = content.range.upperBound &+ ending.count
+            guard end < bytes.count, bytes[end] == UInt8(ascii: "\n"), end &- index <= longestLine else { return false }
+            tokens.append(TokenLine(index..<end, createdAt: time, content: content))
+            index = end &+ 1
+        }
+        return true
     }
 }

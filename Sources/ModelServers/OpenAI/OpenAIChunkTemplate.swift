@@ -38,7 +38,7 @@ struct OpenAIChunkTemplate {
             index = text.range.upperBound &+ after.count
             if text.range.isEmpty { continue }
             let fields = line.set(bytes.extracting(text.range), hasEscapes: text.hasEscapes)
-            guard deliver(line.bytes, fields) else { return false }
+            guard deliver(LineRun(line: line.bytes, fields: fields)) else { return false }
         }
         return true
     }

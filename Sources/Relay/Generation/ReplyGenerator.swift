@@ -307,16 +307,21 @@ final class ReplyGenerator: GenerationConsumer {
 
     // MARK: - During the request
 
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
+    func generation(_ generation: any Generation, lines: LineRun) {
         if !isAnswered {
             isAnswered = true
             history?.releaseRequest()
         }
-        if run.appendsLines {
-            append(line, fields)
-        } else {
-            apply(run.lineArrived(line, fields), line, fields)
+        var first = 0
+        // Lines that decide the course of the run are handled one at a time.
+        while !run.appendsLines {
+            let (line, fields) = (lines.line(at: first), lines.fields(at: first))
+            let action = run.lineArrived(line, fields)
+            apply(action, line, fields)
+            first += 1
+            guard action != .cancel, run.cancellation == nil, first < lines.count else { return }
         }
+        append(first == 0 ? lines : lines.from(first))
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {
@@ -326,7 +331,7 @@ final class ReplyGenerator: GenerationConsumer {
 
     private func apply(_ action: GenerationRun.LineAction, _ line: Span<UInt8>, _ fields: AnswerLine) {
         switch action {
-        case .append: append(line, fields)
+        case .append: append(LineRun(line: line, fields: fields))
         case .appendWithoutText: appendWithoutText(line, fields)
         case .appendText(let text, let hasMore):
             if !text.isEmpty {
@@ -344,17 +349,17 @@ final class ReplyGenerator: GenerationConsumer {
         }
     }
 
-    private func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
-        if fields.isDone {
-            run.lastLine = line.array
+    private func append(_ lines: LineRun) {
+        if lines.isDone {
+            run.lastLine = lines.bytes.array
         }
-        reply.append(line, fields)
+        reply.append(lines)
     }
 
     /// Appends a line that was checked before, so that parsing it cannot fail.
     private func append(parsing line: [UInt8]) {
         guard let fields = try? AnswerLine(line.span) else { return }
-        append(line.span, fields)
+        append(LineRun(line: line.span, fields: fields))
     }
 
     private func appendWithoutText(_ line: Span<UInt8>, _ fields: AnswerLine) {

@@ -224,7 +224,7 @@ final class ReplyFollower: ReplySource {
                 if member.isFull {
                     member.fallBehind(in: page)
                 } else {
-                    member.receive(line: line.bytes, to: end)
+                    member.receive(PositionedLines(line.bytes, to: end))
                 }
             }
             cursor = end

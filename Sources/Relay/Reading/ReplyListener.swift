@@ -1,10 +1,9 @@
 /// Receives a reply. All calls are on the listener's shard.
 public protocol ReplyListener: AnyObject {
-    /// Receives a line in Ollama's format.
+    /// Receives lines in Ollama's format.
     ///
-    /// - Parameter position: the position after the line.
     /// - Returns: whether the listener can receive more; if not, it calls `ReplySubscription.listenerIsReady` later.
-    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool
+    func receive(_ lines: PositionedLines) -> Bool
     /// The reply waits for a slot of its model server, at this position of the queue.
     func isQueued(at position: QueuePosition)
     /// The reply restarts at `position`. The content so far is invalid.

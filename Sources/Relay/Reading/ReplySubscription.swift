@@ -103,23 +103,26 @@ public final class ReplySubscription: IndexedSetElement {
 
     // MARK: - The source
 
-    /// Sends a new line to the reader, unchanged.
+    /// Sends new lines to the reader, unchanged: all of them, or those that it does not have.
     ///
     /// - Returns: whether the reader can receive more. If not, the source calls `fallBehind` or pauses the model.
     @discardableResult
-    func receive(line: Span<UInt8>, to end: ReplyPosition) -> Bool {
+    func receive(_ lines: PositionedLines) -> Bool {
         guard state == .live, let listener else { return true }
-        if isAhead {
-            return skip(to: end)
+        var first = 0
+        while isAhead {
+            skip(to: lines.position(after: first))
+            first += 1
+            guard state == .live, first < lines.count else { return true }
         }
         guard !isFull else {
-            // The reader gets the line from a page as soon as it can take more. One read of a model server may produce very many
+            // The reader gets the lines from a page as soon as it can take more. One read of a model server may produce very many
             // lines.
             fallBehind()
             return true
         }
-        position = end
-        if !listener.receive(line: line, to: end) {
+        position = lines.end
+        if !listener.receive(first == 0 ? lines : lines.from(first)) {
             isFull = true
         }
         return !isFull
@@ -198,14 +201,13 @@ public final class ReplySubscription: IndexedSetElement {
     }
 
     /// Skips a line that the reader may have.
-    private func skip(to end: ReplyPosition) -> Bool {
+    private func skip(to end: ReplyPosition) {
         if position.covers(end) {
             isAhead = position != end
         } else {
             // The reader has a part of the line. A page begins exactly at its position.
             fallBehind()
         }
-        return true
     }
 
     private func attach(to source: any ReplySource) {
@@ -312,7 +314,7 @@ public final class ReplySubscription: IndexedSetElement {
             guard !isFull else { return false }
             position = end
             guard let listener else { return false }
-            if !listener.receive(line: line.bytes, to: end) {
+            if !listener.receive(PositionedLines(line.bytes, to: end)) {
                 isFull = true
             }
         }

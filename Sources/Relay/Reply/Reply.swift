@@ -153,21 +153,23 @@ public final class Reply: ReplySource, IndexedSetElement {
         return try await context.readWhole(record).text
     }
 
-    /// Appends a line of the model, and sends it to the readers.
-    func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
-        content.append(line, fields)
-        guard !fields.isDone else { return }
+    /// Appends lines of the model, and sends them to the readers.
+    func append(_ lines: LineRun) {
+        var textEnds = InlineArray<64, Int>(repeating: 0)
+        content.append(lines, textEnds: &textEnds)
+        guard !lines.isDone else { return }
         if !isDirty {
             context.onDirty(self)
         }
-        let position = content.visible
+        let lines = PositionedLines(
+            lines, textEnds: textEnds.span.extracting(first: lines.count), to: content.visible)
         if audience.members.count == 1 {
             let only = audience.members.elements[0]
-            if !only.receive(line: line, to: position) {
+            if !only.receive(lines) {
                 readerIsFull(only)
             }
         } else {
-            for subscription in audience.members.elements where !subscription.receive(line: line, to: position) {
+            for subscription in audience.members.elements where !subscription.receive(lines) {
                 readerIsFull(subscription)
             }
         }

@@ -34,8 +34,19 @@ struct ReplyContent {
     /// The bytes that are not in the journal.
     var unjournalled: Int { end.total - journalled.total }
 
-    /// Appends the content of a line. The content of the last line stays invisible until the reply has ended.
-    mutating func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
+    /// Appends the content of a run. The content of the last line stays invisible until the reply has ended.
+    ///
+    /// - Parameter textEnds: gets the bytes of text after each token of the run.
+    mutating func append(_ lines: LineRun, textEnds: inout InlineArray<64, Int>) {
+        if let fields = lines.single {
+            append(lines.bytes, fields)
+        } else {
+            text.append(textOf: lines, ends: &textEnds)
+            visible.text = text.count
+        }
+    }
+
+    private mutating func append(_ line: Span<UInt8>, _ fields: AnswerLine) {
         if let content = fields.content, !content.range.isEmpty {
             text.append(decodingJSON: line.extracting(content.range))
         }

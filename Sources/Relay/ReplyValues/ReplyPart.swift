@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdLanguageModels
 
 /// One part of a growing reply. Its end is in memory; the content before it may be in the journal only.
 struct ReplyPart {
@@ -17,6 +18,21 @@ struct ReplyPart {
         // The maximum size of decoded escapes.
         bytes.makeRoom(for: text.count / 2 * 3 + 16, step: Self.step)
         bytes.append(decodingJSON: text)
+        count = start + bytes.count
+    }
+
+    /// Appends the texts of the tokens of a run, decoded; `ends` gets the bytes of the part after each.
+    mutating func append(textOf lines: LineRun, ends: inout InlineArray<64, Int>) {
+        // The maximum size of decoded escapes.
+        bytes.makeRoom(for: lines.answerSize / 2 * 3 + 16, step: Self.step)
+        for index in 0..<lines.count {
+            if lines.hasEscapes(inToken: index) {
+                bytes.append(decodingJSON: lines.text(ofToken: index))
+            } else {
+                bytes.append(lines.text(ofToken: index))
+            }
+            ends[index] = start + bytes.count
+        }
         count = start + bytes.count
     }
 

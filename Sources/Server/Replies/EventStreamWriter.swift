@@ -56,18 +56,31 @@ final class EventStreamWriter: ReplyListener {
         }
     }
 
-    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
-        // The line is a JSON object without line ends.
-        if position.isPlainNumber {
-            stream.write { EventEncoder.append(id: position.text, line: line, to: &$0) }
-        } else {
-            stream.write { EventEncoder.append(data: line, to: &$0) { position.append(to: &$0) } }
-        }
+    func receive(_ lines: PositionedLines) -> Bool {
+        stream.write { append(lines, to: &$0) }
         let unsent = stream.unsentCount
         if unsent <= Self.leastUnsent || unsent <= unsentLimit && !memory.isTight { return true }
         isFull = true
         stream.awaitDrain()
         return false
+    }
+
+    /// Appends the events of lines, which are JSON objects without line ends.
+    private func append(_ lines: PositionedLines, to buffer: inout ByteBuffer) {
+        guard lines.end.isPlainNumber else {
+            for index in 0..<lines.count {
+                EventEncoder.append(data: lines.line(at: index), to: &buffer) {
+                    lines.position(after: index).append(to: &$0)
+                }
+            }
+            return
+        }
+        buffer.append(upTo: lines.size + lines.count * EventEncoder.lineOverhead) { output in
+            for index in 0..<lines.count {
+                EventEncoder.append(
+                    id: lines.position(after: index).text, line: lines.line(at: index), to: &output)
+            }
+        }
     }
 
     func isQueued(at position: QueuePosition) {

@@ -58,8 +58,15 @@ final class JSONReplyWriter: ReplyListener {
         finished.take()?.resume()
     }
 
-    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
-        guard !isTooLarge else { return true }
+    func receive(_ lines: PositionedLines) -> Bool {
+        for index in 0..<lines.count {
+            receive(lines.line(at: index))
+        }
+        return true
+    }
+
+    private func receive(_ line: Span<UInt8>) {
+        guard !isTooLarge else { return }
         // The reply has parsed the line before, so that this does not fail.
         if let fields = try? AnswerLine(line) {
             append(fields, of: line)
@@ -67,7 +74,6 @@ final class JSONReplyWriter: ReplyListener {
                 reserveMore()
             }
         }
-        return true
     }
 
     func isQueued(at position: QueuePosition) {}

@@ -97,10 +97,13 @@ final class UpstreamProbe {
 }
 
 extension UpstreamProbe: GenerationConsumer {
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
-        for part in [fields.content, fields.thinking] {
-            guard let part, text.isEmpty else { continue }
-            text.append(decodingJSON: line.extracting(part.range))
+    func generation(_ generation: any Generation, lines: LineRun) {
+        for index in 0..<lines.count {
+            let fields = lines.fields(at: index)
+            for part in [fields.content, fields.thinking] {
+                guard let part, text.isEmpty else { continue }
+                text.append(decodingJSON: lines.line(at: index).extracting(part.range))
+            }
         }
         guard !text.isEmpty else { return }
         generation.cancel()

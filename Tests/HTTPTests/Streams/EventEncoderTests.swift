@@ -32,8 +32,10 @@ import Testing
     @Test func numberIsAnID() {
         var buffer = ByteBuffer()
         let data = [UInt8(ascii: "x")]
-        EventEncoder.append(id: 1234, line: data.span, to: &buffer)
-        EventEncoder.append(id: 0, line: data.span.extracting(0..<0), to: &buffer)
+        buffer.append(upTo: 2 * EventEncoder.lineOverhead + 1) {
+            EventEncoder.append(id: 1234, line: data.span, to: &$0)
+            EventEncoder.append(id: 0, line: data.span.extracting(0..<0), to: &$0)
+        }
         #expect(buffer.string == "id: 1234\ndata: x\n\nid: 0\ndata: \n\n")
     }
 

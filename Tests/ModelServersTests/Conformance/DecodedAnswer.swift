@@ -12,15 +12,26 @@ struct DecodedAnswer: Equatable {
 
     private(set) var lines: [String] = []
     private(set) var error: ModelError?
+    /// The lines of the longest run.
+    private(set) var longestRun = 0
+
+    static func == (one: Self, other: Self) -> Bool { one.lines == other.lines && one.error == other.error }
 
     /// Reads the pieces, and the end of the body after them.
     init(_ pieces: [[UInt8]], of kind: UpstreamDescription.Kind) throws {
         let decoder = try dialect(of: kind).makeDecoder(model: "tiny", limits: GenerationLimits(), now: { 0 })
         var lines: [String] = []
+        var longestRun = 0
         var isDone = false
-        let deliver = { (line: Span<UInt8>, fields: AnswerLine) -> Bool in
-            lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
-            isDone = fields.isDone
+        let deliver = { (run: LineRun) -> Bool in
+            for index in 0..<run.count {
+                let line = run.line(at: index)
+                let text = line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+                let read = try? AnswerLine(line)
+                lines.append(read == run.fields(at: index) ? text : "the fields are wrong: \(text)")
+            }
+            longestRun = max(longestRun, run.count)
+            isDone = run.isDone
             return !isDone
         }
         do throws(ModelError) {
@@ -32,6 +43,7 @@ struct DecodedAnswer: Equatable {
             self.error = error
         }
         self.lines = lines
+        self.longestRun = longestRun
     }
 }
 

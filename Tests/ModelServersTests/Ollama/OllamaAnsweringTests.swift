@@ -235,10 +235,7 @@ import Testing
         try await blocking {
             let upstream = try ScriptedUpstream(
                 [.streamHead, .chunk(ModelLine.token("a")), .forever([.chunk(ModelLine.token("b"))])])
-            let consumer = RecordingConsumer { generation, count in
-                if count == 3 { generation.cancel() }
-            }
-            let recorder = try ModelHarness(upstream.url).start(consumer)
+            let recorder = try ModelHarness(upstream.url).start(RecordingConsumer(cancelsAfter: 3))
             try upstream.waitForRequests(1)
             try upstream.waitForClose(of: try #require(try upstream.waitForRequests(1).first))
             let answer = recorder.state.withLock { $0 }

@@ -21,8 +21,16 @@ import Testing
     }
 
     private func read(_ text: String, by template: OllamaLineTemplate) -> AnswerLine? {
-        let bytes = Array(text.utf8)
-        return template.read(bytes.span)
+        read(Array(text.utf8), by: template)
+    }
+
+    private func read(_ line: [UInt8], by template: OllamaLineTemplate) -> AnswerLine? {
+        let bytes = line + [UInt8(ascii: "\n")]
+        var index = 0
+        var tokens: [TokenLine] = []
+        _ = template.read(bytes.span, from: &index, into: &tokens, longestLine: 1 << 20)
+        guard let example = template.learned, !tokens.isEmpty, index == bytes.count else { return nil }
+        return LineRun(bytes.span, tokens: tokens.span, like: example).fields(at: 0)
     }
 
     @Test(arguments: [
@@ -67,7 +75,7 @@ import Testing
         for index in bytes.indices where bytes[index] == UInt8(ascii: "b") {
             bytes[index] = 0xFF
         }
-        #expect(template.read(bytes.span) == nil)
+        #expect(read(bytes, by: template) == nil)
     }
 
     @Test(arguments: [

@@ -142,27 +142,42 @@ final class RecordingConsumer: GenerationConsumer, @unchecked Sendable {
     /// Called on the shard with the end.
     private let onEnd: (@Sendable (any Generation) -> Void)?
 
+    /// The number of lines after which the consumer cancels.
+    private let cancelsAfter: Int?
+
     init(
-        onLine: (@Sendable (any Generation, Int) -> Void)? = nil, onEnd: (@Sendable (any Generation) -> Void)? = nil
+        cancelsAfter: Int? = nil, onLine: (@Sendable (any Generation, Int) -> Void)? = nil,
+        onEnd: (@Sendable (any Generation) -> Void)? = nil
     ) {
+        self.cancelsAfter = cancelsAfter
         self.onLine = onLine
         self.onEnd = onEnd
     }
 
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
+    func generation(_ generation: any Generation, lines: LineRun) {
+        for index in 0..<lines.count {
+            let count = record(lines.line(at: index), lines.fields(at: index))
+            onLine?(generation, count)
+            guard count != cancelsAfter else {
+                generation.cancel()
+                return
+            }
+        }
+    }
+
+    private func record(_ line: Span<UInt8>, _ fields: AnswerLine) -> Int {
         let bytes = line.array
         var text = ByteBuffer()
         if let content = fields.content {
             text.append(decodingJSON: line.extracting(content.range))
         }
         let decoded = text.array
-        let count = state.withLock { state in
+        return state.withLock { state in
             state.lines.append(String(decoding: bytes, as: UTF8.self))
             state.text += decoded
             state.dones.append(fields.isDone)
             return state.lines.count
         }
-        onLine?(generation, count)
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {

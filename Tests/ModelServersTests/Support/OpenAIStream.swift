@@ -34,11 +34,14 @@ extension [UInt8] {
     ) -> Decoded {
         var decoded = Decoded()
         let decoder = OpenAIDecoder(model: "tiny", limits: limits, now: { time })
-        let take = { (line: Span<UInt8>, fields: AnswerLine) -> Bool in
-            let text = line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
-            let read = try? AnswerLine(line)
-            decoded.lines.append(read == fields ? text : "the fields are wrong: \(text)")
-            return !fields.isDone
+        let take = { (run: LineRun) -> Bool in
+            for index in 0..<run.count {
+                let line = run.line(at: index)
+                let text = line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+                let read = try? AnswerLine(line)
+                decoded.lines.append(read == run.fields(at: index) ? text : "the fields are wrong: \(text)")
+            }
+            return !run.isDone
         }
         do throws(ModelError) {
             for piece in pieces where decoded.lines.last?.contains(#""done":true"#) != true {

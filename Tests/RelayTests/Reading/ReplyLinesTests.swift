@@ -40,7 +40,7 @@ import Testing
             #expect(end.total - position.total <= ReplyLines.longestText)
             let isValid = UTF8Repair.isValid(buffer.bytes)
             #expect(isValid)
-            _ = reader.receive(line: buffer.bytes, to: end)
+            _ = reader.receive(PositionedLines(buffer.bytes, to: end))
             position = end
         }
         #expect(position == page.end)

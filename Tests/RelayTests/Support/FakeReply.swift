@@ -165,7 +165,7 @@ final class FakeSource: ReplySource {
 
     func append(_ text: String = "", thinking: String = "", calls: String = "") {
         let line = reply.append(text: text, thinking: thinking, calls: calls)
-        for member in audience.members.elements where !member.receive(line: line.span, to: reply.visible) {
+        for member in audience.members.elements where !member.receive(PositionedLines(line.span, to: reply.visible)) {
             if audience.members.count == 1 {
                 isPaused = true
             } else {

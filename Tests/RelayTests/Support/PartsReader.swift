@@ -51,7 +51,14 @@ final class PartsReader: ReplyListener {
         subscription = nil
     }
 
-    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+    func receive(_ run: PositionedLines) -> Bool {
+        for index in 0..<run.count {
+            receive(run.line(at: index), to: run.position(after: index))
+        }
+        return room > 0
+    }
+
+    private func receive(_ line: Span<UInt8>, to position: ReplyPosition) {
         #expect(!isOver, "a line after the end")
         #expect(!position.isEnd)
         append(line)
@@ -59,7 +66,6 @@ final class PartsReader: ReplyListener {
         lines += 1
         longest = max(longest, line.count)
         room -= 1
-        return room > 0
     }
 
     func isQueued(at position: QueuePosition) {}

@@ -76,13 +76,23 @@ final class ScriptedGeneration: Generation {
         deliver(line)
     }
 
+    /// Sends pieces of the answer in one run.
+    func send(run texts: [String]) {
+        guard let table = try? TokenTable(texts, model: request.model) else {
+            Issue.record("the test's run has no lines")
+            return
+        }
+        consumer?.generation(
+            self, lines: LineRun(table.bytes.span, tokens: table.tokens.span, like: table.example))
+    }
+
     private func deliver(_ line: ByteBuffer) {
         let bytes = line.bytes
         guard let fields = try? AnswerLine(bytes) else {
             Issue.record("the test's line cannot be parsed: \(line.string)")
             return
         }
-        consumer?.generation(self, line: bytes, fields: fields)
+        consumer?.generation(self, lines: LineRun(line: bytes, fields: fields))
     }
 
     /// Sends the last line, and ends.
@@ -115,10 +125,12 @@ final class RecordingReader: ReplyListener, @unchecked Sendable {
     var isFull = false
     private(set) var ends: [RelayError?] = []
 
-    func receive(line: Span<UInt8>, to position: ReplyPosition) -> Bool {
+    func receive(_ run: PositionedLines) -> Bool {
         #expect(ends.isEmpty, "a line after the end")
-        lines.append(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
-        positions.append(position)
+        for index in 0..<run.count {
+            lines.append(run.line(at: index).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+            positions.append(run.position(after: index))
+        }
         return !isFull
     }
 

@@ -82,9 +82,11 @@ final class TitleAnswer: GenerationConsumer {
         end(error)
     }
 
-    func generation(_ generation: any Generation, line: Span<UInt8>, fields: AnswerLine) {
-        guard let content = fields.content, !content.range.isEmpty else { return }
-        text.append(decodingJSON: line.extracting(content.range))
+    func generation(_ generation: any Generation, lines: LineRun) {
+        for index in 0..<lines.count {
+            guard let content = lines.fields(at: index).content, !content.range.isEmpty else { continue }
+            text.append(decodingJSON: lines.line(at: index).extracting(content.range))
+        }
         if text.count > Self.limit {
             cancel(ModelError(.answerTooLarge, "The model has answered more than a title."))
         }

@@ -5,8 +5,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN swift build -c release --static-swift-stdlib --product chatterd \
-    && swift build -c release --static-swift-stdlib --product chatter \
+RUN swift build -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked --product chatterd \
+    && swift build -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked --product chatter \
     && cd "$(swift build -c release --static-swift-stdlib --show-bin-path)" \
     && install -s chatterd chatter /usr/local/bin/
 

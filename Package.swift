@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -7,8 +8,6 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableExperimentalFeature("Lifetimes"),
     .treatAllWarnings(as: .error),
-    // Debug builds, and so all tests, check exclusive access at run time; in release it costs a twelfth of a token.
-    .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
 ]
 
 /// A target of Swift code. Its folder has the short name; its module has the prefix `Chatterd`, because SwiftPM refuses a package
@@ -25,22 +24,35 @@ func tests(of name: String, _ dependencies: [String] = []) -> Target {
         name: "\(name)Tests", dependencies: ([name, "TestSupport"] + dependencies).map(module), swiftSettings: settings)
 }
 
-/// The module of a folder: `CSystem` is `CChatterdSystem`, and `HTTP` is `ChatterdHTTP`.
-func module(_ folder: String) -> Target.Dependency {
+/// The module of a folder.
+func module(_ folder: String) -> Target.Dependency { .target(name: moduleName(folder)) }
+
+/// A module of our own sockets. On Apple's systems the libraries use URLSession instead.
+func linuxModule(_ folder: String) -> Target.Dependency {
+    .target(name: moduleName(folder), condition: .when(platforms: [.linux]))
+}
+
+/// `CSystem` is `CChatterdSystem`, and `HTTP` is `ChatterdHTTP`.
+func moduleName(_ folder: String) -> String {
     let cModules = [
         "CSystem": "CChatterdSystem", "COpenSSL": "CChatterdOpenSSL", "CPostgres": "CChatterdPostgres",
         "CEdit": "CChatterdEdit",
     ]
-    return .target(name: cModules[folder] ?? "Chatterd\(folder)")
+    return cModules[folder] ?? "Chatterd\(folder)"
 }
 
 /// Layers, the lowest first: a target depends only on targets above it in this list. docs/architecture.md shows the graph.
 let package = Package(
     name: "chatterd",
+    // Of the libraries. The programs run on Linux.
+    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
     products: [
         .executable(name: "chatterd", targets: ["chatterd"]),
         .executable(name: "chatter", targets: ["chatter"]),
         .library(name: "ChatterClient", targets: ["ChatterClient"]),
+        .library(name: "ChatterModels", targets: ["ChatterModels"]),
+        .library(name: "ChatterMacros", targets: ["ChatterMacros"]),
+        .library(name: "ChatterFoundationModels", targets: ["ChatterFoundationModels"]),
     ],
     targets: [
         // C: module maps and the thinnest shims.
@@ -49,8 +61,8 @@ let package = Package(
             name: "CChatterdOpenSSL", path: "Sources/COpenSSL",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CChatterdEdit", path: "Sources/CEdit", linkerSettings: [.linkedLibrary("edit")]),
-        .systemLibrary(
-            name: "CChatterdPostgres", path: "Sources/CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        // Without `pkgConfig`: it would warn in the build of a package that uses a library and has no libpq.
+        .systemLibrary(name: "CChatterdPostgres", path: "Sources/CPostgres", providers: [.apt(["libpq-dev"])]),
 
         // Pure: no I/O.
         target("Basics"),
@@ -63,6 +75,8 @@ let package = Package(
 
         // OpenSSL's cryptography; no I/O other than random bytes of the system.
         target("Cryptography", ["Basics", "COpenSSL"]),
+        // Pure: of cryptography it uses digests.
+        target("Doors", ["Basics", "HTTP", "LanguageModels", "Relay", "Cryptography"]),
 
         // Sockets, and the protocols over them.
         target("Sockets", ["Basics", "CSystem", "COpenSSL"]),
@@ -72,7 +86,22 @@ let package = Package(
 
         // The client of apps and of the terminal.
         .target(
-            name: "ChatterClient", dependencies: ["Basics", "HTTP", "Sockets", "HTTPClient"].map(module),
+            name: "ChatterClient",
+            dependencies: ["Basics", "HTTP"].map(module) + ["Sockets", "HTTPClient"].map(linuxModule),
+            swiftSettings: settings),
+        // One API for any model, for apps.
+        .target(
+            name: "ChatterModels", dependencies: [.target(name: "ChatterClient")] + ["Basics", "HTTP"].map(module),
+            swiftSettings: settings),
+        // Its models for Apple's FoundationModels; elsewhere only the mapping, which is tested.
+        .target(
+            name: "ChatterFoundationModels", dependencies: [.target(name: "ChatterModels")], swiftSettings: settings),
+        // Its macros. The plugin runs in the compiler and speaks its protocol itself, without swift-syntax.
+        .macro(
+            name: "ChatterdMacroPlugin", dependencies: [module("Basics")], path: "Sources/MacroPlugin",
+            swiftSettings: settings),
+        .target(
+            name: "ChatterMacros", dependencies: [.target(name: "ChatterModels"), module("MacroPlugin")],
             swiftSettings: settings),
         .target(
             name: "ChatterdTerminal",
@@ -99,7 +128,8 @@ let package = Package(
             [
                 "Basics", "Identity", "CSystem", "Cryptography", "Sockets", "HTTP", "HTTPServer", "HTTPClient",
                 "Postgres",
-                "LanguageModels", "ModelServers", "Relay", "PostgresStore", "JSONLog", "Configuration", "Page",
+                "LanguageModels", "ModelServers", "Relay", "Doors", "PostgresStore", "JSONLog", "Configuration",
+                "Page",
             ],
             resources: [.embedInCode("Routes/openapi.json")]),
         target(
@@ -129,12 +159,34 @@ let package = Package(
         tests(of: "LanguageModels", ["Basics"]),
         tests(of: "ModelServers", ["LanguageModels", "HTTPClient", "HTTP", "Sockets", "Basics"]),
         tests(of: "Relay", ["LanguageModels", "Identity", "Basics"]),
+        tests(of: "Doors", ["Relay", "LanguageModels", "HTTP", "Basics"]),
         tests(of: "PostgresStore", ["Server", "Postgres", "Identity", "Relay", "LanguageModels", "Sockets", "Basics"]),
         tests(of: "JSONLog", ["Basics"]),
         tests(of: "Page"),
         .testTarget(
             name: "ChatterClientTests",
-            dependencies: [.target(name: "ChatterClient"), module("HTTP"), module("Basics")],
+            dependencies: [.target(name: "ChatterClient"), module("HTTP"), module("Basics"), module("TestSupport")],
+            swiftSettings: settings),
+        .target(
+            name: "ChatterdMirrorModels", dependencies: [module("MacroPlugin")], path: "Tests/MirrorModels",
+            swiftSettings: settings),
+        .testTarget(
+            name: "ChatterModelsTests",
+            dependencies: [
+                .target(name: "ChatterModels"), .target(name: "ChatterClient"),
+            ] + ["Basics", "TestSupport", "MirrorModels"].map(module), swiftSettings: settings),
+        .testTarget(
+            name: "ChatterFoundationModelsTests",
+            dependencies: ["ChatterFoundationModels", "ChatterModels"].map { .target(name: $0) },
+            swiftSettings: settings),
+        .testTarget(
+            name: "MacroPluginTests", dependencies: ["MacroPlugin", "Basics"].map(module), swiftSettings: settings),
+        .testTarget(
+            name: "ChatterMacrosTests",
+            dependencies: [.target(name: "ChatterMacros")] + ["MirrorModels"].map(module), swiftSettings: settings),
+        .testTarget(
+            name: "ChatterLibraryTests",
+            dependencies: [.target(name: "ChatterMacros"), .target(name: "ChatterClient"), module("TestSupport")],
             swiftSettings: settings),
         .testTarget(
             name: "TerminalTests",
@@ -148,8 +200,8 @@ let package = Package(
             name: "ChatterdServerTests",
             dependencies: [
                 "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
-                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Page", "Postgres", "HTTPServer", "HTTP",
-                "Sockets",
+                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Doors", "Page", "Postgres", "HTTPServer",
+                "HTTP", "Sockets",
                 "Basics", "TestSupport",
             ].map(module), swiftSettings: settings),
     ],

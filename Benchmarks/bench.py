@@ -7,7 +7,7 @@ import subprocess, sys, tempfile, time
 from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True
-import counts, histories, journal, readers  # noqa: E402
+import counts, doors, histories, journal, readers  # noqa: E402
 
 SERVERS = ("chatterd", "nginx")
 OURS = ("chatterd", "before")  # "before" is another build of chatterd, see --before
@@ -36,6 +36,7 @@ def works(quick, sizes=histories.SIZES):
         Work("slow2000", "slow streams: 2,000 at 10 tokens/s", "token", f"t{slow}r10b1", "-c 2000 -n 2000 -r 2.5 -w".split()),
         Work("idle", f"idle: {IDLE:,} connections, one chat each before", "connection"),
         Work("readers", "many readers of one reply", "event", servers=("chatterd",)),
+        Work("doors", "front doors", "request", servers=("chatterd",)),
         Work("journal", journal.TITLE, "token", f"t{journal.TOKENS}r10b1", servers=("chatterd",)),
     ] + [
         Work(name, title, "request", histories.MODEL, servers=("chatterd",))
@@ -216,7 +217,7 @@ class Bench:
         stack.callback(stop, self.postgres.process, signal.SIGINT)
         upstream = start([f"{options.programs}/upstream"], stdout=subprocess.PIPE, text=True)
         stack.callback(stop, upstream)
-        self.upstream = int(upstream.stdout.readline())
+        self.model_server, self.upstream = upstream, int(upstream.stdout.readline())
 
     @contextlib.contextmanager
     def server(self, name, settings={}, counting=False):
@@ -246,9 +247,9 @@ class Bench:
         finally:
             stop(process)
 
-    def load(self, server, work, name, prefix, arguments, expected_messages=1, meter=None):
+    def load(self, server, work, name, prefix, arguments, expected_messages=1, meter=None, path=None):
         """The results of `load`, with the figures of a meter of counts.py."""
-        path = "/llmchat" if name in OURS else "/api/chat"
+        path = path or ("/llmchat" if name in OURS else "/api/chat")
         command = [f"{self.options.programs}/load", "-p", str(server.port), "-u", path, "-m", work.model, "-a", prefix,
                    "-e", str(expected_messages), *arguments]
         counted, windowed = {}, "-w" in arguments
@@ -299,7 +300,8 @@ class Bench:
     def clear(self, name):
         """Removes the conversations of earlier runs."""
         if name in OURS and name in self.migrated:
-            self.postgres.query("SET client_min_messages = warning; TRUNCATE chatts, chatterd_conversations CASCADE; VACUUM; CHECKPOINT", name)
+            # A vacuum after the truncation would have PostgreSQL plan for empty tables.
+            self.postgres.query("SET client_min_messages = warning; VACUUM; TRUNCATE chatts, chatterd_conversations CASCADE; CHECKPOINT", name)
         self.migrated.add(name)
 
     @contextlib.contextmanager
@@ -332,6 +334,8 @@ class Bench:
         counting = first and self.options.counts
         if work.name == "readers":
             yield from readers.run(self, self.options.quick, name)
+        elif work.name == "doors":
+            yield from doors.run(self, self.options.quick, name)
         elif work.name == "journal":
             yield from journal.run(self, work, name, self.options.seconds or (40 if self.options.quick else 120))
         elif work.name in histories.NAMES:
@@ -521,7 +525,8 @@ def main():
         say("stopped")
     if results:
         print(f"\n{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
-              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name not in ('readers', 'journal')], results)}")
+              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name not in ('readers', 'journal', 'doors')], results)}")
+        print(markdown(doors.table({title: rows for (title, name), rows in results.items() if title in doors.TITLES and name == "chatterd"})))
         print(markdown(journal.table({name: rows for (title, name), rows in results.items() if title == journal.TITLE})))
         print(markdown(readers.table({title: rows for (title, name), rows in results.items() if "unlike" in rows[0] and name == "chatterd"})))
     worse = []

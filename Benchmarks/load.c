@@ -1,6 +1,6 @@
 // load: chats with 127.0.0.1:PORT over many connections at once, and compares every byte of the answers with what
-// `upstream` sends: each token once, in its order, unchanged, then the end. Reads SSE and NDJSON. Results: JSON.
-//   -p port  -u path  -m model of `upstream`  -a prefix of the appIDs
+// `upstream` sends: each token once, in its order, unchanged, then the end. Results: JSON.
+//   -p port  -u path, whose API it speaks: see `dialects`  -m model of `upstream`  -a prefix of the appIDs
 //   -c connections  -n requests in all  -d seconds after which no request is started  -r seconds in which to connect
 //   -k number of appIDs: request number n has the appID n modulo k, so with one connection each pass over them finds two messages more
 //   -e messages that the model must get, in the first pass; 0 for any number  -t seconds after which running requests have failed
@@ -20,8 +20,29 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 4096, BUCKETS = 640 };
+enum { BUCKETS = 640 };
 enum framing { HEAD, CHUNK_SIZE, CHUNK, CHUNK_END, TRAILER };
+
+// What the clients of a path send, and the form of a token's line: `lead`, the token, `tail`.
+typedef struct {
+    const char *path, *body, *lead, *tail, *end;
+    bool whole;  // Nothing follows the tail in a line, and each line is a token's or the end.
+    size_t line_limit;  // Events of /v1/responses have the whole answer.
+} dialect;
+
+#define OLLAMA_LEAD "\"message\":{\"role\":\"assistant\",\"content\":\""
+#define MESSAGES "\"messages\":[{\"role\":\"user\",\"content\":\"What comes next?\"}]"
+
+static const dialect dialects[] = {
+    {"/llmchat", "{%s\"model\":\"%s\"," MESSAGES ",\"stream\":true}", OLLAMA_LEAD, "\"},\"done\":false}", NULL, true, 4096},
+    {"/api/chat", "{%s\"model\":\"%s\"," MESSAGES ",\"stream\":true}", OLLAMA_LEAD, "\"},\"done\":false}", NULL, true, 4096},
+    {"/v1/chat/completions", "{%s\"model\":\"%s\"," MESSAGES ",\"stream\":true}", "\"delta\":{\"content\":\"",
+     "\"},\"finish_reason\":null}]}", "data: [DONE]", false, 4096},
+    {"/v1/responses", "{%s\"model\":\"%s\",\"input\":\"What comes next?\",\"stream\":true}", "\"delta\":\"", "\",\"sequence_number\":",
+     "data: [DONE]", false, 1 << 17},
+    {"/v1/messages", "{%s\"model\":\"%s\"," MESSAGES ",\"max_tokens\":100000,\"stream\":true}",
+     "\"delta\":{\"type\":\"text_delta\",\"text\":\"", "\"}}", "data: {\"type\":\"message_stop\"}", false, 4096},
+};
 
 typedef struct {
     int fd;
@@ -30,11 +51,12 @@ typedef struct {
     unsigned number, seen;
     uint64_t left;
     size_t length;
-    char line[LINE_MAX_BYTES];  // the head, or the rest of a cut line
+    char *line;  // the head, or the rest of a cut line
 } connection;
 
 static int port = 0, connections = 1, poller;
-static const char *path = "/llmchat", *model = "t20r0b1", *prefix = "load-", *owner = NULL;
+static const dialect *spoken = dialects;
+static const char *model = "t20r0b1", *prefix = "load-", *owner = NULL;
 static unsigned requests = 1, appids, tokens_expected, messages_expected = 1, least_messages = UINT32_MAX, most_messages;
 static double seconds = 1e9, ramp = 0, timeout = 60;
 static bool windowed, periodic;
@@ -86,35 +108,44 @@ static void finish(connection *c, const char *error, const char *detail, size_t 
     begin(c);
 }
 
+static bool complete(connection *c) {
+    if (!ended && windowed) printf("{\"down\":%lu}\n", tokens), fflush(stdout);
+    return c->complete = true;
+}
+
 // Returns false if the line is wrong and the connection was restarted.
 static bool check_line(connection *c, const char *line, size_t length) {
-    static const char lead[] = "\"message\":{\"role\":\"assistant\",\"content\":\"", tail[] = "\"},\"done\":false}";
+    if (!c->complete && spoken->end && length == strlen(spoken->end) && !memcmp(line, spoken->end, length)) {
+        return c->seen == tokens_expected ? complete(c) : (finish(c, "early end", line, length), false);
+    }
     const char *whole = line;
-    size_t whole_length = length;
+    size_t whole_length = length, lead = strlen(spoken->lead);
     if (length >= 6 && !memcmp(line, "data: ", 6)) line += 6, length -= 6;
-    if (!length || *line != '{') return true;  // SSE's ids, comments and empty lines
-    const char *content = memmem(line, length, lead, sizeof lead - 1), *time = memmem(line, length, "\"created_at\":\"", 14);
-    char expected[TOKEN_MAX + sizeof tail], *end = expected;
-    if (c->complete || !content || !time) return finish(c, "unexpected line", whole, whole_length), false;
-    content += sizeof lead - 1;
+    if (!length || *line != '{') return true;  // names of events, ids and comments of SSE
+    const char *content = memmem(line, length, spoken->lead, lead), *time = memmem(line, length, "\"created_at\":\"", 14);
+    if (memmem(line, length, "\"error\":{", 9)) return finish(c, "error", whole, whole_length), false;
+    if (c->complete || (!content && spoken->whole)) return finish(c, "unexpected line", whole, whole_length), false;
+    if (!content) return true;  // other events
+    content += lead;
     if (c->seen < tokens_expected) {
-        end = put_text(put_token(expected, c->seen), tail);
+        char expected[TOKEN_MAX + 40], *end = put_text(put_token(expected, c->seen), spoken->tail);
         size_t rest = (size_t)(line + length - content), wanted = (size_t)(end - expected);
-        if (rest != wanted || memcmp(content, expected, wanted)) return finish(c, "wrong token", whole, whole_length), false;
+        if (rest < wanted || (spoken->whole && rest != wanted) || memcmp(content, expected, wanted)) {
+            return finish(c, "wrong token", whole, whole_length), false;
+        }
         tokens++;
-        note_delay(time + 14);
+        if (time) note_delay(time + 14);
         if (c->seen++ == 0 && ++streaming == (unsigned)connections && windowed) printf("{\"up\":%lu}\n", tokens), fflush(stdout);
         return true;
     }
     const char *given = memmem(line, length, "\"prompt_eval_count\":", 20);
-    if (!memmem(line, length, "\"done\":true", 11) || !given) return finish(c, "wrong end", whole, whole_length), false;
+    if (spoken->end || !memmem(line, length, "\"done\":true", 11) || !given) return finish(c, "wrong end", whole, whole_length), false;
     const char *apart = memmem(line, length, "\"prompt_messages\":", 18);
     unsigned messages = (unsigned)strtoul(apart ? apart + 18 : given + 20, NULL, 10);
     if (messages < least_messages) least_messages = messages;
     if (messages > most_messages) most_messages = messages;
     if (messages_expected && messages != messages_expected + c->number / appids * 2) return finish(c, "wrong history", whole, whole_length), false;
-    if (!ended && windowed) printf("{\"down\":%lu}\n", tokens), fflush(stdout);
-    return c->complete = true;
+    return complete(c);
 }
 
 // Returns false if the answer has failed.
@@ -122,7 +153,7 @@ static bool parse_text(connection *c, const char *text, size_t length) {
     while (length) {
         const char *newline = memchr(text, '\n', length);
         size_t part = newline ? (size_t)(newline - text) : length;
-        if (c->length + part > LINE_MAX_BYTES) return finish(c, "line too long", text, part), false;
+        if (c->length + part > spoken->line_limit) return finish(c, "line too long", text, part), false;
         if (newline && !c->length) {
             if (!check_line(c, text, part)) return false;
         } else {
@@ -151,7 +182,7 @@ static void consume(connection *c, const char *p, size_t length) {
             continue;
         }
         if (c->framing == HEAD) {
-            if (c->length == LINE_MAX_BYTES) return finish(c, "head too long", c->line, c->length);
+            if (c->length == spoken->line_limit) return finish(c, "head too long", c->line, c->length);
             c->line[c->length++] = *p++;
             if (c->length < 4 || memcmp(c->line + c->length - 4, "\r\n\r\n", 4)) continue;
             bool good = !memcmp(c->line + 8, " 200 ", 5);
@@ -190,13 +221,17 @@ static void receive(connection *c) {
 static uint64_t start_ns;
 
 static void ask(connection *c) {
-    char body[1024], request[2048];
-    int n = snprintf(body, sizeof body,
-        "{\"appID\":\"%s%s%s%u\",\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What comes next?\"}],\"stream\":true}",
-        owner ? owner : "", owner ? "\",\"conversation\":\"" : "", prefix, started % appids, model);
+    char body[1024], request[2048], members[512] = "", field[512] = "";
+    if (spoken == dialects) {
+        snprintf(members, sizeof members, "\"appID\":\"%s%s%s%u\",", owner ? owner : "", owner ? "\",\"conversation\":\"" : "", prefix, started % appids);
+    } else {
+        snprintf(field, sizeof field, "X-App-ID: %s%s%s%u\r\n", owner ? owner : "", owner ? "\r\nX-Conversation-ID: " : "", prefix, started % appids);
+    }
+    int n = snprintf(body, sizeof body, spoken->body, members, model);
     c->number = started++;
     n = snprintf(request, sizeof request,
-        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, port, n, body);
+        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", spoken->path, port,
+        field, n, body);
     c->busy = true, c->complete = false;
     c->framing = HEAD;
     c->seen = 0, c->length = 0;
@@ -235,7 +270,11 @@ static void print_text(const char *text) {
 int main(int argc, char **argv) {
     for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:d:r:e:t:iw")) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
-        case 'u': path = optarg; break;
+        case 'u':
+            for (spoken = dialects; strcmp(spoken->path, optarg);) {
+                if (++spoken == dialects + sizeof dialects / sizeof *dialects) return fprintf(stderr, "load: no path %s\n", optarg), 2;
+            }
+            break;
         case 'm': model = optarg; break;
         case 'a': prefix = optarg; break;
         case 'c': connections = atoi(optarg); break;
@@ -258,6 +297,7 @@ int main(int argc, char **argv) {
     setrlimit(RLIMIT_NOFILE, &files);
 
     all = calloc((size_t)connections, sizeof *all);
+    for (int i = 0; i < connections; i++) all[i].line = malloc(spoken->line_limit);
     poller = epoll_create1(EPOLL_CLOEXEC);
     start_ns = nanoseconds(CLOCK_MONOTONIC);
     int begun = 0;

@@ -25,13 +25,13 @@ from bench import Postgres, free_port, start, stop, wait_for
 
 ROUNDS = 15
 ROWS = """
-INSERT INTO chatts (appid, seq, turn, name, message, state, id, model, attempt, finished)
+INSERT INTO chatts (appid, seq, turn, name, message, state, id, model, attempt, finished, opened, floor)
 SELECT format(E'app%s\\x1f\\x1ftalk%s', o, c), s, (s + 1) / 2 * 2, CASE s % 2 WHEN 0 THEN 'assistant' ELSE 'user' END,
     'message ' || s || repeat(' of some words', 8), CASE s % 2 WHEN 0 THEN 'complete' ELSE 'prompt' END,
-    gen_random_uuid(), 't20r0b1', 1, now()
+    gen_random_uuid(), 't20r0b1', 1, now(), s, s - 1
 FROM generate_series(1, {owners}) o, generate_series(1, {conversations}) c, generate_series(1, {messages}) s;
-INSERT INTO chatterd_conversations (appid, owner)
-SELECT DISTINCT appid, substring(appid FROM E'^[^\\x1f]*\\x1f\\x1f') FROM chatts;
+INSERT INTO chatterd_conversations (appid, owner, revision)
+SELECT appid, substring(appid FROM E'^[^\\x1f]*\\x1f\\x1f'), max(seq) FROM chatts GROUP BY appid;
 VACUUM ANALYZE;
 """
 PLANS = """

@@ -23,6 +23,9 @@ quietly() {
     return "$status"
 }
 
+# release_build ARGUMENTS: an optimized build without checks of exclusive access (docs/decisions/0012).
+release_build() { quietly swift build -c release -Xswiftc -enforce-exclusivity=unchecked "$@"; }
+
 # persistently COMMAND…: for downloads: quietly, and up to three times.
 persistently() {
     local pause

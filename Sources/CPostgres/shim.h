@@ -1,7 +1,12 @@
 #ifndef CPOSTGRES_H
 #define CPOSTGRES_H
 
+// Debian has the header in a folder of its own.
+#if __has_include(<postgresql/libpq-fe.h>)
+#include <postgresql/libpq-fe.h>
+#else
 #include <libpq-fe.h>
+#endif
 
 // Declared here, so that this module needs no headers of OpenSSL.
 struct ssl_st;

@@ -21,12 +21,13 @@ public struct ChatterClient: Sendable {
     ///
     /// - Parameters:
     ///   - url: the address of the server, with the prefix of a proxy if there is one: `https://chat.example/base`.
-    ///   - credential: the app's name in open mode; else a key or a client token.
+    ///   - credential: the app's name in open mode; else a key or client tokens.
+    ///   - retries: how long lost connections are resumed.
     /// - Throws: `invalidURL`.
     public init(
         url: String, credential: Credential, retries: RetryPolicy = RetryPolicy()
     ) throws(ChatterError) {
-        self.init(address: url, transport: try .sockets(to: url), credential: credential, retries: retries)
+        self.init(address: url, transport: try .system(to: url), credential: credential, retries: retries)
     }
 
     /// Creates a client of any transport.

@@ -183,24 +183,33 @@ final class ClientConnection: TCPStreamDelegate {
     private func decode(
         _ bytes: Span<UInt8>, from index: inout Int, _ first: inout Range<Int>, _ gathered: inout ByteBuffer?
     ) -> Result<Bool, HTTPError> {
+        guard var decoder = decoder.take() else { return .success(false) }
+        defer { self.decoder = decoder }
         do throws(HTTPError) {
-            while let piece = try decoder?.next(bytes, from: &index) {
-                switch piece {
-                case .data(let range):
-                    if first.isEmpty {
-                        first = range
-                        continue
-                    }
-                    if gathered == nil {
-                        gathered = stream.shard.acquireBuffer()
-                        gathered?.append(bytes.extracting(first))
-                    }
-                    gathered?.append(bytes.extracting(range))
-                case .more: return .success(false)
-                case .end: return .success(true)
-                }
+            guard case .data(let range) = try decoder.next(bytes, from: &index) else {
+                return .success(decoder.isComplete)
             }
-            return .success(false)
+            first = range
+            guard case .data(let second) = try decoder.next(bytes, from: &index) else {
+                return .success(decoder.isComplete)
+            }
+            var buffer = stream.shard.acquireBuffer()
+            buffer.append(bytes.extracting(first))
+            buffer.append(bytes.extracting(second))
+            let outcome = Self.gather(bytes, from: &index, with: &decoder, into: &buffer)
+            gathered = consume buffer
+            return outcome
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Copies all further pieces into a buffer.
+    private static func gather(
+        _ bytes: Span<UInt8>, from index: inout Int, with decoder: inout BodyDecoder, into buffer: inout ByteBuffer
+    ) -> Result<Bool, HTTPError> {
+        do throws(HTTPError) {
+            return .success(try decoder.copyData(of: bytes, from: &index, to: &buffer))
         } catch {
             return .failure(error)
         }

@@ -8,14 +8,14 @@ public typealias Handler = @Sendable (Request, Responder) async -> Void
 /// Checks the head of a request before its body arrives. A request with a refusal never reaches the handler.
 public typealias HeadCheck = @Sendable (RequestHead) -> Refusal?
 
-/// Finds the handler of a method and a path. A pattern has at most one `:name` segment, which matches any segment that is not empty. A
+/// Finds the handler of a method and a path. A pattern has at most two `:name` segments, which match any segment that is not empty. A
 /// pattern without such a segment precedes the others; those count in the order of their registration.
 ///
 /// A slash at the end of a path has no effect. The handler of GET serves HEAD, without its body. The router itself answers OPTIONS,
 /// unless a handler does.
 public struct Router: Sendable {
     enum Match {
-        case handler(Handler, check: HeadCheck?, pattern: String, parameter: String?)
+        case handler(Handler, check: HeadCheck?, pattern: String, parameters: [String])
         /// OPTIONS without a handler, with the methods for the Allow field.
         case options(allow: String, pattern: String?)
         case wrongMethod(allow: String, pattern: String)
@@ -28,10 +28,10 @@ public struct Router: Sendable {
             return false
         }
 
-        /// The decoded text of the `:name` segment; `nil` without such a segment.
-        var parameter: String? {
-            guard case .handler(_, _, _, let parameter) = self else { return nil }
-            return parameter
+        /// The decoded texts of the `:name` segments.
+        var parameters: [String] {
+            guard case .handler(_, _, _, let parameters) = self else { return [] }
+            return parameters
         }
 
         /// The pattern of the route; `nil` without a route.
@@ -46,36 +46,35 @@ public struct Router: Sendable {
 
     private struct Resource {
         let pattern: String
-        /// The parts before and after the `:name` segment, slashes included; `nil` without such a segment.
-        let ends: (prefix: Substring, suffix: Substring)?
+        /// The segments of the pattern.
+        private let segments: [Substring]
+        /// The numbers of the `:name` segments; the first segment has number 1.
+        let parameters: [Int]
         var handlers: [(method: Method, handler: Handler, check: HeadCheck?)] = []
 
         init(_ pattern: String) {
             self.pattern = pattern
-            guard let colon = pattern.firstRange(of: "/:")?.upperBound else {
-                ends = nil
-                return
+            let segments = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+            self.segments = segments
+            parameters = segments.indices.filter { segments[$0].hasPrefix(":") }.map { $0 + 1 }
+            precondition(parameters.count <= 2, "a pattern has two parameters at most")
+        }
+
+        /// Whether a path has the segments of the pattern. It compares bytes, because different bytes may be equal characters.
+        func matches(_ path: Substring) -> Bool {
+            var rest = path.utf8
+            for segment in segments {
+                guard rest.first == UInt8(ascii: "/") else { return false }
+                let found = rest.dropFirst().prefix { $0 != UInt8(ascii: "/") }
+                guard segment.hasPrefix(":") ? !found.isEmpty : found.elementsEqual(segment.utf8) else { return false }
+                rest = rest[found.endIndex...]
             }
-            let rest = pattern[colon...]
-            let suffix = rest[(rest.firstIndex(of: "/") ?? rest.endIndex)...]
-            precondition(!suffix.contains(":"), "a pattern has one parameter at most")
-            ends = (pattern[..<pattern.index(before: colon)], suffix)
+            return rest.isEmpty
         }
 
-        /// The range of the segment in a path that matches; `nil` for any other path. It compares bytes, because different bytes may be equal
-        /// characters.
-        func parameter(in path: Substring) -> Range<String.Index>? {
-            guard let ends, path.utf8.count > ends.prefix.utf8.count + ends.suffix.utf8.count,
-                path.utf8.starts(with: ends.prefix.utf8), path.utf8.reversed().starts(with: ends.suffix.utf8.reversed())
-            else { return nil }
-            let start = path.utf8.index(path.startIndex, offsetBy: ends.prefix.utf8.count)
-            let end = path.utf8.index(path.endIndex, offsetBy: -ends.suffix.utf8.count)
-            return path.utf8[start..<end].contains(UInt8(ascii: "/")) ? nil : start..<end
-        }
-
-        func match(_ method: Method, parameter: String?) -> Match? {
+        func match(_ method: Method, parameters: [String]) -> Match? {
             guard let found = handlers.first(where: { $0.method == method }) else { return nil }
-            return .handler(found.handler, check: found.check, pattern: pattern, parameter: parameter)
+            return .handler(found.handler, check: found.check, pattern: pattern, parameters: parameters)
         }
 
         /// RFC 9110 10.2.1.
@@ -101,7 +100,7 @@ public struct Router: Sendable {
         resource.handlers.append((method, handler, check))
         if let index {
             parameterized[index] = resource
-        } else if resource.ends != nil {
+        } else if !resource.parameters.isEmpty {
             parameterized.append(resource)
         } else {
             exact[pattern] = resource
@@ -115,29 +114,28 @@ public struct Router: Sendable {
         }
         let path = target.path
         if let resource = exact[path] {
-            return match(method, resource, parameter: nil)
+            return match(method, resource, parameters: [])
         }
         var trimmed = path[...]
         if trimmed.hasSuffix("/") {
             trimmed.removeLast()
             if let resource = exact[String(trimmed)] {
-                return match(method, resource, parameter: nil)
+                return match(method, resource, parameters: [])
             }
         }
         for resource in parameterized {
-            if let range = resource.parameter(in: trimmed) {
-                let segment = path.utf8[..<range.lowerBound].count { $0 == UInt8(ascii: "/") }
-                return match(method, resource, parameter: target.segment(segment))
+            if resource.matches(trimmed) {
+                return match(method, resource, parameters: resource.parameters.compactMap { target.segment($0) })
             }
         }
         return .notFound
     }
 
-    private func match(_ method: Method, _ resource: Resource, parameter: String?) -> Match {
-        if let match = resource.match(method, parameter: parameter) {
+    private func match(_ method: Method, _ resource: Resource, parameters: [String]) -> Match {
+        if let match = resource.match(method, parameters: parameters) {
             return match
         }
-        if method == .head, let match = resource.match(.get, parameter: parameter) {
+        if method == .head, let match = resource.match(.get, parameters: parameters) {
             return match
         }
         if method == .options {

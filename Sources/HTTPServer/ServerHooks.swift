@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdHTTP
 import Glibc
 
 /// The functions that a server calls outside of itself. Tests replace them.
@@ -7,8 +8,11 @@ public struct ServerHooks: Sendable {
     public var wallClock: @Sendable () -> Int
     /// Returns a random number for each shard. The shard computes the ids of requests from it.
     public var seed: @Sendable () -> UInt64
-    /// Returns the JSON of an error.
-    public var errorBody: @Sendable (Refusal) -> ByteBuffer
+    /// Returns the form of the errors for a request: a number with a meaning for `errorBody`. Requests whose head cannot be read have
+    /// the form 0.
+    public var errorForm: @Sendable (RequestHead) -> UInt8
+    /// Returns the JSON of an error in a form.
+    public var errorBody: @Sendable (Refusal, UInt8) -> ByteBuffer
     /// Called on the shard at the end of each exchange, for the log. It must not block.
     public var onExchangeEnd: @Sendable (ExchangeRecord) -> Void
 
@@ -16,7 +20,8 @@ public struct ServerHooks: Sendable {
     public init() {
         wallClock = { time(nil) }
         seed = { UInt64.random(in: .min ... .max) }
-        errorBody = { .error($0) }
+        errorForm = { _ in 0 }
+        errorBody = { refusal, _ in .error(refusal) }
         onExchangeEnd = { _ in }
     }
 }

@@ -25,13 +25,37 @@ public struct ConversationKey: Sendable, Hashable {
 
     /// Parses the text of a key. Any text without two separators is the name of an app.
     public init(parsing text: String) {
-        let parts = text.split(separator: Owner.separator, maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3 else {
+        // By bytes, because most keys have no separator and each request parses several.
+        let bytes = text.utf8
+        guard let first = bytes.firstIndex(of: Owner.separatorByte),
+            let second = bytes[bytes.index(after: first)...].firstIndex(of: Owner.separatorByte)
+        else {
             self.init(Owner(app: text))
             return
         }
-        let owner = Owner(app: String(parts[0]), person: parts[1].isEmpty ? nil : String(parts[1]))
-        self.init(owner, name: parts[2].isEmpty ? nil : String(parts[2]))
+        let person = text[bytes.index(after: first)..<second]
+        let name = text[bytes.index(after: second)...]
+        let owner = Owner(app: String(text[..<first]), person: person.isEmpty ? nil : String(person))
+        self.init(owner, name: name.isEmpty ? nil : String(name))
+    }
+
+    /// The beginning of the name of the conversation of a request without an identity. Names of clients have no control characters, so no
+    /// client can name such a conversation.
+    static let statelessMark = "\u{1E}"
+
+    /// The key of the conversation of a request without an identity. It exists while the request is answered, and shortly after.
+    ///
+    /// - Parameter owner: the owner that the request acts for; `nil` without one.
+    public static func stateless(of owner: Owner?, named name: String) -> ConversationKey {
+        ConversationKey(owner ?? Owner(app: ""), name: statelessMark + name)
+    }
+
+    /// Whether this is the conversation of a request without an identity.
+    public var isStateless: Bool { name.hasPrefix(Self.statelessMark) }
+
+    /// The text that lists of conversations know the owner by. No list has stateless conversations.
+    public var listedOwner: String {
+        isStateless ? owner.keyPrefix + Self.statelessMark : owner.keyPrefix
     }
 
     /// Whether this is the default conversation of its owner.

@@ -11,6 +11,8 @@ public struct Owner: Sendable, Hashable {
 
     /// The separator of the parts of a key. Names do not contain it.
     static let separator = "\u{1F}"
+    /// The separator as UTF-8.
+    static let separatorByte: UInt8 = 0x1F
 
     /// The name of the app, its `appID`.
     public let app: String
@@ -26,11 +28,11 @@ public struct Owner: Sendable, Hashable {
     /// The text of the owner's default conversation in the store.
     public var defaultKey: String {
         guard let person else { return app }
-        return "\(app)\(Self.separator)\(person)\(Self.separator)"
+        return app + Self.separator + person + Self.separator
     }
 
     /// The text with which the keys of all other conversations of the owner begin.
-    public var keyPrefix: String { "\(app)\(Self.separator)\(person ?? "")\(Self.separator)" }
+    public var keyPrefix: String { app + Self.separator + (person ?? "") + Self.separator }
 
     /// Compares the bytes of the names: names that only look the same are different owners.
     public static func == (left: Owner, right: Owner) -> Bool {

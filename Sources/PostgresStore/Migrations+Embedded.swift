@@ -25,6 +25,12 @@ extension Migration {
             Migration(name: "0012_sessions", sql: String(decoding: PackageResources._012_sessions_sql, as: UTF8.self)),
             Migration(name: "0013_policies", sql: String(decoding: PackageResources._013_policies_sql, as: UTF8.self)),
             Migration(name: "0014_edits", sql: String(decoding: PackageResources._014_edits_sql, as: UTF8.self)),
+            Migration(name: "0015_sheets", sql: String(decoding: PackageResources._015_sheets_sql, as: UTF8.self)),
+            Migration(name: "0016_hot", sql: String(decoding: PackageResources._016_hot_sql, as: UTF8.self)),
+            Migration(
+                name: "0017_stateless", sql: String(decoding: PackageResources._017_stateless_sql, as: UTF8.self)),
+            Migration(
+                name: "0018_attachments", sql: String(decoding: PackageResources._018_attachments_sql, as: UTF8.self)),
         ]
     }
 }

@@ -6,7 +6,7 @@ extension PostgresPool {
     ///
     /// - Parameters:
     ///   - attempts: the maximum number of attempts. The transaction is repeated if another one has inserted a row with the same
-    ///     key.
+    ///     key, or both waited for each other.
     ///   - code: the code of errors that an unavailable store does not explain.
     /// - Throws: `storeUnavailable`, or an error with `code`.
     public func runForRelay(
@@ -17,7 +17,7 @@ extension PostgresPool {
             left -= 1
             do throws(PostgresError) {
                 return try await run(transaction)
-            } catch  where error.code == .uniqueViolation && left > 0 {
+            } catch  where (error.code == .uniqueViolation || error.code == .serializationFailure) && left > 0 {
                 continue
             } catch {
                 throw RelayError(error, otherwise: code)

@@ -14,6 +14,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case overloaded
         /// The conversation is longer than the limit for a history.
         case historyTooLarge
+        /// The attachments of the app have reached their limit.
+        case attachmentsFull
         /// The server is being stopped.
         case shuttingDown
         /// The answer was complete, but could not be stored.
@@ -58,6 +60,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .storeUnavailable: "store_unavailable"
             case .overloaded: "overloaded"
             case .historyTooLarge: "history_too_large"
+            case .attachmentsFull: "attachments_full"
             case .shuttingDown: "shutting_down"
             case .replyNotStored: "reply_not_stored"
             case .conversationReplaced: "conversation_replaced"
@@ -82,8 +85,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Whether the same request may succeed if it is sent again.
         public var isRetryable: Bool {
             switch self {
-            case .invalidRequest, .historyTooLarge, .conversationReplaced, .replyNotFound, .replyNotComplete,
-                .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists,
+            case .invalidRequest, .historyTooLarge, .attachmentsFull, .conversationReplaced, .replyNotFound,
+                .replyNotComplete, .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound,
+                .upstreamExists,
                 .keyNotFound:
                 false
             case .access(let code): code == .issuerUnavailable || code == .rateLimited
@@ -97,9 +101,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// All codes.
         public static var all: [Code] {
             [
-                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .shuttingDown, .replyNotStored,
-                .conversationReplaced,
-                .interrupted, .textLost, .cancelled, .replyNotFound, .replyNotComplete, .idempotencyKeyReused,
+                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .attachmentsFull, .shuttingDown,
+                .replyNotStored, .conversationReplaced, .interrupted, .textLost, .cancelled, .replyNotFound,
+                .replyNotComplete, .idempotencyKeyReused,
                 .conversationNotFound, .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists,
                 .keyNotFound,
                 .internal,
@@ -116,9 +120,24 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The time after which the same request may succeed (`Retry-After`); `nil` if unknown.
     public var retryAfter: Duration?
     /// The reply that is running, for `conversationBusy`.
-    public var reply: ReplyID?
+    public var reply: ReplyID? {
+        get { if case .busy(let reply) = rest { reply } else { nil } }
+        set { rest = newValue.map { .busy($0) } ?? .none }
+    }
     /// The limit of the credential that refused the request.
-    public var exceeded: ExceededLimit?
+    public var exceeded: ExceededLimit? {
+        if case .exceeded(let limit) = rest { limit } else { nil }
+    }
+    private var rest = Rest.none
+
+    /// The parts that errors of one code have. In a box, because they are large, and every reply and every call that may fail has room for
+    /// an error.
+    private indirect enum Rest: Sendable, Equatable {
+        case none
+        case busy(ReplyID)
+        case exceeded(ExceededLimit)
+    }
+
     /// Whether the store may have made the change, or may still make it, without a confirmation.
     public var isOutcomeUnknown = false
 
@@ -142,7 +161,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Creates `rateLimited`.
     public init(_ exceeded: ExceededLimit) {
         self.init(.access(.rateLimited), exceeded.message, detail: "limit: \(exceeded.name.rawValue)")
-        self.exceeded = exceeded
+        rest = .exceeded(exceeded)
         retryAfter = .seconds(exceeded.reset)
     }
 

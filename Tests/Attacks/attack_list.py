@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import sys
@@ -151,6 +152,22 @@ def large_prompts(target: Target) -> None:
     forever(66, act)
 
 
+def full_cache(target: Target) -> None:
+    """Twice as many long histories as the cache holds, in turn: each prompt drops some of them, and reads another one."""
+    count = 64
+
+    def prompt(number: int) -> None:
+        target.exchange("/llmchat", chat(f"kept{number}", "And now?", "short"))
+
+    for number in range(count):
+        messages = [{"role": "user" if index % 2 == 0 else "assistant", "content": f"{index} " + "k" * 1000} for index in range(1000)]
+        target.exchange("/llmprep", json.dumps({"appID": f"kept{number}", "messages": messages}).encode())
+        prompt(number)
+    print("grown", flush=True)
+    steps = itertools.count()
+    forever(4, lambda _: prompt(next(steps) * 7 % count))
+
+
 ATTACKS = {
     "S1 unread responses": unread_responses,
     "S2 failed turns": failed_turns,
@@ -159,9 +176,12 @@ ATTACKS = {
     "S4 unfinished bodies": unfinished_bodies,
     "S5 names of models": model_names,
     "D6b large prompts": large_prompts,
+    "full cache": full_cache,
 }
-GROWS_FIRST = {"S2 failed turns", "S2 waiting turns"}
+GROWS_FIRST = {"S2 failed turns", "S2 waiting turns", "full cache"}
 """Attacks that report when they have finished their preparation."""
+STAYS_FLAT = {"full cache"}
+"""Attacks after whose preparation the memory does not grow."""
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "..", "Chaos"))
 
-from attack_list import ATTACKS, GROWS_FIRST  # noqa: E402
+from attack_list import ATTACKS, GROWS_FIRST, STAYS_FLAT  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from processes import TIMEOUT, die_with_us, keep_port  # noqa: E402
 from readers import SlowReaders, make_answer  # noqa: E402
@@ -28,6 +28,10 @@ from ordinary_client import OrdinaryClient  # noqa: E402
 BUDGET = 256 << 20
 MARGIN = 1.2
 """The highest allowed resident memory, in budgets."""
+GROWTH = 0.05
+"""The highest allowed growth of the resident memory from the middle third of a run to its last third, in budgets."""
+GROWTH_SECONDS = 60
+"""A shorter run does not show growth."""
 SLOWER = 3
 """The highest allowed factor by which slow readers delay a prompt."""
 
@@ -58,6 +62,8 @@ class Relay:
                 preexec_fn=die_with_us)
         self._holder, self._over = holder, threading.Event()
         self.peak = 0
+        self.samples: list[int] = []
+        """The resident memory at each sample since `samples` was last emptied."""
         self._sampler = threading.Thread(target=self._sample, daemon=True)
 
     @property
@@ -73,7 +79,8 @@ class Relay:
     def _sample(self) -> None:
         while not self._over.wait(0.02):
             try:
-                self.peak = max(self.peak, self.resident())
+                self.samples.append(self.resident())
+                self.peak = max(self.peak, self.samples[-1])
             except (OSError, IndexError):
                 return
 
@@ -150,6 +157,7 @@ class AttackRuns:
             if name in GROWS_FIRST and attacker.stdout is not None:
                 attacker.stdout.readline()
             client.start()
+            relay.samples = []
             until = time.monotonic() + self._options.seconds
             while time.monotonic() < until and relay.is_alive:
                 time.sleep(0.1)
@@ -164,10 +172,21 @@ class AttackRuns:
             self.fail(f"chatterd is gone: see {relay.log}")
         if relay.peak > MARGIN * BUDGET:
             self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
+        if name in STAYS_FLAT:
+            self._check_growth(relay.samples)
         if client.answered + client.refused == 0:
             self.fail("the ordinary client got no answer")
         for words in client.wrong[:5]:
             self.fail(words)
+
+    def _check_growth(self, samples: list[int]) -> None:
+        third = len(samples) // 3
+        middle, last = (statistics.median(samples[start * third:(start + 1) * third]) for start in (1, 2))
+        say(f"  resident memory, median: {middle / (1 << 20):.1f} MiB in the middle third, {last / (1 << 20):.1f} MiB in the last")
+        if self._options.seconds < GROWTH_SECONDS:
+            say(f"  NOT CHECKED: {self._options.seconds:.0f} s are too short to show growth")
+        elif last - middle > GROWTH * BUDGET:
+            self.fail("the memory grows")
 
     def _readers(self, relay: Relay) -> None:
         path = make_answer(relay.port, 8_000_000)

@@ -46,6 +46,30 @@ struct JSONReaderTests {
         #expect(fault?.code == .tooDeep)
     }
 
+    @Test(arguments: ["", " ", #""a":1,"b":[2,{"c":3}]"#, #" "a" : 1 , "b":[2,{"c":3}] "#])
+    func membersWithoutBracesAreVisited(_ list: String) throws {
+        let text = Array(list.utf8)
+        var reader = JSONReader(text.span)
+        var seen: [String] = []
+        while let key = try reader.nextMember() {
+            seen.append(String(decodingJSON: text.span.extracting(key.range)))
+            try reader.skipValue()
+        }
+        #expect(seen == (list.contains("a") ? ["a", "b"] : []))
+        #expect(try reader.nextMember() == nil)
+    }
+
+    @Test(arguments: [#","a":1"#, #""a":1,"#, #""a":1 "b":2"#, #""a":1}"#, "1"])
+    func damagedMembersWithoutBracesAreRefused(_ list: String) throws {
+        let text = Array(list.utf8)
+        #expect(throws: JSONError.self) {
+            var reader = JSONReader(text.span)
+            while try reader.nextMember() != nil {
+                try reader.skipValue()
+            }
+        }
+    }
+
     @Test func membersAreVisitedInOrderWithTheirValues() throws {
         let text = Array(#" { "a" : 1 , "b":[true,{"c":null}],"":"x\ny" } "#.utf8)
         var reader = JSONReader(text.span)

@@ -13,7 +13,7 @@ from processes import FAILOVERS, RESCUES
 from record import Record
 from script import Script, answer, canonical, whole
 from upstream import Upstream, canonical_of, digest
-from run_state import Prompt, Reply, RunState
+from run_state import Delivery, Prompt, Reply, RunState
 
 FAILED = ("failed", "interrupted")
 FINAL = ("complete", "cancelled", *FAILED)
@@ -266,6 +266,9 @@ class Checks:
                 if fault := self._fault(stored, seal):
                     wrong(fault[0], f"{seal.reader}: {fault[1]}; {stored}")
             self._check_cause(prompt, reply, stored)
+            for delivery in reply.deliveries:
+                if fault := self._delivery_fault(stored, delivery):
+                    wrong(fault[0], f"{delivery.reader}: {fault[1]}; {delivery.end} {delivery.error}; {stored}")
             self._check_wholes(prompt, reply, stored)
 
     def _check_text(self, prompt: Prompt, row: Row) -> None:
@@ -319,6 +322,29 @@ class Checks:
             return "false ends", f"reported {seal.final}"
         if row.last_event and without_message(json.loads(row.last_event)) != without_message(seal.final):
             return "false ends", f"reported {seal.final}"
+        return None
+
+    @staticmethod
+    def _delivery_fault(row: Row, delivery: Delivery) -> tuple[str, str] | None:
+        """The contradiction between what a front door has delivered and the stored row: the kind, and a text."""
+        text, thinking, _ = row.parts
+        if delivery.end == "done":
+            if row.state != "complete":
+                return "false ends", "reported as complete"
+            if (delivery.text, delivery.thinking) != (text, thinking):
+                return "bytes lost or doubled", f"{len(delivery.text)}+{len(delivery.thinking)} bytes read, all of them"
+            stored: list[Any] = [call["function"] for call in row.calls]  # type: ignore[index]
+            if delivery.calls != [(function["name"], function["arguments"]) for function in stored]:
+                return "bytes lost or doubled", f"calls {delivery.calls}"
+            return None
+        if delivery.is_final and row.state == "complete":
+            return "false ends", "reported as failed"
+        # An answer that restarts takes nothing back here: its streams end with an error. Only responses name the attempt.
+        is_older = (row.attempt or 1) > (delivery.attempt or 1)
+        # Text beyond the journal of a killed process is lost.
+        is_cut = row.state == "interrupted" and delivery.text.startswith(text)
+        if not is_older and not is_cut and not (text.startswith(delivery.text) and thinking.startswith(delivery.thinking)):
+            return "bytes lost or doubled", f"{len(delivery.text)}+{len(delivery.thinking)} bytes read are no beginning"
         return None
 
     def _check_cause(self, prompt: Prompt, reply: Reply, row: Row) -> None:

@@ -50,7 +50,8 @@ class Client(Reader):
             else:
                 await task
         await asyncio.gather(*under_way)
-        if chance.random() < 0.03 and not state.is_draining:
+        # A request that arrives after the deletion begins the conversation again.
+        if chance.random() < 0.1 and not state.is_draining and not self._may_arrive_late:
             await self._delete()
 
     # --- the conversation
@@ -218,7 +219,9 @@ class Client(Reader):
                 return
 
     async def _has_ended(self, refusal: Exchange) -> bool:
-        """Whether a refusal is the stored end of the reply: every retry with the same key would get it."""
+        """Whether a refusal is the stored end of the reply: every retry with the same key would get it.
+
+        The refusal of an answer whose storing is not confirmed is none: a retry gets the complete answer."""
         if not (path := refusal.fields.get("location")):
             return False
         try:
@@ -228,7 +231,7 @@ class Client(Reader):
         except Lost as loss:
             self._lost(loss, "", f"GET {path}")
             return False
-        return exchange.status == 200 and said["state"] != "streaming"
+        return exchange.status == 200 and said["state"] not in ("streaming", "complete")
 
     # --- when a turn is over
 

@@ -23,6 +23,8 @@ class Reader:
 
     def __init__(self, state: RunState, chance: random.Random, member: Member) -> None:
         self._state, self._record, self._chance, self._member = state, state.record, chance, member
+        # Whether the server may still execute a POST of this client, because its outcome is unknown.
+        self._may_arrive_late = False
 
     async def _ask(
         self, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None, proxy: CuttingProxy | None = None
@@ -56,14 +58,20 @@ class Reader:
                 answer.close()
                 if answer.status != 503:
                     return answer
+                self._note_unconfirmed(method)
                 await asyncio.sleep(0.2)
             await self._state.pause(self._chance, 0.1)
         self._record.violation("requests without an answer", token, f"{method} {path}")
         return None
 
     def _lost(self, loss: Lost, token: str, what: str) -> None:
+        self._note_unconfirmed(what)
         if not loss.is_excused:
             self._record.violation("dishonest ends", token, f"{what}: {loss}")
+
+    def _note_unconfirmed(self, what: str) -> None:
+        """Notes that a request without a clear answer may still be executed, whatever its client does next."""
+        self._may_arrive_late = self._may_arrive_late or what.startswith("POST")
 
     async def _refused(self, exchange: Exchange, token: str, what: str, expected: tuple[int, ...]) -> str:
         """Reads an error; returns its code, or an empty text if it was lost."""
@@ -79,6 +87,7 @@ class Reader:
             self._record.violation("wrong statuses", token, f"{what}: {exchange.status} {body[:300]!r}")
         self._record.count[f"status {exchange.status}"] += 1
         if exchange.status == 503:
+            self._note_unconfirmed(what)
             await self._state.pause(self._chance, 0.5)
         return str(json.loads(body or b"{}").get("code", ""))
 

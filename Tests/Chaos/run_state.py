@@ -13,6 +13,20 @@ from script import Script
 
 
 @dataclass
+class Delivery:
+    """What a stream of a front door, or several of a response, have delivered of an answer."""
+
+    reader: str
+    text: bytes
+    thinking: bytes
+    calls: list[tuple[str, object]]  # names and arguments; of complete answers only
+    attempt: int | None  # None where the API does not name it
+    end: str  # `done`, `error`, or empty after a cut
+    error: str
+    is_final: bool = False  # the reply was over, as the client saw it
+
+
+@dataclass
 class Reply:
     """A reply whose name a client has learned."""
 
@@ -22,6 +36,7 @@ class Reply:
     seals: list[Seal] = field(default_factory=list)
     wholes: list[dict[str, object]] = field(default_factory=list)  # as JSON, not as events
     stop_answers: list[str] = field(default_factory=list)  # states
+    deliveries: list[Delivery] = field(default_factory=list)  # by front doors
 
 
 @dataclass

@@ -122,6 +122,20 @@ import Testing
         #expect(server.requests.first?.path == "/conversations?limit=50&cursor=a%20b&archived=all&q=%C3%A4")
     }
 
+    @Test func postingsAndTokensAreRequestedAsTheAPISays() async throws {
+        let server = ScriptedServer(
+            .response(200, ["{}"], isLost: false),
+            .response(200, [#"{"access_token":"eyJ","token_type":"Bearer","expires_in":900}"#], isLost: false))
+        try await server.client().post("Hello", as: "ada")
+        var properties = TokenProperties(person: "ada")
+        properties.requestsPerMinute = 5
+        #expect(try await server.client().makeToken(properties).text == "eyJ")
+        #expect(server.requests.map(\.path) == ["/postchatt", "/tokens"])
+        #expect(
+            server.requests.map { String(decoding: $0.body, as: UTF8.self) }
+                == [#"{"message":"Hello","name":"ada"}"#, #"{"person":"ada","requests_per_minute":5}"#])
+    }
+
     @Test func bodyOfAPromptHasTheMembersOfTheAPI() throws {
         var prompt = Prompt(
             messages: [PromptMessage("Hi", images: ["aGk="])], in: "trip", model: "m", parent: .reply(ReplyID("a")),

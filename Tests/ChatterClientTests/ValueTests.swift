@@ -55,8 +55,26 @@ struct ValueTests {
         #expect(error?.code == "malformed")
     }
 
+    @Test func postingsAndTokensAreDecoded() throws {
+        let board = try decode(
+            [BoardMessage].self, #"[["ada","Hello, board","3ba4cc87","2026-11-20T14:29:43.661295Z"]]"#)
+        #expect(board.first?.name == "ada" && board.first?.text == "Hello, board" && board.first?.id == "3ba4cc87")
+        let token = try decode(ClientToken.self, #"{"access_token":"eyJ","token_type":"Bearer","expires_in":900}"#)
+        #expect(token == ClientToken(text: "eyJ", expiresIn: 900))
+    }
+
     @Test func randomNamesDiffer() {
         let names = (0..<1_000).map { _ in Conversation.randomName() }
         #expect(Set(names).count == 1_000 && names.allSatisfy { $0.count == 16 })
+    }
+
+    @Test func rawMemberIsSentAsItIs() throws {
+        var prompt = Prompt("Hi", idempotencyKey: "k")
+        prompt.rawMembers = ["format": #"{"z":1,"a":{"c":2,"b":[]}}"#, "keep_alive": "\"5m\""]
+        let body = String(decoding: try prompt.body(app: "a"), as: UTF8.self)
+        #expect(body.hasPrefix("{") && body.hasSuffix(#","format":{"z":1,"a":{"c":2,"b":[]}},"keep_alive":"5m"}"#))
+        #expect(JSONValue(parsing: Array(body.utf8)) != nil)
+        prompt.rawMembers = ["format": "{} {}"]
+        #expect(throws: ChatterError.self) { try prompt.body(app: "a") }
     }
 }

@@ -52,9 +52,13 @@ class Exchange:
                 self.gone.set()
         return self._left
 
-    def end(self):
-        counts = {"prompt_eval_count": len(self.request.get("messages", ())), "eval_count": 7, "total_duration": 12345678}
+    def end(self, **counts):
+        counts = {"prompt_eval_count": len(self.request.get("messages", ())), "eval_count": 7, "total_duration": 12345678} | counts
         self.write({"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"} | counts)
+        self.finish()
+
+    def finish(self):
+        """Ends the answer after the lines that were written."""
         self._send(b"0\r\n\r\n")
 
     def write(self, members, ascii=False):
@@ -83,10 +87,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         exchange = Exchange(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        with self.server.model.changed:
-            self.server.model.exchanges.append(exchange)
-            self.server.model.changed.notify_all()
         self.close_connection = True
+        model, name = self.server.model, exchange.request.get("model")
+        is_shown = self.path == "/api/show"
+        if not is_shown:
+            with model.changed:
+                model.exchanges.append(exchange)
+                model.changed.notify_all()
+        if (is_shown or self.path in ("/api/chat", "/api/generate")) and not model.has(name):
+            return self.reply(404, {"error": f"model '{name}' not found"})
+        if is_shown:
+            return self.reply(200, model.shown)
+        empty = not exchange.request.get("messages") and not exchange.request.get("prompt")
+        if empty and self.path in ("/api/chat", "/api/generate"):
+            loaded = {"response": ""} if self.path == "/api/generate" else {"message": {"role": "assistant", "content": ""}}
+            head = {"model": name, "created_at": "2026-01-01T00:00:00Z"}
+            return self.reply(200, head | loaded | {"done": True, "done_reason": "load"})
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -94,6 +110,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.server.model.script(exchange) != Model.BREAK_OFF:
             exchange.end()
+
+    def reply(self, status, document):
+        """Answers in one piece."""
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_):
         pass
@@ -105,13 +130,19 @@ class Model:
     BREAK_OFF = object()
 
     def __init__(self, tests, names=()):
-        """`names` are the models that it lists."""
+        """`names` are the models that it lists, and has; without names it has every model and lists none."""
         self.names = names
         self.script = lambda exchange: exchange.say("Nothing to say.")
+        # Its answer to /api/show, which is no exchange.
+        self.shown = {"capabilities": ["completion", "tools"], "details": {}, "model_info": {}}
         self.exchanges = []
         self.changed = threading.Condition()
         server = LocalServer(Handler, tests.addClassCleanup)
         server.model, self.url = self, server.url
+
+    def has(self, name):
+        """Whether it answers prompts to a model of this name."""
+        return not self.names or name in self.names or f"{name}:latest" in self.names
 
     def exchange(self, number=0):
         """Waits for the exchange of this number since `reset`."""

@@ -239,7 +239,9 @@ class KilledServerTests(ReplyTestCase):
         reader.text = "".join(speech(10))
         reader.id = str(len(reader.text.encode()))
         size = len("".join(speech(30)).encode())
-        journalled = "SELECT sum(octet_length(text)) FROM chatterd_journal"
+        journalled = """
+            SELECT max(text_at + octet_length(text)) FROM chatterd_sheet_pieces(
+                ARRAY(SELECT id FROM chatts WHERE turn = seq AND state = 'streaming'))"""
         self.eventually(lambda: self.server.rows(journalled) == [str(size)])
         self.server.kill()
         return path, reader

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdTestSupport
+import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct ReuseTests {
@@ -218,13 +219,25 @@ import Testing
 }
 
 extension ScriptedUpstream {
-    /// Continues the script of the first request, and waits until it has closed the connection.
+    /// Continues the script of the first request, and waits until it has closed the connection and the client's system knows.
     fileprivate func close(by gate: Gate) {
         gate.open()
         do {
             try waitForClose(of: requests[0])
+            // A busy system delivers the end of a connection after `close` has returned, even on loopback.
+            try eventually("the client's system knows the end", isTrue: { try !hasOpenClient() })
         } catch {
             Issue.record(error)
+        }
+    }
+
+    /// Whether a socket of a client is in state ESTABLISHED (01), according to proc_net_tcp(5).
+    private func hasOpenClient() throws -> Bool {
+        let port = String(port, radix: 16, uppercase: true)
+        let suffix = ":" + String(repeating: "0", count: 4 - port.count) + port
+        return try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").contains { line in
+            let columns = line.split(separator: " ")
+            return columns.count > 3 && columns[2].hasSuffix(suffix) && columns[3] == "01"
         }
     }
 }

@@ -55,7 +55,10 @@ import Testing
         let mayEnd = Gate()
         // On one shard, both connections begin to shut down together. The port is kept bound, so that no other process listens on
         // it afterwards.
-        let test = try TestServer(at: BoundPort.refusing()) {
+        var limits = Limits.longTimeouts
+        // Only the shutdown closes the idle connection, however slow the machine is.
+        limits.idle = .seconds(1_000_000)
+        let test = try TestServer(limits: limits, at: BoundPort.refusing()) {
             $0.addUsualRoutes()
             $0.on(.get, "/slow") { _, responder in
                 begun.open()

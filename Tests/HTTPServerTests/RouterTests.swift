@@ -13,6 +13,7 @@ import Testing
         router.on(.delete, "/replies/:id", handler)
         router.on(.get, "/replies", handler)
         router.on(.post, "/replies/:id/choose", handler)
+        router.on(.get, "/replies/:id/parts/:part", handler)
         router.on(.get, "/replies/newest", handler)
         router.on(.get, "/:any/of/them", handler)
         return router
@@ -20,7 +21,8 @@ import Testing
 
     private func describe(_ method: ChatterdHTTP.Method, _ target: String) throws -> String {
         switch router.match(method, try Target(target, for: method)) {
-        case .handler(_, _, let pattern, let parameter): "\(pattern) \(parameter ?? "-")"
+        case .handler(_, _, let pattern, let parameters):
+            "\(pattern) \(parameters.isEmpty ? "-" : parameters.joined(separator: ", "))"
         case .options(let allow, _): "options \(allow)"
         case .wrongMethod(let allow, _): "wrong \(allow)"
         case .notFound: "notFound"
@@ -56,6 +58,8 @@ import Testing
         (.post, "/replies/12/choose/?a", "/replies/:id/choose 12"),
         (.post, "/replies/newest/choose", "/replies/:id/choose newest"),
         (.post, "/replies/a%2Fb/choose", "/replies/:id/choose a/b"),
+        (.get, "/replies/12/parts/3", "/replies/:id/parts/:part 12, 3"),
+        (.get, "/replies/a%2Fb/parts/c%20d/", "/replies/:id/parts/:part a/b, c d"),
         (.get, "/replies/12/choose", "wrong OPTIONS, POST"),
         (.post, "/replies//choose", "notFound"),
         (.post, "/replies/choose", "wrong DELETE, GET, HEAD, OPTIONS"),

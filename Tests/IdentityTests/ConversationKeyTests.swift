@@ -1,5 +1,6 @@
-import ChatterdIdentity
 import Testing
+
+@testable import ChatterdIdentity
 
 @Suite struct ConversationKeyTests {
     @Test func defaultConversationHasTheNameOfTheApp() {
@@ -61,5 +62,11 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test func randomNameHasADigitForEachPartOfItsNumber() {
+        #expect(ConversationKey.randomName(of: 0) == "aaaaaaaaaaaa")
+        #expect(ConversationKey.randomName(of: 35 + 36 * 25) == "9zaaaaaaaaaa")
+        #expect(ConversationKey.randomName() != ConversationKey.randomName())
     }
 }

@@ -149,6 +149,11 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
         .message(#"{"role":"user","content":"x","images":[{"url":"x"}]}"#), .wrongType, "messages[1].images",
         "messages[1].images must be an array of strings, without an object."),
     .init(
+        .message(
+            #"{"role":"user","content":"x","images":[\#(Array(repeating: #""a""#, count: 257).joined(separator: ","))]}"#
+        ),
+        .tooMany, "messages[1].images", "messages[1].images has more than 256 elements."),
+    .init(
         .message(#"{"role":"assistant","content":"x","tool_calls":{}}"#), .wrongType, "messages[1].tool_calls",
         "messages[1].tool_calls must be an array, not an object."),
     .init(

@@ -54,6 +54,11 @@ SCRIPTS = {
     "adversarial": HOSTILE,
     "think": "<think>\nTwo and two are to be added. That is four.\n</think>\n\nThe answer is 4.",
     "json": '{"city": "Oslo", "temp_c": -3.5, "tags": ["cold", "\\u00e6"]}',
+    # Typed answers of the Swift libraries; `requested` is a word of the question that they ask after calls of tools.
+    "haiku": "Grey river at dusk,\nthe tower blinks over roofs;\na late train hums home.",
+    "paper": '{"title": "Attention", "authors": "V. et al.", "abstract": "Heads attend.", "keywords": ["heads", "attention"]}',
+    "user": '{"name": "Ada_1", "age": 36, "favoriteColors": ["red", "blue"]}',
+    "requested": '{"temperature": -3, "conditions": "cold", "location": "Oslo"}',
     "empty": "",
     "forever": "la la la, di dum, and round again;\n",
     # `weather` and `both` choose these if the request has tools, and so does the answer of a tool.

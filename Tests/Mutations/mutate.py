@@ -210,6 +210,7 @@ class Scratch:
         for name, text in files.items():
             path = self._sources / name
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
 
     def lines(self, name: str) -> list[str]:

@@ -6,8 +6,8 @@ import Testing
     /// The tables with row-level security, and the fragments of SQL that read them.
     private static let tables = [
         "chatts", "chatterd_conversations", "chatterd_journal", "chatterd_keys", "chatterd_signals", "chatterd_changes",
-        "isStopped",
-        "isAbandoned", "piece)", "unmade)",
+        "chatterd_attachments", "chatterd_attachment_uses", "chatterd_write_sheet",
+        "chatterd_turn_sheets", "isStopped", "isAbandoned", "piece)", "unmade)",
     ]
 
     @Test func statementsThatCrossOwnersAreListed() throws {

@@ -31,7 +31,7 @@ import Testing
             while content.unjournalled > 0, rounds < 3 {
                 batch.removeAll()
                 let end = content.journal(as: opened.turn, opened.id, on: batch)
-                #expect(try await store.journal([batch]).isEmpty)
+                #expect(try await store.journal([batch]).signals.isEmpty)
                 content.journalled(to: end)
                 rounds += 1
             }

@@ -46,7 +46,7 @@ import Testing
     func gapBetweenTwoRenewalsRestartsTheSteadyTime(isGap: Bool) async throws {
         try await StoreProcesses.run { processes in
             let lease = processes.first.lease
-            _ = try await processes.pool.run(LeaseStatements.renew(lease.id))
+            _ = try await processes.pool.run(lease.renewal)
             // The trigger of the tests adds an hour.
             let left = isGap ? "3 s" : "1 day"
             try await processes.sql(
@@ -54,7 +54,7 @@ import Testing
                 UPDATE chatterd_processes
                 SET since = '-infinity', expires_at = now() + interval '\(left)' - interval '1 hour'
                 """)
-            _ = try await processes.pool.run(LeaseStatements.renew(lease.id))
+            _ = try await processes.pool.run(lease.renewal)
             #expect(
                 try await processes.sql("SELECT since = '-infinity' FROM chatterd_processes") == [[isGap ? "f" : "t"]])
         }
@@ -80,10 +80,10 @@ import Testing
             try await processes.sql("ALTER TABLE chatterd_processes DISABLE TRIGGER prolong")
             let lifetime =
                 "SELECT expires_at - since = interval '\(ProcessLease.lifetime) s', count(*) OVER () FROM chatterd_processes"
-            _ = try await processes.pool.run(LeaseStatements.renew(processes.first.lease.id))
+            _ = try await processes.pool.run(processes.first.lease.renewal)
             #expect(try await processes.sql(lifetime) == [["t", "1"]])
             try await processes.sql("UPDATE chatterd_processes SET expires_at = '2020-01-02', since = '2020-01-01'")
-            _ = try await processes.pool.run(LeaseStatements.renew(processes.first.lease.id))
+            _ = try await processes.pool.run(processes.first.lease.renewal)
             #expect(try await processes.sql(lifetime) == [["t", "1"]])
         }
     }

@@ -29,6 +29,8 @@ import Testing
     private static func seed(_ processes: StoreProcesses) async throws -> Seed {
         let store = processes.first
         let complete = try await store.exchange("secret question", "secret answer", appID: key.text)
+        let image = ImageMessages.message("secret image", [ImageMessages.image(1, size: 2_000)])
+        try await store.exchange([image], appID: key.text)
         let idempotencyKey = IdempotencyKey(text: "secret key", digest: [1])
         let id = ReplyID.random()
         var opening = TurnOpening(
@@ -53,7 +55,8 @@ import Testing
             SELECT encode(convert_to(r, 'UTF8'), 'hex') FROM (
                 SELECT c::text FROM chatts c UNION ALL SELECT v::text FROM chatterd_conversations v
                 UNION ALL SELECT j::text FROM chatterd_journal j UNION ALL SELECT k::text FROM chatterd_keys k
-                UNION ALL SELECT s::text FROM chatterd_signals s UNION ALL SELECT h::text FROM chatterd_changes h) AS t (r) ORDER BY 1
+                UNION ALL SELECT s::text FROM chatterd_signals s UNION ALL SELECT h::text FROM chatterd_changes h
+                UNION ALL SELECT a::text FROM chatterd_attachments a UNION ALL SELECT u::text FROM chatterd_attachment_uses u) AS t (r) ORDER BY 1
             """)
     }
 
@@ -166,7 +169,8 @@ import Testing
             for table in [
                 "chatterd_app_keys", "chatterd_signing_keys", "chatterd_audit", "chatterd_revocations",
                 "chatterd_sessions", "chatterd_usage", "chatterd_meters",
-                "chatterd_upstreams", "chatterd_migrations",
+                "chatterd_upstreams", "chatterd_migrations", "chatterd_attachments", "chatterd_attachment_uses",
+                "chatterd_attachment_totals",
             ] {
                 await #expect(throws: TestFailure.self, "\(table)") {
                     try await processes.sql("SET ROLE chatterd_member; SELECT count(*) FROM \(table)")

@@ -160,11 +160,23 @@ struct JournalEntry {
 }
 
 extension PostgresConversationStore {
-    /// Journals entries in a separate batch.
+    /// Journals entries in rows of their replies, in a separate batch.
     func journal(_ entries: [JournalEntry]) async throws(RelayError) -> [ReplySignal] {
         let batch = makeJournalBatch()
         for entry in entries {
             batch.append(entry)
+        }
+        return try await journal([batch]).signals
+    }
+
+    /// Journals entries on a sheet.
+    @discardableResult
+    func journalOnSheet(_ entries: [JournalEntry], checksOwner: Bool = false) async throws(RelayError) -> JournalOutcome
+    {
+        let batch = makeJournalBatch()
+        for entry in entries {
+            var slot = SheetSlot()
+            batch.appendToSheet(entry, slot: &slot, checksOwner: checksOwner)
         }
         return try await journal([batch])
     }
@@ -175,6 +187,13 @@ extension JournalBatch {
         append(
             turn: entry.turn, id: entry.id, from: entry.page.start, text: entry.page.text.span,
             thinking: entry.page.thinking.span, toolCalls: entry.page.toolCalls.span)
+    }
+
+    func appendToSheet(_ entry: JournalEntry, slot: inout SheetSlot, generation: Int32 = 1, checksOwner: Bool = false) {
+        appendToSheet(
+            turn: entry.turn, id: entry.id, from: entry.page.start, slot: &slot, generation: generation,
+            text: entry.page.text.span, thinking: entry.page.thinking.span, toolCalls: entry.page.toolCalls.span,
+            checksOwner: checksOwner)
     }
 }
 

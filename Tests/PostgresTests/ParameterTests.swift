@@ -6,7 +6,7 @@ import Testing
         "echo", .boolean, .int8, .double, .text, .bytes, .uuid, .timestamp,
         sql: "SELECT $1, $2, $3, $4, encode($5, 'hex'), $6, $7 AT TIME ZONE 'UTC'")
     private static let arrays = Statement(
-        "arrays", .int8Array, .textArray, .uuidArray, .textArray, sql: "SELECT $1, $2, $3, $4")
+        "arrays", .int8Array, .textArray, .uuidArray, .textArray, .int4Array, sql: "SELECT $1, $2, $3, $4, $5")
     private static let text = Statement("text", .text, sql: "SELECT $1, length($1), octet_length($1)")
     private static let binary = Statement(
         "binary", .int8, returnsBinary: true, sql: "SELECT $1, $1::int4, $1::int2, $1 IS NULL, 'é'::text")
@@ -49,22 +49,30 @@ import Testing
             numbers.append(number)
         }
         var more = ParameterArray()
-        more.append(.max)
+        more.append(Int64.max)
+        let small: ParameterArray = {
+            var small = ParameterArray()
+            small.append(Int32.min)
+            small.append(Int32(7))
+            return small
+        }()
         let parts = [numbers, ParameterArray(), more]
         try await withPool(anyDatabase()) { pool in
             let row = try await pool.run(
                 Query(
                     Self.arrays, .array(of: .int8, parts), .textArray(["a", "", "b c"]), .uuidArray([(0, 1)]),
-                    .utf8Array([[0x78], []])))
-            let fields = (0..<4).map { row.string(0, $0) }
+                    .utf8Array([[0x78], []]), .array(of: .int4, [small])))
+            let fields = (0..<5).map { row.string(0, $0) }
             #expect(
                 fields == [
                     "{1,-2,9223372036854775807}", "{a,\"\",\"b c\"}", "{00000000-0000-0000-0000-000000000001}",
-                    "{x,\"\"}",
+                    "{x,\"\"}", "{-2147483648,7}",
                 ])
             let empty = try await pool.run(
-                Query(Self.arrays, .array(of: .int8, []), .textArray([]), .uuidArray([]), .utf8Array([])))
-            #expect((0..<4).allSatisfy { empty.string(0, $0) == "{}" })
+                Query(
+                    Self.arrays, .array(of: .int8, []), .textArray([]), .uuidArray([]), .utf8Array([]),
+                    .array(of: .int4, [])))
+            #expect((0..<5).allSatisfy { empty.string(0, $0) == "{}" })
         }
     }
 
@@ -79,7 +87,7 @@ import Testing
         let parts = [texts]
         try await withPool(anyDatabase()) { pool in
             let row = try await pool.run(
-                Query(Self.arrays, .null, .array(of: .text, parts), .null, .null))
+                Query(Self.arrays, .null, .array(of: .text, parts), .null, .null, .null))
             #expect(row.string(0, 1) == "{y}")
         }
     }

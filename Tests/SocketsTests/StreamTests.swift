@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 import ChatterdTestSupport
 import Testing
@@ -59,6 +60,45 @@ import Testing
             }
             let record = try server.connection(0).wait("all bytes have arrived") { $0.bytes.count == 10_000 }
             #expect(record.reads <= 2)
+        }
+    }
+
+    @Test func heldOutputLeavesWithoutAnotherWrite() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            client.use { stream in stream.hold { $0.append("held") } }
+            let record = try server.connection(0).wait("the held bytes") { $0.bytes.count == 4 }
+            #expect(record.text == "held")
+        }
+    }
+
+    @Test func heldOutputPrecedesTheNextWrite() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            try client.wait("the connection") { $0.isConnected }
+            client.use { stream in
+                stream.hold { $0.append("first, ") }
+                stream.hold { $0.append("second, ") }
+            }
+            client.send("third")
+            let record = try server.connection(0).wait("all bytes") { $0.bytes.count == 20 }
+            #expect(record.text == "first, second, third")
+        }
+    }
+
+    @Test func heldOutputAndTheNextWriteOfATurnAreSentTogether() async throws {
+        try await blocking { [shard] in
+            let server = try TestServer(on: shard)
+            let client = try Endpoint.connect(port: server.port, on: shard)
+            try client.wait("the connection") { $0.isConnected }
+            client.use { stream in
+                stream.hold { $0.append("first, ") }
+                stream.write { $0.append("second") }
+            }
+            let record = try server.connection(0).wait("all bytes") { $0.bytes.count == 13 }
+            #expect(record.reads == 1)
         }
     }
 

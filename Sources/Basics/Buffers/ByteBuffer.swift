@@ -26,7 +26,7 @@ public struct ByteBuffer: Sendable {
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         borrowing get {
-            storage.span.extracting(start..<storage.count)
+            storage.readable.extracting(start..<storage.count)
         }
     }
 
@@ -79,28 +79,19 @@ public struct ByteBuffer: Sendable {
 
     /// Appends a number in decimal digits.
     public mutating func append(decimal value: Int) {
-        if value < 0 {
-            storage.append(UInt8(ascii: "-"))
-        }
-        append(decimal: value.magnitude)
+        append(upTo: 20) { $0.append(decimal: value) }
     }
 
     /// Appends a number in decimal digits.
     public mutating func append(decimal value: UInt) {
-        var divisor: UInt = 1
-        while value / divisor >= 10 {
-            divisor *= 10
-        }
-        var rest = value
-        while divisor > 0 {
-            storage.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest / divisor))
-            rest %= divisor
-            divisor /= 10
-        }
+        append(upTo: 20) { $0.append(decimal: value) }
     }
 
-    /// Appends at most `count` bytes that `body` writes. The capacity is checked once instead of for each part.
+    /// Appends at most `count` bytes that `body` writes; does not call it for a `count` of 0. The capacity is checked once instead of for
+    /// each part.
     public mutating func append(upTo count: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
+        // An empty array shares its storage with all others; to append to it without capacity would write to that storage.
+        guard count > 0 else { return }
         storage.append(addingCapacity: count, initializingWith: body)
     }
 
@@ -115,10 +106,13 @@ public struct ByteBuffer: Sendable {
     /// The number of bytes after a mark.
     public func count(since mark: Mark) -> Int { count - mark.offset }
 
-    /// Replaces the byte at offset `index` from a mark.
-    @inline(__always)
-    public mutating func overwrite(at mark: Mark, _ index: Int, with byte: UInt8) {
-        storage[start + mark.offset + index] = byte
+    /// Replaces the bytes after a mark by a number in as many hexadecimal digits, with leading zeros.
+    public mutating func overwrite(after mark: Mark, with value: Int, digits: Int) {
+        for index in 0..<digits {
+            let digit = UInt8(truncatingIfNeeded: value >> (4 * (digits - 1 - index)) & 0xF)
+            storage[start + mark.offset + index] =
+                digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+        }
     }
 
     /// Removes the bytes after a mark.

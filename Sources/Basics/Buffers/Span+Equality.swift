@@ -1,4 +1,9 @@
 extension Span<UInt8> {
+    /// Whether both have the same bytes.
+    public func isEqual(to other: Span<UInt8>) -> Bool {
+        count == other.count && holds(other, at: 0)
+    }
+
     /// Whether the bytes equal a literal in UTF-8.
     @inlinable public func isEqual(to text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }

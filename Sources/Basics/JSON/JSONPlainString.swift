@@ -1,17 +1,19 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 extension Span<UInt8> {
     /// Whether other bytes follow from `index` on.
     public func holds(_ other: Span<UInt8>, at index: Int) -> Bool {
         guard index >= 0, other.count <= count - index else { return false }
-        var offset = 0
-        while offset &+ 8 <= other.count {
-            if word(at: index &+ offset) != other.word(at: offset) { return false }
-            offset &+= 8
+        return extracting(index..<(index &+ other.count)).withUnsafeBytes { here in
+            other.withUnsafeBytes { there in
+                guard let first = here.baseAddress, let second = there.baseAddress else { return true }
+                return memcmp(first, second, there.count) == 0
+            }
         }
-        while offset < other.count {
-            if self[index &+ offset] != other[offset] { return false }
-            offset &+= 1
-        }
-        return true
     }
 
     /// Reads the inside of a JSON string that begins at `start`, up to its closing quote, if the string is plain: UTF-8 without escapes
@@ -19,12 +21,13 @@ extension Span<UInt8> {
     public func plainJSONString(from start: Int) -> JSONString? {
         var index = start
         var hasEscapes = false
+        var bits: UInt64 = 0
         while true {
-            index = firstToEscape(from: index)
+            index = firstToEscape(from: index, collecting: &bits)
             guard index < count else { return nil }
             switch self[index] {
             case UInt8(ascii: "\""):
-                guard UTF8Repair.isValid(extracting(start..<index)) else { return nil }
+                guard JSONWord.isASCII(bits) || UTF8Repair.isValid(extracting(start..<index)) else { return nil }
                 return JSONString(range: start..<index, hasEscapes: hasEscapes)
             case UInt8(ascii: "\\"):
                 guard index + 1 < count else { return nil }

@@ -17,6 +17,20 @@ extension JSONReader {
         return try memberName()
     }
 
+    /// Reads the name of the next member of a text that is a list of members without braces, so that its value is next.
+    ///
+    /// Returns `nil` at the end of the text.
+    public mutating func nextMember() throws(JSONError) -> JSONString? {
+        let isFirst = position == 0
+        skipWhitespace()
+        guard position < bytes.count else { return nil }
+        if !isFirst {
+            guard bytes[position] == UInt8(ascii: ",") else { throw JSONError(.unexpectedByte, at: position) }
+            position += 1
+        }
+        return try memberName()
+    }
+
     /// Whether the array has another element, which is then next. Leaves the array otherwise.
     public mutating func nextElement() throws(JSONError) -> Bool {
         try advance(from: UInt8(ascii: "["), to: UInt8(ascii: "]"))

@@ -27,4 +27,16 @@ enum JSONWord {
         let backslashes = word ^ repeating(0x5C)
         return (backslashes &- ones) & ~backslashes & repeating(0x80)
     }
+
+    /// All bits of the bytes before the lowest mark.
+    @inline(__always)
+    static func bytesBefore(_ marks: UInt64) -> UInt64 {
+        (marks & (0 &- marks)) >> 7 &- 1
+    }
+
+    /// Whether bytes whose bits were collected in a word are all ASCII.
+    @inline(__always)
+    static func isASCII(_ bits: UInt64) -> Bool {
+        bits & repeating(0x80) == 0
+    }
 }

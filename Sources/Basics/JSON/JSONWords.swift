@@ -2,7 +2,30 @@ extension Span<UInt8> {
     /// The index of the first byte from `start` on that a JSON string must escape; `count` if there is none.
     @inline(__always)
     func firstToEscape(from start: Int) -> Int {
-        firstMarked(from: start, by: JSONWord.marksToEscape)
+        var bits: UInt64 = 0
+        return firstToEscape(from: start, collecting: &bits)
+    }
+
+    /// The index of the first byte that a JSON string must escape; `count` if there is none. `bits` collects the bits of the bytes before
+    /// it.
+    @inline(__always)
+    func firstToEscape(from start: Int, collecting bits: inout UInt64) -> Int {
+        var index = start
+        while index &+ 8 <= count {
+            let word = word(at: index)
+            let found = JSONWord.marksToEscape(word)
+            if found != 0 {
+                bits |= word & JSONWord.bytesBefore(found)
+                return index &+ found.trailingZeroBitCount >> 3
+            }
+            bits |= word
+            index &+= 8
+        }
+        while index < count, JSONWord.marksToEscape(JSONWord.repeating(self[index])) == 0 {
+            bits |= UInt64(self[index])
+            index &+= 1
+        }
+        return index
     }
 
     /// The index of the first backslash; `count` if there is none.

@@ -5,6 +5,7 @@ import Synchronization
 /// The code that is about to hold a large buffer reserves its bytes first. A reservation fails when the budget is exhausted. Two
 /// figures limit a reservation: the sum of all reservations, which includes reserved memory that is not touched yet, and the last
 /// measured resident memory, which includes memory without a reservation. Safe on any thread.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryBudget: Sendable {
     /// Returns the resident memory of the process in bytes; 0 if the system cannot measure it.
     public typealias Measure = @Sendable () -> Int

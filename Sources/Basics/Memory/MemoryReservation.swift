@@ -1,6 +1,7 @@
 import Synchronization
 
 /// Bytes reserved in a `MemoryBudget`. The object releases them when it is deallocated. Safe on any thread.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryReservation: Sendable {
     private let budget: MemoryBudget
     private let held: Atomic<Int>

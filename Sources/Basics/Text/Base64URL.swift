@@ -3,7 +3,7 @@ public enum Base64URL {
     /// The text of bytes.
     public static func encode(_ bytes: [UInt8]) -> String {
         var buffer = ByteBuffer()
-        buffer.append(base64URL: bytes.span)
+        buffer.append(base64URL: bytes.readable)
         return buffer.string
     }
 
@@ -36,7 +36,7 @@ public enum Base64URL {
     }
 
     /// The character of six bits.
-    fileprivate static func digit(_ value: UInt8) -> UInt8 {
+    static func digit(_ value: UInt8) -> UInt8 {
         switch value {
         case 0..<26: UInt8(ascii: "A") + value
         case 26..<52: UInt8(ascii: "a") + value - 26

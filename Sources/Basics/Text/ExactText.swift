@@ -8,7 +8,8 @@ public struct ExactText: Sendable, Hashable {
     }
 
     public static func == (left: ExactText, right: ExactText) -> Bool {
-        left.text.utf8.elementsEqual(right.text.utf8)
+        var (left, right) = (left.text, right.text)
+        return left.withUTF8 { first in right.withUTF8 { second in first.span.isEqual(to: second.span) } }
     }
 
     public func hash(into hasher: inout Hasher) {

@@ -10,3 +10,17 @@ extension UInt8 {
         }
     }
 }
+
+extension String {
+    /// The bytes as lower-case hexadecimal digits, two for each byte.
+    public init(hexadecimal bytes: some Collection<UInt8>) {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * bytes.count)
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 0xF)])
+        }
+        self.init(decoding: text, as: UTF8.self)
+    }
+}

@@ -68,7 +68,9 @@ extension ChatterClient {
 
     /// Makes a key with the same properties.
     ///
-    /// - Parameter overlap: how long the old one stays valid, in whole seconds; `nil` for a day.
+    /// - Parameters:
+    ///   - id: the id of the old one.
+    ///   - overlap: how long the old one stays valid, in whole seconds; `nil` for a day.
     public func rotateKey(_ id: String, overlap: Duration? = nil) async throws(ChatterError) -> AppKey {
         let body = ["overlap": overlap.map { Int($0.components.seconds) }].compactMapValues { $0 }
         return try await result(of: .post, "\(Self.path(ofKey: id))/rotate", body)

@@ -6,6 +6,7 @@ extension ChatterClient {
     /// - Parameters:
     ///   - limit: 1 to 200.
     ///   - cursor: the `next` of the page before.
+    ///   - filter: whether archived ones are listed.
     ///   - text: a text of 1 to 200 characters that the title or a message has. A page of a search may be empty and have a `next`.
     public func conversations(
         limit: Int = 50, cursor: String? = nil, _ filter: ArchiveFilter = .active, having text: String? = nil
@@ -21,6 +22,7 @@ extension ChatterClient {
     ///
     /// - Parameters:
     ///   - name: `nil` lets the server choose one.
+    ///   - title: `nil` for none.
     ///   - messages: the first messages, as a rule a system prompt.
     public func createConversation(
         name: String? = nil, title: String? = nil, messages: [PromptMessage]? = nil
@@ -92,6 +94,7 @@ extension ChatterClient {
     /// Stores an exported file as a new conversation, or a part of it; parts end at line ends.
     ///
     /// - Parameters:
+    ///   - name: the name of the new conversation.
     ///   - lines: the file, or a part of it that the server's `CHATTERD_BODY_LIMIT` permits.
     ///   - isPart: whether this is one of several parts. The first one has the header; each is stored whole or not at all.
     public func importConversation(

@@ -8,14 +8,17 @@ extension ChatterClient {
     ///
     /// - Throws: `ChatterError`, in the iteration.
     public func answer(to prompt: Prompt) -> AsyncThrowingStream<ReplyEvent, any Error> {
-        stream { () throws(ChatterError) in
-            var request = ClientRequest(.post, "/llmchat", json: try prompt.body(app: credential.app))
-            guard let key = FieldValue(validating: prompt.idempotencyKey), !key.text.isEmpty else {
-                throw .malformed("The idempotency key cannot be sent.")
-            }
-            request.fields.add(.idempotencyKey, key)
-            return ReplyRun(making: request, isRepeatable: true, app: credential.app, retries: retries)
+        stream { () throws(ChatterError) in try run(for: prompt) }
+    }
+
+    /// The course of the answer to a prompt.
+    func run(for prompt: Prompt) throws(ChatterError) -> ReplyRun {
+        var request = ClientRequest(.post, "/llmchat", json: try prompt.body(app: credential.app))
+        guard let key = FieldValue(validating: prompt.idempotencyKey), !key.text.isEmpty else {
+            throw .malformed("The idempotency key cannot be sent.")
         }
+        request.fields.add(.idempotencyKey, key)
+        return ReplyRun(making: request, isRepeatable: true, app: credential.app, retries: retries)
     }
 
     /// The events of a reply that exists, from its start or after an event. The next event after `started` need not be its first.
@@ -27,7 +30,10 @@ extension ChatterClient {
     ///
     /// This request is not repeated, since that would make two answers; once it has an id, it is resumed like any reply.
     ///
-    /// - Parameter model: another model; `nil` for the same.
+    /// - Parameters:
+    ///   - reply: one of the answers to the prompt.
+    ///   - model: another model; `nil` for the same.
+    ///   - onInterrupt: what becomes of the answer when the server process that generates it dies; `nil` for `close`.
     public func regenerate(
         _ reply: ReplyID, model: String? = nil, onInterrupt: Prompt.InterruptPolicy? = nil
     ) -> AsyncThrowingStream<ReplyEvent, any Error> {

@@ -1,7 +1,28 @@
+import ChatterdBasics
+
 extension Prompt {
     /// The body of `POST /llmchat`.
+    ///
+    /// - Throws: `malformed` if a text of `rawMembers` is not JSON.
     func body(app: String?) throws(ChatterError) -> [UInt8] {
-        try JSON.encode(Body(prompt: self, app: app), keepsNames: true)
+        var body = ByteBuffer()
+        var object = try JSON.encode(Body(prompt: self, app: app), keepsNames: true)
+        object.removeLast()
+        body.append(object)
+        for (name, text) in rawMembers.sorted(by: { $0.key < $1.key }) {
+            let json = Array(text.utf8)
+            do {
+                try JSONReader.validate(json.readable)
+            } catch {
+                throw .malformed("The member \(name) of the prompt is not JSON: \(error).")
+            }
+            body.append(",")
+            body.append(jsonString: name)
+            body.append(":")
+            body.append(json)
+        }
+        body.append("}")
+        return body.array
     }
 
     private struct Body: Encodable {

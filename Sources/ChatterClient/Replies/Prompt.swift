@@ -53,6 +53,9 @@ public struct Prompt: Sendable, Hashable {
     public var onInterrupt: InterruptPolicy?
     /// Further members of the request: `options`, `tools`, `format`, `think` …
     public var members: [String: JSONValue]
+    /// Further members as JSON texts, which are sent as they are. The keys of a schema keep their order, in which the model generates the
+    /// members.
+    public var rawMembers: [String: String] = [:]
     /// The name of this request: the server stores a repeated request once. Keep it together with the prompt until the answer is
     /// complete, and a repetition after a restart of the app gets the same reply.
     public var idempotencyKey: String

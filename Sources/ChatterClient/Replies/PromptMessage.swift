@@ -9,11 +9,14 @@ public struct PromptMessage: Sendable, Hashable, Encodable {
     public var toolName: String?
     /// The call whose result this is, for role `tool`.
     public var toolCallId: String?
+    /// The calls of the model, for role `assistant`, in a history from elsewhere.
+    public var toolCalls: [ToolCall]?
 
     enum CodingKeys: String, CodingKey {
         case role, content, images
         case toolName = "tool_name"
         case toolCallId = "tool_call_id"
+        case toolCalls = "tool_calls"
     }
 
     public init(_ content: String, role: String = "user", images: [String]? = nil) {

@@ -1,5 +1,5 @@
 /// The place of a reply in the queue of a model server.
-public struct QueuePosition: Sendable, Hashable, Decodable {
+public struct QueuePosition: Sendable, Hashable, Codable {
     /// The name of the model server.
     public let upstream: String
     /// From 1, the next one.

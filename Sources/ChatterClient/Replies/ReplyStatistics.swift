@@ -1,5 +1,5 @@
 /// The end of an answer: what the model server counted.
-public struct ReplyStatistics: Sendable, Hashable {
+public struct ReplyStatistics: Sendable, Hashable, Codable {
     /// The model that answered.
     public let model: String
     /// The reason why the answer ended: `stop`, `length` …; `nil` if the model server gave none.

@@ -8,19 +8,39 @@ extension ChatterClient {
 
     /// Sends a request with the credential. Returns a successful response.
     func response(to request: ClientRequest) async throws(ChatterError) -> ClientResponse {
-        var request = request
         switch credential {
         case .app(let name):
             guard let value = FieldValue(validating: name) else {
                 throw .malformed("The name of the app cannot be sent in a field.")
             }
-            request.fields.add(.xAppID, value)
+            return try await response(to: request, .xAppID, value)
         case .bearer(let key):
-            guard let value = FieldValue(validating: "Bearer \(key)") else {
-                throw .malformed("The key has characters that no key has.")
+            return try await response(to: request, bearer: key)
+        case .tokens(let source):
+            let token = try await source.token()
+            do throws(ChatterError) {
+                return try await response(to: request, bearer: token)
+            } catch {
+                // A refused request has had no effect. The token may have been revoked, or the clock of its lifetime was wrong.
+                guard case .unauthorized(let refusal) = error, refusal.code == "unauthorized" else { throw error }
+                return try await response(to: request, bearer: try await source.token(insteadOf: token))
             }
-            request.fields.add(.authorization, value)
         }
+    }
+
+    private func response(to request: ClientRequest, bearer key: String) async throws(ChatterError) -> ClientResponse {
+        guard let value = FieldValue(validating: "Bearer \(key)") else {
+            throw .malformed("The key has characters that no key has.")
+        }
+        return try await response(to: request, .authorization, value)
+    }
+
+    /// Sends a request with the field of a credential.
+    private func response(
+        to request: ClientRequest, _ name: FieldName, _ value: FieldValue
+    ) async throws(ChatterError) -> ClientResponse {
+        var request = request
+        request.fields.add(name, value)
         let response = try await transport.send(request)
         if response.head.status.isSuccess { return response }
         let body = try await response.body.collect(upTo: Self.errorLimit)

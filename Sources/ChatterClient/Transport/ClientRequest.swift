@@ -1,20 +1,20 @@
 import ChatterdHTTP
 
 /// A request to the server, as a transport sends it.
-struct ClientRequest: Sendable {
-    var method: Method
+package struct ClientRequest: Sendable {
+    package var method: Method
     /// Path and query below the address of the server.
-    var path: String
-    var fields: Fields = [:]
-    var body: [UInt8] = []
+    package var path: String
+    package var fields: Fields = [:]
+    package var body: [UInt8] = []
 
-    init(_ method: Method, _ path: String) {
+    package init(_ method: Method, _ path: String) {
         self.method = method
         self.path = path
     }
 
     /// A request with a body of JSON.
-    init(_ method: Method, _ path: String, json: [UInt8]) {
+    package init(_ method: Method, _ path: String, json: [UInt8]) {
         self.init(method, path)
         fields.add(.contentType, "application/json")
         body = json

@@ -1,12 +1,12 @@
 /// A body that is read piece by piece. The connection is closed when the last reference goes away.
-final class ResponseBody: Sendable {
+package final class ResponseBody: Sendable {
     private let read: @Sendable () async throws(ChatterError) -> [UInt8]?
     private let close: @Sendable () -> Void
 
     /// - Parameters:
     ///   - read: returns the next bytes as soon as some have arrived; `nil` at the end.
     ///   - close: closes the connection; may be called at any time and more than once.
-    init(
+    package init(
         read: @escaping @Sendable () async throws(ChatterError) -> [UInt8]?, close: @escaping @Sendable () -> Void
     ) {
         self.read = read
@@ -18,14 +18,14 @@ final class ResponseBody: Sendable {
     }
 
     /// The next bytes; `nil` at the end.
-    func next() async throws(ChatterError) -> [UInt8]? {
+    package func next() async throws(ChatterError) -> [UInt8]? {
         try await read()
     }
 
     /// The rest of the body.
     ///
     /// - Throws: `malformed` if it is longer than `limit` bytes.
-    func collect(upTo limit: Int) async throws(ChatterError) -> [UInt8] {
+    package func collect(upTo limit: Int) async throws(ChatterError) -> [UInt8] {
         var bytes: [UInt8] = []
         while let piece = try await next() {
             guard piece.count <= limit - bytes.count else {

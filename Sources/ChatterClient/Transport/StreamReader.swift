@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Reads an event stream for as long as its run wants: connects, waits, connects again.
 actor StreamReader<Run: ResumableRun> {
     private let make: @Sendable () throws(ChatterError) -> Run
@@ -54,6 +56,6 @@ actor StreamReader<Run: ResumableRun> {
         guard let bytes = try await body.next() else {
             throw .connectionLost("The server closed the connection before the end.")
         }
-        try run.received(bytes.span, &events)
+        try run.received(bytes.readable, &events)
     }
 }

@@ -1,5 +1,12 @@
 /// The way to the server: the one place that differs between platforms.
-struct Transport: Sendable {
+package struct Transport: Sendable {
+    /// The longest silence of chatterd, which sends a comment after 15 s by default.
+    package static let chatterdSilence = Duration.seconds(90)
+
     /// Sends a request, and returns when the head of the response has arrived. Bytes of the body arrive when they are sent.
-    let send: @Sendable (ClientRequest) async throws(ChatterError) -> ClientResponse
+    package let send: @Sendable (ClientRequest) async throws(ChatterError) -> ClientResponse
+
+    package init(send: @escaping @Sendable (ClientRequest) async throws(ChatterError) -> ClientResponse) {
+        self.send = send
+    }
 }

@@ -10,4 +10,9 @@ public struct ToolCall: Sendable, Hashable, Codable {
     /// The id that the message with the result names; `nil` if the model server gives none.
     public let id: String?
     public let function: Function
+
+    public init(id: String?, name: String, arguments: JSONValue?) {
+        self.id = id
+        function = Function(name: name, arguments: arguments)
+    }
 }

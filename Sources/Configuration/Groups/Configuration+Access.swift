@@ -18,6 +18,8 @@ extension Configuration {
         /// Whether the server refuses requests that a proxy has passed on: only without the setting, because a listener on the loopback
         /// behind a proxy is not private.
         public private(set) var refusesForwardedRequests = false
+        /// Whether `User-Agent` names the app of a request to a front door without a credential that names none.
+        public internal(set) var namesAppsByUserAgent = false
         /// The issuers whose tokens apps accept. They are read at the start only, their keys again at run time.
         public private(set) var issuers: [ExternalIssuer] = []
         /// Whether the server starts only if there is a key: it listens beyond the loopback, no issuer is configured, and without an

@@ -13,9 +13,11 @@ extension Configuration {
         /// Bytes of a history that is sent to a model server.
         public var historyLimit = 64 << 20
         /// Bytes of the histories that the process keeps in memory; 0 for none.
-        public var historyCache = 64 << 20
+        public var historyCache = 256 << 20
         /// Bytes of a conversation.
         public var conversationLimit = 1 << 30
+        /// Bytes of the attachments of an app; 0 for no limit.
+        public var attachmentsLimit = 10 << 30
         /// Rows of the chat board in one response.
         public var boardLimit = 1_000
         /// Time for which an `Idempotency-Key` is kept.

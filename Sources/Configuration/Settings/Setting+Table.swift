@@ -28,6 +28,11 @@ extension Setting {
             .option(
                 .process, .choice { $0.access.configuredMode = $1 }, "open on the loopback, else keys",
                 "Whether requests need a key or a token: open or keys, see [access.md](access.md).")
+        case .userAgentApps:
+            .plain(
+                .process, .flag { $0.access.namesAppsByUserAgent = $1 }, "0",
+                "Whether User-Agent names the app at the front doors in open mode: [doors.md](doors.md#memory)."
+            )
         case .issuers:
             .option(
                 .process,
@@ -162,7 +167,7 @@ extension Setting {
                 "One line of a model server's answer.")
         case .answerLimit:
             .limit(
-                .upstreams, .bytes(1_024...1 << 30) { $0.upstreams.defaults.limits.answer = $1 }, "16MiB",
+                .upstreams, .bytes(1_024...1 << 28) { $0.upstreams.defaults.limits.answer = $1 }, "16MiB",
                 "The text of one answer.")
 
         case .failoverAttempts:
@@ -202,13 +207,17 @@ extension Setting {
                 "The history that is replayed to a model server.")
         case .historyCache:
             .limit(
-                .replies, .bytes(0...1 << 36) { $0.store.historyCache = $1 }, "64MiB",
+                .replies, .bytes(0...1 << 36) { $0.store.historyCache = $1 }, "256MiB",
                 "The histories of long conversations that a process keeps in memory for their next prompts; `0` for none."
             )
         case .conversationLimit:
             .limit(
                 .replies, .bytes(1_024...1 << 44) { $0.store.conversationLimit = $1 }, "1GiB",
                 "Size limit of a conversation, failed turns included; further prompts are refused.")
+        case .attachmentsLimit:
+            .limit(
+                .replies, .bytes(0...1 << 44) { $0.store.attachmentsLimit = $1 }, "10GiB",
+                "Size limit of the images of an app, each counted once. `0` for no limit.")
         case .boardLimit:
             .limit(
                 .replies, .count(1...1_000_000, of: "rows") { $0.store.boardLimit = $1 }, "1000",

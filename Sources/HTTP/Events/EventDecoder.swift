@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Reads an event stream, HTML Standard section 9.2.6, in pieces of any size.
 ///
 /// The data is not decoded: its reader checks that it is UTF-8.
@@ -31,7 +33,7 @@ public struct EventDecoder: Sendable {
     /// The data of the last event; valid until the next call.
     public var data: Span<UInt8> {
         @_lifetime(borrow self)
-        borrowing get { buffer.span }
+        borrowing get { buffer.readable }
     }
 
     /// The last id in the stream; empty if there was none.
@@ -44,6 +46,9 @@ public struct EventDecoder: Sendable {
     public var isInsideEvent: Bool {
         !isDispatched && (hasData || carry.first.map { $0 != UInt8(ascii: ":") } ?? false)
     }
+
+    /// The bytes that the decoder holds: the line and the data of the event that has begun.
+    public var heldSize: Int { carry.count + buffer.count }
 
     /// Whether the bytes so far end between two events, with no incomplete event or line.
     public var isBetweenEvents: Bool { isDispatched || !hasData && carry.isEmpty }
@@ -90,7 +95,7 @@ public struct EventDecoder: Sendable {
         bytes.extracting(piece).withUnsafeBufferPointer { carry.append(contentsOf: $0) }
         var line: [UInt8] = []
         swap(&line, &carry)
-        let result = try process(line.span)
+        let result = try process(line.readable)
         line.removeAll(keepingCapacity: line.capacity <= 4096)
         swap(&line, &carry)
         return result

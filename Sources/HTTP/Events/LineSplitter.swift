@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Splits bytes at LF, as NDJSON needs it, in pieces of any size. A line within one piece is not copied.
 public struct LineSplitter: Sendable {
     /// The result of a search.
@@ -48,7 +50,7 @@ public struct LineSplitter: Sendable {
         @_lifetime(borrow self)
         borrowing get {
             let count = carry.last == Grammar.carriageReturn ? carry.count - 1 : carry.count
-            return carry.span.extracting(0..<count)
+            return carry.readable.extracting(0..<count)
         }
     }
 

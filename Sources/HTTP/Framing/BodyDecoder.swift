@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Removes the framing of a body, RFC 9112 sections 6 and 7, from pieces of any size, without a copy.
 public struct BodyDecoder: Sendable {
     private enum Mode: Sendable {
@@ -60,6 +62,34 @@ public struct BodyDecoder: Sendable {
         case .complete:
             return .end
         }
+    }
+
+    /// Appends the data of all further pieces to a buffer, and moves `index` after the used bytes. After an error the buffer has the data
+    /// before it.
+    ///
+    /// - Returns: whether the body is complete.
+    public mutating func copyData(
+        of bytes: Span<UInt8>, from index: inout Int, to buffer: inout ByteBuffer
+    ) throws(HTTPError) -> Bool {
+        var fault: HTTPError?
+        buffer.append(upTo: bytes.count - index) { output in
+            do throws(HTTPError) {
+                if case .chunked(var scanner) = mode {
+                    defer { mode = scanner.isComplete ? .complete : .chunked(scanner) }
+                    // The usual case: the scanner stays where it is for all chunks of a read.
+                    while case .data(let range) = try scanner.next(bytes, from: &index) {
+                        output.append(copying: bytes.extracting(range))
+                    }
+                }
+                while case .data(let range) = try next(bytes, from: &index) {
+                    output.append(copying: bytes.extracting(range))
+                }
+            } catch {
+                fault = error
+            }
+        }
+        if let fault { throw fault }
+        return isComplete
     }
 
     /// Handles the end of the connection. Throws unless the body is complete, or ends with the connection.

@@ -48,6 +48,8 @@ public enum BodyFraming: Sendable, Hashable {
     private static func checkTransferEncoding(of fields: Fields, version: Version) throws(HTTPError) {
         guard version == .http11 else { throw HTTPError(.malformedTransferEncoding) }
         guard !fields.contains(.contentLength) else { throw HTTPError(.lengthAndEncoding) }
+        // The usual value, which needs no parsing.
+        if fields.count(of: .transferEncoding) == 1, fields[.transferEncoding] == "chunked" { return }
         var isUnknown = false
         for value in fields.values(of: .transferEncoding) {
             for element in value.split(separator: ",", omittingEmptySubsequences: false) {

@@ -27,11 +27,7 @@ public enum ChunkFraming {
             return
         }
         precondition(count <= maximum, "a chunk of more than 16 MiB")
-        for index in 0..<6 {
-            let digit = UInt8(truncatingIfNeeded: count >> (20 - 4 * index) & 0xF)
-            let byte = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-            buffer.overwrite(at: chunk.mark, index, with: byte)
-        }
+        buffer.overwrite(after: chunk.mark, with: count, digits: 6)
         buffer.append("\r\n")
     }
 

@@ -68,6 +68,9 @@ struct ChunkScanner: Sendable {
             if state == .data {
                 return .data(data(in: bytes, from: &index))
             }
+            if try readPlainSize(bytes, from: &index) {
+                continue
+            }
             let byte = bytes[index]
             index += 1
             overhead += 1
@@ -98,6 +101,37 @@ struct ChunkScanner: Sendable {
             }
         }
         return state == .complete ? .end : .more
+    }
+
+    /// The greatest number of digits of a size that `readPlainSize` reads: sizes below 16 MiB.
+    private static let plainDigits = 6
+
+    /// Reads the end of the chunk before and a size without an extension, if all of both is here. Otherwise `next` reads byte by byte. A
+    /// model server sends a chunk for each token.
+    ///
+    /// - Returns: `false` if nothing was read.
+    private mutating func readPlainSize(_ bytes: Span<UInt8>, from index: inout Int) throws(HTTPError) -> Bool {
+        var position = index
+        if state == .dataReturn {
+            guard bytes.isLineEnd(at: position) else { return false }
+            position += 2
+        } else if state != .sizeStart {
+            return false
+        }
+        let start = position
+        var size = 0
+        while position < bytes.count, let digit = bytes[position].hexDigitValue {
+            size = size << 4 | Int(digit)
+            position += 1
+            guard position - start <= min(Self.plainDigits, limits.chunkLine) else { return false }
+        }
+        guard size > 0, bytes.isLineEnd(at: position) else { return false }
+        position += 2
+        overhead += position - index
+        index = position
+        rest = size
+        try endSizeLine()
+        return true
     }
 
     /// The data of the current chunk that has arrived, as a range of `bytes`.
@@ -149,6 +183,10 @@ struct ChunkScanner: Sendable {
 
     private mutating func endSizeLine(_ byte: UInt8) throws(HTTPError) {
         guard byte == Grammar.lineFeed else { throw HTTPError(.malformedChunkSize) }
+        try endSizeLine()
+    }
+
+    private mutating func endSizeLine() throws(HTTPError) {
         guard rest <= limits.body - dataBytes else { throw HTTPError(.bodyTooLarge) }
         // A chunk of one byte costs five bytes of framing, so an honest sender stays below eight.
         if overhead > limits.chunkOverhead, (overhead - limits.chunkOverhead) / 8 > dataBytes {
@@ -207,5 +245,12 @@ struct ChunkScanner: Sendable {
         case .trailerLineFeed where byte == Grammar.lineFeed: state = .trailerStart
         default: throw HTTPError(.malformedTrailer)
         }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether CR LF is at an index.
+    fileprivate func isLineEnd(at index: Int) -> Bool {
+        index + 1 < count && self[index] == Grammar.carriageReturn && self[index + 1] == Grammar.lineFeed
     }
 }

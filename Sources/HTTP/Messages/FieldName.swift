@@ -13,6 +13,11 @@ public struct FieldName: Sendable, Hashable {
         self.text = text
     }
 
+    /// Compares the lengths first: a look-up compares many names, and most of them differ in it.
+    public static func == (left: FieldName, right: FieldName) -> Bool {
+        left.text.utf8.count == right.text.utf8.count && left.text == right.text
+    }
+
     public static let accept = FieldName(lowercase: "accept")
     public static let acceptEncoding = FieldName(lowercase: "accept-encoding")
     public static let accessControlAllowHeaders = FieldName(lowercase: "access-control-allow-headers")
@@ -20,6 +25,7 @@ public struct FieldName: Sendable, Hashable {
     public static let accessControlMaxAge = FieldName(lowercase: "access-control-max-age")
     public static let accessControlRequestMethod = FieldName(lowercase: "access-control-request-method")
     public static let allow = FieldName(lowercase: "allow")
+    public static let anthropicVersion = FieldName(lowercase: "anthropic-version")
     public static let authorization = FieldName(lowercase: "authorization")
     public static let cacheControl = FieldName(lowercase: "cache-control")
     public static let connection = FieldName(lowercase: "connection")
@@ -58,9 +64,11 @@ public struct FieldName: Sendable, Hashable {
     public static let xChatterdSession = FieldName(lowercase: "x-chatterd-session")
     public static let xAccelBuffering = FieldName(lowercase: "x-accel-buffering")
     public static let xContentTypeOptions = FieldName(lowercase: "x-content-type-options")
+    public static let xConversationID = FieldName(lowercase: "x-conversation-id")
     public static let xForwardedFor = FieldName(lowercase: "x-forwarded-for")
     public static let xForwardedHost = FieldName(lowercase: "x-forwarded-host")
     public static let xForwardedProto = FieldName(lowercase: "x-forwarded-proto")
+    public static let xHistory = FieldName(lowercase: "x-history")
     public static let xRateLimitLimitRequests = FieldName(lowercase: "x-ratelimit-limit-requests")
     public static let xRateLimitLimitTokens = FieldName(lowercase: "x-ratelimit-limit-tokens")
     public static let xRateLimitRemainingRequests = FieldName(lowercase: "x-ratelimit-remaining-requests")

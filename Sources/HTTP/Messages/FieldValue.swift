@@ -20,10 +20,14 @@ public struct FieldValue: Sendable, Hashable {
     }
 
     private static func isValid(_ text: String) -> Bool {
-        let bytes = text.utf8
-        guard bytes.allSatisfy(Grammar.isTextByte) else { return false }
-        guard let first = bytes.first, let last = bytes.last else { return true }
-        return !Grammar.isBlank(first) && !Grammar.isBlank(last)
+        var text = text
+        return text.withUTF8 { isValid($0.span) }
+    }
+
+    private static func isValid(_ bytes: Span<UInt8>) -> Bool {
+        for index in bytes.indices where !Grammar.isTextByte(bytes[index]) { return false }
+        guard let last = bytes.indices.last else { return true }
+        return !Grammar.isBlank(bytes[0]) && !Grammar.isBlank(bytes[last])
     }
 }
 

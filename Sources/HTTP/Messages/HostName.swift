@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The host part of a Host field, an origin or a setting, without its port.
 ///
 /// Comparison ignores case and a dot at the end (RFC 3986 3.2.2).
@@ -8,8 +10,8 @@ public struct HostName: Sendable, Hashable {
     /// Parses the host of `host[:port]`; `nil` if the text is malformed.
     public init?(authority: String) {
         let bytes = Array(authority.utf8)
-        guard Authority.isValid(bytes.span, in: 0..<bytes.count) else { return nil }
-        var host = bytes.span.lowercaseText(0..<Self.end(of: authority.utf8))
+        guard Authority.isValid(bytes.readable, in: 0..<bytes.count) else { return nil }
+        var host = bytes.readable.lowercaseText(0..<Self.end(of: authority.utf8))
         if host.utf8.count > 1, host.utf8.last == UInt8(ascii: ".") {
             host.removeLast()
         }

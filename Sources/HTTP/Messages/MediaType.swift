@@ -5,6 +5,10 @@ public struct MediaType: Sendable, Hashable {
 
     /// Reads the value of a Content-Type field; `nil` when it begins with no `type/subtype`.
     public init?(_ value: String) {
+        if let known = Self.known.first(where: { $0.text == value }) {
+            self = known
+            return
+        }
         // Compares bytes, because comparing characters would be the most expensive part of a response's head.
         var essence = value.utf8.prefix { $0 != UInt8(ascii: ";") }
         while let first = essence.first, Grammar.isBlank(first) { essence.removeFirst() }
@@ -31,6 +35,9 @@ public struct MediaType: Sendable, Hashable {
     public static let eventStream = MediaType(known: "text/event-stream")
     /// `text/html`
     public static let html = MediaType(known: "text/html")
+
+    /// The values that nearly all messages have.
+    private static let known = [json, ndjson, eventStream]
 }
 
 extension Fields {

@@ -25,8 +25,8 @@ enum PathDecoding {
             }
         }
         try refuseDots(decoded[segment...])
-        guard let text = String(validating: decoded, as: UTF8.self) else { throw HTTPError(.unsafePath) }
-        return text
+        guard UTF8Repair.isValid(decoded.readable) else { throw HTTPError(.unsafePath) }
+        return String(decoding: decoded, as: UTF8.self)
     }
 
     private static func escape(_ rest: inout Substring.UTF8View) throws(HTTPError) -> UInt8 {

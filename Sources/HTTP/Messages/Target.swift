@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The target of a request, RFC 9112 section 3.2.
 public struct Target: Sendable, Hashable {
     /// The accepted forms; authority-form belongs to CONNECT and is refused.
@@ -26,7 +28,7 @@ public struct Target: Sendable, Hashable {
     /// Creates a target from text, by the rules of the request parser.
     public init(_ text: String, for method: Method = .get) throws(HTTPError) {
         let bytes = Array(text.utf8)
-        try self.init(bytes.span, in: 0..<bytes.count, method: method)
+        try self.init(bytes.readable, in: 0..<bytes.count, method: method)
     }
 
     init(_ bytes: Span<UInt8>, in range: Range<Int>, method: Method) throws(HTTPError) {

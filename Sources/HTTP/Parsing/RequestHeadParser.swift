@@ -76,7 +76,7 @@ public struct RequestHeadParser: Sendable {
             return
         }
         guard head.fields.count(of: .host) == 1 else { throw HTTPError(.duplicateHost) }
-        let bytes = host.utf8Span.span
-        guard Authority.isValid(bytes, in: 0..<bytes.count) else { throw HTTPError(.malformedHost) }
+        var text = host
+        guard text.withUTF8({ Authority.isValid($0.span, in: 0..<$0.count) }) else { throw HTTPError(.malformedHost) }
     }
 }

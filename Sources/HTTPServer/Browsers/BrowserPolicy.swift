@@ -78,7 +78,7 @@ public struct BrowserPolicy: Sendable, Equatable {
     static func preflight(methods: String) -> Fields {
         var fields: Fields = [
             .accessControlAllowHeaders:
-                "authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, x-api-key, x-app-id, x-request-id",
+                "anthropic-version, authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, x-api-key, x-app-id, x-conversation-id, x-history, x-request-id",
             .accessControlMaxAge: "600",
         ]
         if let methods = FieldValue(validating: methods) {

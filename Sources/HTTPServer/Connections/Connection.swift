@@ -230,6 +230,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
         let id = sent.flatMap { RequestID.isSane($0) ? $0 : nil } ?? group.ids.next()
         let responder = makeResponder(id: id, method: head.method, version: head.version)
         responder.record.bytesIn = length
+        responder.errorForm = group.hooks.errorForm(head)
 
         let match = group.router.match(head.method, head.target)
         responder.setRoute(match)
@@ -314,7 +315,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
             tcp.pauseReading()
         }
         let request = Request(
-            head: head, body: body, parameter: match.parameter, id: responder.id, peer: tcp.peer, shard: group.shard,
+            head: head, body: body, parameters: match.parameters, id: responder.id, peer: tcp.peer, shard: group.shard,
             arrival: responder.arrival, isSecure: port.isSecure)
         responder.dispatch(request, to: match, of: group.router)
     }

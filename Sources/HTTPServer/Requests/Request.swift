@@ -4,11 +4,11 @@ import ChatterdSockets
 
 /// A request with its whole body. Confined to its shard.
 public struct Request {
-    public let head: RequestHead
+    public var head: RequestHead
     /// The body without framing, within the limit.
     public let body: RequestBody
-    /// The decoded segment for the `:name` of the pattern; `nil` if the pattern has none.
-    public let parameter: String?
+    /// The decoded segments for each `:name` of the pattern, in order.
+    public let parameters: [String]
     /// The id, from the client or from the server.
     public let id: String
     /// The address of the client.
@@ -20,6 +20,8 @@ public struct Request {
     /// Whether the connection uses TLS.
     public let isSecure: Bool
 
+    /// The decoded segment for the first `:name` of the pattern; `nil` if the pattern has none.
+    public var parameter: String? { parameters.first }
     public var method: Method { head.method }
     public var fields: Fields { head.fields }
 }

@@ -24,7 +24,7 @@ public final class Responder {
     }
 
     /// The id of the request, which the response repeats.
-    public let id: String
+    public var id: String { record.id }
     /// The shard of the connection.
     public let shard: Shard
     /// Called once if the client disconnects, or stops reading for too long, before the response is complete.
@@ -47,12 +47,13 @@ public final class Responder {
     private let writtenBefore: Int
     private let unsentLimit: Int
 
+    /// The form of the request's errors (`ServerHooks.errorForm`).
+    public internal(set) var errorForm: UInt8 = 0
     private var isChunked = false
     private var isBodyLeftOut = false
     private var chunk: OpenChunk?
 
     init(id: String, method: Method?, version: Version, arrival: Instant, connection: Connection) {
-        self.id = id
         self.arrival = arrival
         self.connection = connection
         shard = connection.group.shard
@@ -105,7 +106,7 @@ public final class Responder {
             fields.set(.retryAfter, FieldValue(retryAfter))
         }
         record.outcome = .refused(refusal.code)
-        respond(refusal.status, fields: fields, body: connection.group.hooks.errorBody(refusal))
+        respond(refusal.status, fields: fields, body: connection.group.hooks.errorBody(refusal, errorForm))
     }
 
     /// Begins a response whose body is written in parts. The stream of a second response is closed from the start.
@@ -121,7 +122,15 @@ public final class Responder {
             connection.endWithResponse()
         }
         let framing: ResponseFraming = version == .http11 && !hasNoContent ? .chunked : .none
-        tcp.write { writeHead(status, fields, framing, on: connection, into: &$0) }
+        let write = { [self] (output: inout ByteBuffer) in
+            writeHead(status, fields, framing, on: connection, into: &output)
+        }
+        if isBodyLeftOut {
+            tcp.write(write)
+        } else {
+            // The first part of the body may follow at once; one `send` is enough for both.
+            tcp.hold(write)
+        }
         return ResponseStream(self)
     }
 
@@ -174,7 +183,8 @@ public final class Responder {
         guard let sharedWith else { return }
         buffer.append("access-control-allow-origin: ")
         buffer.append(utf8: sharedWith)
-        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-request-id")
+        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-conversation-id")
+        buffer.append(", x-request-id")
         buffer.append(", x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
         buffer.append(", x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n")
     }

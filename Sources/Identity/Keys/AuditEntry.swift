@@ -9,6 +9,11 @@ public struct AuditEntry: Sendable, Hashable {
         case upstreamAdded = "upstream_added"
         case upstreamReplaced = "upstream_replaced"
         case upstreamRemoved = "upstream_removed"
+        case modelPulled = "model_pulled"
+        case modelPushed = "model_pushed"
+        case modelCreated = "model_created"
+        case modelCopied = "model_copied"
+        case modelDeleted = "model_deleted"
         case conversationDeleted = "conversation_deleted"
         case conversationsDeleted = "conversations_deleted"
     }

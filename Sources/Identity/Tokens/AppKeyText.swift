@@ -21,7 +21,7 @@ public struct AppKeyText: Sendable {
     /// Composes a key; `nil` unless the id has 8 bytes, and the secret 32.
     public init?(id: [UInt8], secret: [UInt8]) {
         guard id.count == Self.idSize, secret.count == Self.secretSize else { return nil }
-        self.id = id.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        self.id = String(hexadecimal: id)
         self.secret = secret
     }
 

@@ -3,8 +3,8 @@ import ChatterdBasics
 /// Lines of an answer that follow each other: one line of any shape, or several that differ in `created_at` and `message.content`
 /// alone. Borrowed for a call. docs/decisions/0039-lines-in-runs.md.
 public struct LineRun: ~Escapable {
-    /// The maximum number of lines.
-    public static let limit = 64
+    /// The maximum number of lines. Their table has less than 1 KiB: what Swift puts on the stack.
+    public static let limit = 40
     /// The number of bytes after which a run ends with the line that reaches it.
     public static let size = 16 * 1024
 

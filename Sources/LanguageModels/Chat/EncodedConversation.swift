@@ -47,6 +47,12 @@ public struct EncodedConversation: Sendable {
         return piece.run.entries[piece.range.lowerBound + index - piece.first]
     }
 
+    /// Creates a conversation of one message of the system; `nil` creates one without messages.
+    public init(instructions: String?) {
+        guard let instructions else { return }
+        append(ModelMessage(role: "system", content: instructions))
+    }
+
     // MARK: - Building
 
     /// Appends a message; `seq` and `turn` as in `EncodedMessage`.
@@ -77,6 +83,14 @@ public struct EncodedConversation: Sendable {
             piece.first = count
             pieces.append(piece)
         }
+    }
+
+    /// The messages of both conversations, which share the runs.
+    public func followed(by other: EncodedConversation) -> EncodedConversation {
+        guard !isEmpty else { return other }
+        var all = self
+        all.append(other)
+        return all
     }
 
     /// Frees capacity that the last run does not use.

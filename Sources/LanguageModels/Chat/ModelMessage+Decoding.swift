@@ -48,7 +48,7 @@ extension ModelMessage {
             switch key {
             case .thinking, .toolName, .toolCallID: try field.require(.string, "a string")
             case .toolCalls: try field.requireArray(of: .object, "objects")
-            case .images: try field.requireArray(of: .string, "strings")
+            case .images: try field.requireArray(of: .string, "strings", atMost: ChatRequest.maximumImages)
             }
             if !buffer.isEmpty { buffer.append(UInt8(ascii: ",")) }
             buffer.append(UInt8(ascii: "\""))

@@ -20,17 +20,12 @@ extension [RawMember] {
     /// - Throws: the error of the JSON.
     public init(decodingMembers text: [UInt8]) throws(JSONError) {
         self = []
-        guard !text.isEmpty else { return }
-        let object = [UInt8(ascii: "{")] + text + [UInt8(ascii: "}")]
-        let span = object.span
+        let span = text.span
         var reader = JSONReader(span)
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
+        while let key = try reader.nextMember() {
             let name = String(decodingJSON: span.extracting(key.range))
-            let range = try reader.skipValue()
-            append(RawMember(key: name, value: [UInt8](object[range])))
+            append(RawMember(key: name, value: [UInt8](text[try reader.skipValue()])))
         }
-        try reader.finish()
     }
 }
 

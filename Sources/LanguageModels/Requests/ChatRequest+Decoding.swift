@@ -116,6 +116,27 @@ extension ChatRequest {
         return result
     }
 
+    /// Checks the names of members for the model server, and of their `options`.
+    ///
+    /// - Throws: the first problem: too many members, a name that is too long, or one that differs from a known name in case only.
+    public static func checkNames(of members: [RawMember]) throws(ChatRequestError) {
+        guard members.count <= maximumPassThrough else {
+            throw ChatRequestError(
+                problem: .tooMany, field: nil,
+                message: "The body has more than \(maximumPassThrough) members for the model.")
+        }
+        for member in members {
+            guard member.key.utf8.count <= MemberNames.maximumLength else { throw .memberNameTooLong(in: "The body") }
+            guard member.key != RawMember.keptName else { throw .reserved(member.key) }
+            if let meant = MemberNames.ofRequest.misspelled(member.key) {
+                throw .misspelled(meant, in: "The body")
+            }
+            if member.key == "options" {
+                try checkOptions(member.value.span)
+            }
+        }
+    }
+
     /// Checks the member names of `options`. The model server refuses a value that is not an object.
     private static func checkOptions(_ options: Span<UInt8>) throws(ChatRequestError) {
         var keys: [JSONString] = []

@@ -42,6 +42,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// The limit of messages in a request.
     public static let maximumMessages = 16_384
 
+    /// The limit of images in a message.
+    public static let maximumImages = 256
+
     /// The limit of members for the model server.
     public static let maximumPassThrough = 64
 

@@ -107,6 +107,12 @@ extension ChatRequestError {
             message: "\(object) has a member whose name has more than \(MemberNames.maximumLength) bytes.")
     }
 
+    static func reserved(_ member: String) -> ChatRequestError {
+        ChatRequestError(
+            problem: .unknownMember, field: member,
+            message: "\(member) is a name that chatterd uses itself: leave it out.")
+    }
+
     static func unknownValue(_ field: ChatRequestFieldName, wanted: String) -> ChatRequestError {
         ChatRequestError(problem: .unknownValue, field: field.words, message: "\(field.words) must be \(wanted).")
     }

@@ -96,13 +96,17 @@ struct ChatRequestField: ~Escapable {
     }
 
     /// Throws `wrongType` unless the value is an array with elements of one type.
-    func requireArray(of kind: JSONKind, _ noun: String) throws(ChatRequestError) {
+    func requireArray(
+        of kind: JSONKind, _ noun: String, atMost limit: Int = .max
+    ) throws(ChatRequestError) {
         try require(.array, "an array")
         var found: JSONKind?
+        var count = 0
         do {
             var reader = JSONReader(text)
             try reader.beginArray()
-            while found == nil, try reader.nextElement() {
+            while found == nil, count <= limit, try reader.nextElement() {
+                count += 1
                 let element = try reader.kind()
                 if element != kind { found = element }
                 try reader.skipValue()
@@ -111,5 +115,6 @@ struct ChatRequestField: ~Escapable {
             throw .notJSON(error)
         }
         if let found { throw .wrongType(name, wanted: "an array of \(noun)", found: found, isElement: true) }
+        guard count <= limit else { throw .tooMany(name, limit: limit) }
     }
 }

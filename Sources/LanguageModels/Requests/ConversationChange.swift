@@ -14,6 +14,11 @@ public struct ConversationChange: Sendable, Equatable {
     /// Whether the conversation is archived; `nil` for no change.
     public var isArchived: Bool?
 
+    /// Creates a change of the title.
+    public init(title: Title) {
+        self.title = title
+    }
+
     /// Decodes a body. A title that is null is removed; `archived` that is null counts as absent.
     ///
     /// - Throws: the first problem that is found; `missing` if the body has no change.

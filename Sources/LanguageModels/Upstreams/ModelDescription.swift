@@ -4,9 +4,12 @@ public struct ModelDescription: Sendable, Equatable {
     public var name: String
     /// Its context length, prompt and answer together, in tokens; `nil` if the server does not report it.
     public var contextLength: Int?
+    /// What an Ollama says of it; `nil` for servers of other kinds.
+    public var installed: InstalledModel?
 
-    public init(name: String, contextLength: Int? = nil) {
+    public init(name: String, contextLength: Int? = nil, installed: InstalledModel? = nil) {
         self.name = name
         self.contextLength = contextLength
+        self.installed = installed
     }
 }

@@ -37,7 +37,9 @@ struct ModelCatalogue {
             return installed.map(\.description)
         }
         let served = Dictionary(loaded.map { ($0.name, $0.served) }) { first, _ in first }
-        return installed.map { ModelDescription(name: $0.name, contextLength: served[$0.name] ?? nil) }
+        return installed.map {
+            ModelDescription(name: $0.name, contextLength: served[$0.name] ?? nil, installed: $0.installed)
+        }
     }
 
     private func openAIModels() async throws(ModelError) -> [ModelDescription] {

@@ -9,11 +9,15 @@ struct ModelListing {
     private(set) var served: Int?
     /// The context length that it was trained for, in tokens; `nil` if the server does not report it.
     private(set) var trained: Int?
+    /// What an Ollama says of it; `nil` if the entry has no digest.
+    private(set) var installed: InstalledModel?
     /// Whether it generates text; `false` for a model of embeddings.
     private var canChat = true
 
     /// The description for clients.
-    var description: ModelDescription { ModelDescription(name: name, contextLength: served ?? trained) }
+    var description: ModelDescription {
+        ModelDescription(name: name, contextLength: served ?? trained, installed: installed)
+    }
 
     /// The models of a list: `{"models":[…]}` of Ollama, `{"data":[…]}` of the others.
     ///
@@ -70,6 +74,7 @@ struct ModelListing {
             try reader.skipValue()
             return
         }
+        var installed = InstalledModel()
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "id") || reader.matches(key, "name") || reader.matches(key, "identifier") {
@@ -82,10 +87,11 @@ struct ModelListing {
                 canChat = try Self.hasCompletion(in: &reader)
             } else if reader.matches(key, "meta"), try reader.kind() == .object {
                 try readMeta(from: &reader)
-            } else {
+            } else if try !installed.read(key, from: &reader) {
                 try reader.skipValue()
             }
         }
+        self.installed = installed.digest.isEmpty ? nil : installed
     }
 
     /// Reads the part of an entry that only llama.cpp writes.

@@ -9,8 +9,6 @@ final class OllamaDecoder: AnswerDecoder {
     private let now: @Sendable () -> Int64
     private var lines: LineSplitter
     private let template = OllamaLineTemplate()
-    /// The storage of the table of a run, empty between runs.
-    private var tokens: [TokenLine] = []
     private var hasBegun = false
     private var isDone = false
     /// A line with tool calls, held until the next line shows whether the token limit has cut the last call.
@@ -45,20 +43,17 @@ final class OllamaDecoder: AnswerDecoder {
     /// handler continues.
     private func readTokens(_ bytes: Span<UInt8>, from index: inout Int, _ deliver: AnswerLineHandler) -> Bool {
         guard heldCalls == nil, lines.carriedCount == 0, let example = template.learned else { return true }
-        var tokens: [TokenLine] = []
-        swap(&tokens, &self.tokens)
-        defer { swap(&tokens, &self.tokens) }
-        var hasMore = true
-        while hasMore {
-            hasMore = template.read(bytes, from: &index, into: &tokens, longestLine: longestLine)
-            guard !tokens.isEmpty else { break }
-            guard deliver(LineRun(bytes, tokens: tokens.span, like: example)) else {
-                tokens.removeAll(keepingCapacity: true)
-                return false
+        // The table is on the stack, so that a stream needs no memory for it between two reads.
+        return withUnsafeTemporaryAllocation(of: TokenLine.self, capacity: LineRun.limit) { storage in
+            var hasMore = true
+            while hasMore {
+                var tokens = OutputSpan(buffer: storage, initializedCount: 0)
+                hasMore = template.read(bytes, from: &index, into: &tokens, longestLine: longestLine)
+                guard !tokens.isEmpty else { break }
+                guard deliver(LineRun(bytes, tokens: tokens.span, like: example)) else { return false }
             }
-            tokens.removeAll(keepingCapacity: true)
+            return true
         }
-        return true
     }
 
     func finish(_ deliver: AnswerLineHandler) throws(ModelError) {

@@ -30,7 +30,7 @@ final class OllamaLineTemplate {
     ///
     /// - Returns: `false` if such a line, or the end of the bytes, ended the run; `true` if the table is full.
     func read(
-        _ bytes: Span<UInt8>, from index: inout Int, into tokens: inout [TokenLine], longestLine: Int
+        _ bytes: Span<UInt8>, from index: inout Int, into tokens: inout OutputSpan<TokenLine>, longestLine: Int
     ) -> Bool {
         guard learned != nil else { return false }
         let kept = example
@@ -39,7 +39,7 @@ final class OllamaLineTemplate {
         let middle = example.extracting(time.upperBound..<content.lowerBound)
         let ending = example.extracting(content.upperBound..<example.count)
         let limit = index &+ LineRun.size
-        while tokens.count < LineRun.limit, index < limit {
+        while !tokens.isFull, index < limit {
             guard bytes.holds(opening, at: index),
                 let time = bytes.plainJSONString(from: index &+ opening.count),
                 bytes.holds(middle, at: time.range.upperBound),

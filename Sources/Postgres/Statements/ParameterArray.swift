@@ -21,6 +21,11 @@ public struct ParameterArray: Sendable {
     /// Whether there are no elements.
     public var isEmpty: Bool { count == 0 }
 
+    /// Appends an element of type `int4`.
+    public mutating func append(_ value: Int32) {
+        appendElement(of: 4) { $0.storeBytes(of: value.bigEndian, as: Int32.self) }
+    }
+
     /// Appends an element of type `int8`.
     public mutating func append(_ value: Int64) {
         appendElement(of: 8) { $0.storeBytes(of: value.bigEndian, as: Int64.self) }
@@ -44,6 +49,16 @@ public struct ParameterArray: Sendable {
     /// Appends an element of type `text`.
     public mutating func append(_ text: String) {
         append(utf8: text.utf8Span.span)
+    }
+
+    /// Appends a null.
+    public mutating func appendNull() {
+        count += 1
+        bytes.append(addingCapacity: 4) { output in
+            for _ in 0..<4 {
+                output.append(0xFF)
+            }
+        }
     }
 
     /// Removes all elements.

@@ -14,6 +14,10 @@ public enum ParameterType: Sendable {
     case uuid
     /// `timestamptz`.
     case timestamp
+    /// `integer`. Only as elements of an array.
+    case int4
+    /// `integer[]`.
+    case int4Array
     /// `bigint[]`.
     case int8Array
     /// `text[]`.
@@ -27,8 +31,10 @@ public enum ParameterType: Sendable {
         case .boolean: 16
         case .bytes: 17
         case .int8: 20
+        case .int4: 23
         case .text: 25
         case .double: 701
+        case .int4Array: 1007
         case .int8Array: 1016
         case .textArray: 1009
         case .timestamp: 1184

@@ -40,6 +40,9 @@ public struct Row {
     /// Reads the two halves of a `uuid` that the server sent in binary; `nil` for NULL.
     public mutating func nextUUID() -> (high: UInt64, low: UInt64)? { result.uuid(index, advance()) }
 
+    /// All fields, to read in place later.
+    public var fields: Fields { Fields(result, index) }
+
     /// A field to read in place later.
     public mutating func nextField() -> Field { Field(result, index, advance()) }
 }

@@ -38,9 +38,7 @@ public struct CataloguePosition: Sendable, Equatable {
 
     /// The position as a cursor: hexadecimal numbers and the hexadecimal bytes of the name. Clients do not interpret it.
     public var text: String {
-        let digits = Array("0123456789abcdef".utf8)
-        let bytes = name.utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return "\(String(updatedAt, radix: 16)).\(String(seq, radix: 16)).\(String(decoding: bytes, as: UTF8.self))"
+        "\(String(updatedAt, radix: 16)).\(String(seq, radix: 16)).\(String(hexadecimal: name.utf8))"
     }
 
     private static func number(_ text: Substring) -> Int64? {

@@ -20,13 +20,19 @@ public final class ConversationCatalogue {
     private let pool: PostgresPool
     private let readers: PostgresPool
     private let signals: ConversationSignals?
+    /// The size limit of all attachments of an app, in bytes; 0 for none.
+    private let attachmentsLimit: Int
 
     /// Creates the list of a shard.
     ///
     /// - Parameters:
     ///   - readers: the connections for large results.
+    ///   - attachmentsLimit: the size limit of all attachments of an app, in bytes; 0 for none.
     ///   - signals: wakes the feeds of the process.
-    public init(pool: PostgresPool, readers: PostgresPool, signals: ConversationSignals? = nil) {
+    public init(
+        pool: PostgresPool, readers: PostgresPool, attachmentsLimit: Int = 0, signals: ConversationSignals? = nil
+    ) {
+        self.attachmentsLimit = attachmentsLimit
         self.pool = pool
         self.readers = readers
         self.signals = signals
@@ -84,12 +90,17 @@ public final class ConversationCatalogue {
 
     /// Creates a conversation.
     ///
-    /// - Throws: `conversationExists`.
+    /// - Throws: `conversationExists`, `attachmentsFull`.
     public func create(
         _ key: ConversationKey, title: String?, messages: [ModelMessage]
     ) async throws(RelayError) -> CatalogueEntry {
         var transaction = Transaction()
-        let created = transaction.add(CatalogueStatements.create(key, title: title, messages: messages))
+        var attachments = Attachments()
+        let created = transaction.add(
+            CatalogueStatements.create(key, title: title, messages: attachments.detach(from: messages)))
+        if !attachments.isEmpty {
+            transaction.add(AttachmentStatements.attach(attachments, to: key.text, limit: attachmentsLimit))
+        }
         let entry = transaction.add(CatalogueStatements.entry(of: key.text))
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
         guard results[created].affectedRows == 1, let entry = results[entry].first else {

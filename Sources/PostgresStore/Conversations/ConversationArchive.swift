@@ -12,23 +12,26 @@ public final class ConversationArchive {
     /// The number of copies of a page: the result of the query, a row of it, the JSON, and the unsent output.
     private static let copies = 4
     /// The maximum number of attempts of an import that loses against another one.
-    private static let attempts = 3
+    static let attempts = 3
 
-    private let pool: PostgresPool
-    private let readers: PostgresPool
-    private let memory: MemoryBudget
+    let pool: PostgresPool
+    let readers: PostgresPool
+    let memory: MemoryBudget
     /// The size limit of a conversation, in bytes.
     private let conversationLimit: Int
-    private let signals: ConversationSignals?
+    /// The size limit of all attachments of an app, in bytes; 0 for none.
+    private let attachmentsLimit: Int
+    let signals: ConversationSignals?
 
     public init(
-        pool: PostgresPool, readers: PostgresPool, conversationLimit: Int, memory: MemoryBudget,
-        signals: ConversationSignals? = nil
+        pool: PostgresPool, readers: PostgresPool, conversationLimit: Int, attachmentsLimit: Int = 0,
+        memory: MemoryBudget, signals: ConversationSignals? = nil
     ) {
         self.signals = signals
         self.pool = pool
         self.readers = readers
         self.conversationLimit = conversationLimit
+        self.attachmentsLimit = attachmentsLimit
         self.memory = memory
     }
 
@@ -91,7 +94,7 @@ public final class ConversationArchive {
         }
     }
 
-    private func reserve(
+    func reserve(
         for entries: Rows<ConversationRowStatements.Entry>
     ) throws(RelayError) -> MemoryReservation {
         let size = entries.reduce(0) { $0 + $1.size }
@@ -101,7 +104,7 @@ public final class ConversationArchive {
         return reservation
     }
 
-    private static func seqs(of entries: Rows<ConversationRowStatements.Entry>) -> ParameterArray {
+    static func seqs(of entries: Rows<ConversationRowStatements.Entry>) -> ParameterArray {
         var seqs = ParameterArray()
         for entry in entries {
             seqs.append(entry.seq)
@@ -119,10 +122,12 @@ public final class ConversationArchive {
     public func fork(
         _ source: ConversationKey, at reply: ReplyID?, to target: ConversationKey, title: String?
     ) async throws(RelayError) {
-        let outcome = try await pool.runForRelay(
-            ConversationRowStatements.fork(source, at: reply, to: target, title: title, limit: conversationLimit),
-            attempts: Self.attempts
-        ).first
+        var transaction = Transaction()
+        transaction.add(AttachmentStatements.hold(of: source.text))
+        let fork = transaction.add(
+            ConversationRowStatements.fork(source, at: reply, to: target, title: title, limit: conversationLimit))
+        transaction.add(AttachmentStatements.share(from: source.text, with: target.text))
+        let outcome = try await pool.runForRelay(transaction, attempts: Self.attempts)[fork].first
         guard let outcome, outcome.isDone == false else { return }
         guard outcome.hasSource else { throw Self.notFound }
         if reply != nil {
@@ -198,7 +203,8 @@ public final class ConversationArchive {
     /// - Parameters:
     ///   - file: the lines.
     ///   - isPiece: whether the file may be a piece. A piece without a header continues behind the stored rows.
-    /// - Throws: `invalidRequest` with the number of the line, `conversationExists`, `conversationNotFound` for a later piece, `historyTooLarge`, `storeUnavailable`.
+    /// - Throws: `invalidRequest` with the number of the line, `conversationExists`, `conversationNotFound` for a later piece, `historyTooLarge`,
+    ///   `attachmentsFull`, `storeUnavailable`.
     public func importFile(
         _ file: [UInt8], isPiece: Bool, into key: ConversationKey
     ) async throws(RelayError) -> Imported {
@@ -213,9 +219,13 @@ public final class ConversationArchive {
         guard continues || start.last == 0 else { throw Self.exists }
         guard columns.size <= conversationLimit else { throw tooLarge }
         defer { signals?.changed(key.text) }
-        let stored = try await pool.runForRelay(
-            ConversationRowStatements.add(columns, reader.header, to: key, after: start.last), attempts: Self.attempts)
-        guard stored.count == 1 else {
+        var transaction = Transaction()
+        let stored = transaction.add(
+            ConversationRowStatements.add(columns, reader.header, to: key, after: start.last))
+        if !columns.attachments.isEmpty {
+            transaction.add(AttachmentStatements.attach(columns.attachments, to: key.text, limit: attachmentsLimit))
+        }
+        guard try await pool.runForRelay(transaction, attempts: Self.attempts)[stored].count == 1 else {
             throw continues
                 ? RelayError(.conversationReplaced, "The conversation was changed while this piece was being stored.")
                 : Self.exists

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -22,7 +23,9 @@ struct ConversationColumns {
     private var options = ParameterArray()
     private var lastEvents = ParameterArray()
     private var provenances = ParameterArray()
-    /// The size of the conversation with these rows, in bytes.
+    /// The large images of the rows.
+    private(set) var attachments = Attachments()
+    /// The size of the conversation with these rows and their attachments, in bytes.
     private(set) var size: Int
 
     /// Creates columns without rows.
@@ -39,7 +42,11 @@ struct ConversationColumns {
         roles.append(utf8: row.role.span)
         texts.append(utf8: row.content.span)
         thoughts.append(utf8: row.thinking.span)
-        extras.append(utf8: row.extras.span)
+        if let members = attachments.detach(from: row.extras.span) {
+            extras.append(utf8: members.bytes)
+        } else {
+            extras.append(utf8: row.extras.span)
+        }
         switch row.kind {
         case .message: appendRest("", turn: -1)
         case .prompt(let turn): appendRest("prompt", turn: turn)

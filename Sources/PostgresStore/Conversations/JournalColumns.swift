@@ -3,10 +3,7 @@ import ChatterdRelay
 
 /// Rows of the journal, as one array for each column.
 struct JournalColumns {
-    private(set) var appIDs = ParameterArray()
-    private(set) var numbers = ParameterArray()
-    private(set) var replies = ParameterArray()
-    private(set) var attempts = ParameterArray()
+    private(set) var owned = OwnedColumns()
     private(set) var textStarts = ParameterArray()
     private(set) var thinkingStarts = ParameterArray()
     private(set) var callStarts = ParameterArray()
@@ -16,16 +13,13 @@ struct JournalColumns {
     /// The size of the texts, thoughts and calls, in bytes.
     private(set) var size = 0
 
-    var isEmpty: Bool { appIDs.isEmpty }
+    var isEmpty: Bool { owned.isEmpty }
 
     mutating func append(
         _ turn: Turn, _ id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
         toolCalls: Span<UInt8>
     ) {
-        appIDs.append(turn.appID)
-        numbers.append(turn.number)
-        replies.append(high: id.high, low: id.low)
-        attempts.append(Int64(start.attempt))
+        owned.append(turn, id, attempt: start.attempt)
         textStarts.append(Int64(start.text))
         thinkingStarts.append(Int64(start.thinking))
         callStarts.append(Int64(start.toolCalls))
@@ -36,10 +30,7 @@ struct JournalColumns {
     }
 
     mutating func removeAll() {
-        appIDs.removeAll()
-        numbers.removeAll()
-        replies.removeAll()
-        attempts.removeAll()
+        owned.removeAll()
         textStarts.removeAll()
         thinkingStarts.removeAll()
         callStarts.removeAll()

@@ -13,7 +13,13 @@ extension PostgresConversationStore {
             signals?.changed(appID)
             histories.remove(appID)
         }
-        if try await run(ConversationStatements.replace(appID: appID, with: messages)).first == true {
+        var attachments = Attachments()
+        var transaction = Transaction()
+        let replacement = transaction.add(
+            ConversationStatements.replace(appID: appID, with: attachments.detach(from: messages)))
+        transaction.add(
+            AttachmentStatements.attach(attachments, to: appID, limit: attachmentsLimit, replacing: true))
+        if try await run(transaction)[replacement].first == true {
             try await sweep(appID: appID, isBeingWritten: true)
         }
     }

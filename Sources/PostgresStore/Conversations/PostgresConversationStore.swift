@@ -16,6 +16,8 @@ public final class PostgresConversationStore: ConversationStore {
     let historyLimit: Int
     /// The size limit of a conversation, in bytes, over all of its turns.
     private let conversationLimit: Int
+    /// The size limit of all attachments of an app, in bytes; 0 for none.
+    let attachmentsLimit: Int
     let memory: MemoryBudget
     /// The histories that the process keeps for their next turns.
     let histories: HistoryCache
@@ -30,7 +32,8 @@ public final class PostgresConversationStore: ConversationStore {
 
     public init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
-        conversationLimit: Int = 1 << 30, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        conversationLimit: Int = 1 << 30, attachmentsLimit: Int = 0,
+        memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
         pageLifetime: Duration = .seconds(10), signals: ConversationSignals? = nil
     ) {
@@ -40,6 +43,7 @@ public final class PostgresConversationStore: ConversationStore {
         self.memory = memory
         self.histories = histories ?? HistoryCache(limit: 0, budget: memory)
         self.conversationLimit = conversationLimit
+        self.attachmentsLimit = attachmentsLimit
         confinedPages = Confined(
             ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
         self.lease = lease
@@ -59,39 +63,23 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
     private func tryOpening(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened? {
-        var transaction = Transaction()
-        let open = transaction.add(openQuery(opening))
-        if opening.whenBusy == .stop || opening.whenBusy == .replace {
-            transaction.add(ConversationStatements.stopRunning(appID: opening.appID, except: opening.id))
-        }
-        let running =
-            opening.whenBusy == .refuse
-            ? transaction.add(ConversationStatements.running(in: opening.appID)) : nil
-        // Before the history, which a refused request does not need.
-        let charge = opening.meter.map {
-            transaction.add(
-                UsageStatements.charge(
-                    $0, for: opening.id, in: opening.appID, bytes: Self.textSize(of: opening.prompts)))
-        }
-        let history = HistoryBatch(of: opening.appID, in: histories, for: opening.reach, &transaction)
-        let keyed = opening.key.map {
-            transaction.add(ConversationStatements.keyedReply(appID: opening.appID, key: $0))
-        }
+        let batch = openingBatch(opening)
         defer { signals?.changed(opening.appID) }
-        let results = try await runOwning(transaction)
-        if let opened = results[open].first {
+        let results = try await runOwning(batch.transaction)
+        if let opened = results[batch.open].first {
             let turn = Turn(appID: opening.appID, number: opened.number)
-            let quota = charge.flatMap { results[$0].first }
-            let read = await openedHistory(history, results, of: turn, for: opening.id, at: opened.version)
+            let quota = batch.charge.flatMap { results[$0].first }
+            let read = await openedHistory(batch.history, results, of: turn, for: opening.id, at: opened.version)
             return .opened(turn, read, quota)
         }
-        if let keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
-        if let running, let reply = results[running].first { throw Self.busy(with: reply) }
+        if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
+        if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
         try await requireRoom(in: opening.appID, for: Self.size(of: opening.prompts))
-        guard running == nil else { return nil }
+        guard batch.running == nil else { return nil }
         throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
     }
 
+    @inline(never)
     private static func busy(with reply: ReplyID) -> RelayError {
         var error = RelayError(
             .conversationBusy,
@@ -101,8 +89,18 @@ public final class PostgresConversationStore: ConversationStore {
         return error
     }
 
-    private func openQuery(_ opening: TurnOpening) -> Query<ConversationStatements.NewTurn> {
-        let size = Self.size(of: opening.prompts)
+    @inline(never)
+    private func openingBatch(_ opening: TurnOpening) -> OpeningBatch {
+        var attachments = Attachments()
+        var stored = opening
+        stored.prompts = attachments.detach(from: opening.prompts)
+        return OpeningBatch(
+            opening, by: openQuery(stored, size: Self.size(of: opening.prompts)),
+            with: (attachments, limit: attachmentsLimit), bytes: Self.textSize(of: opening.prompts), in: histories)
+    }
+
+    /// - Parameter size: the size that the prompts add with their attachments, in bytes.
+    private func openQuery(_ opening: TurnOpening, size: Int) -> Query<ConversationStatements.NewTurn> {
         guard opening.parent != nil || opening.key != nil || opening.whenBusy != .wait else {
             return ConversationStatements.openTurn(
                 opening, owner: lease.id, size: size, limit: conversationLimit)
@@ -154,7 +152,8 @@ public final class PostgresConversationStore: ConversationStore {
         var transaction = Transaction()
         let open = transaction.add(
             ConversationStatements.openAlternative(
-                to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit))
+                to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit,
+                meter: meter))
         let charge = meter.map { transaction.add(UsageStatements.charge($0, for: id, in: appID, bytes: 0)) }
         let history = HistoryBatch(of: appID, in: histories, for: reach, &transaction)
         defer { signals?.changed(appID) }

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The new text of replies, as parameters of the statement that journals it.
+/// The new text of replies, as parameters of the statements that journal it.
 final class PostgresJournalBatch: JournalBatch {
     /// The size limit of a row, in bytes. Tool calls may be longer.
     private static let pieceLimit = 64 * 1024
@@ -12,6 +12,16 @@ final class PostgresJournalBatch: JournalBatch {
     private var columns = JournalColumns()
     /// Columns that are large enough for a separate query.
     private var full: [JournalColumns] = []
+    private var sheet = SheetColumns()
+    private var fullSheets: [SheetColumns] = []
+    /// The replies on the sheet whose owner is looked up.
+    private var checked = OwnedColumns()
+    private let lease: ProcessLease
+
+    /// Creates a batch for the replies of a process.
+    init(lease: ProcessLease) {
+        self.lease = lease
+    }
 
     func append(
         turn: Turn, id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
@@ -34,9 +44,53 @@ final class PostgresJournalBatch: JournalBatch {
         }
     }
 
+    func appendToSheet(
+        turn: Turn, id: ReplyID, from start: ReplyPosition, slot: inout SheetSlot, generation: Int32,
+        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, checksOwner: Bool
+    ) {
+        var end = start
+        func append(_ bytes: Span<UInt8>, _ part: SheetSlot.Part, _ size: WritableKeyPath<ReplyPosition, Int>) {
+            guard !bytes.isEmpty else { return }
+            let others = Int32(truncatingIfNeeded: end.total - end[keyPath: size])
+            if !slot.isValid(for: part, others: others, generation: generation) {
+                slot = SheetSlot(number: lease.nextSlot(), part: part, others: others, generation: generation)
+                sheet.open(slot, for: id, attempt: start.attempt)
+            }
+            sheet.append(bytes, at: end[keyPath: size], slot: slot)
+            end[keyPath: size] += bytes.count
+        }
+        append(thinking, .thinking, \.thinking)
+        append(text, .text, \.text)
+        append(toolCalls, .toolCalls, \.toolCalls)
+        if checksOwner {
+            checked.append(turn, id, attempt: start.attempt)
+        }
+        if sheet.size >= Self.queryLimit {
+            fullSheets.append(sheet)
+            sheet = SheetColumns()
+        }
+    }
+
     func removeAll() {
         columns.removeAll()
         full = []
+        sheet.removeAll()
+        fullSheets = []
+        checked.removeAll()
+    }
+
+    /// The queries that write the sheets of the batches: one, unless they exceed the limit of a query. Without pieces, it returns only the
+    /// generation.
+    static func sheetQueries(of batches: [any JournalBatch], owner: ReplyID) -> [Query<Int32>] {
+        let batches = batches.compactMap { $0 as? PostgresJournalBatch }
+        let large = batches.flatMap(\.fullSheets).map { SheetStatements.write([$0], owner: owner) }
+        return large + [SheetStatements.write(batches.map(\.sheet), owner: owner)]
+    }
+
+    /// The query for those replies on the sheets that the process does not own any more; `nil` if no owner is looked up.
+    static func lostQuery(of batches: [any JournalBatch], owner: ReplyID) -> Query<ReplyID>? {
+        let checked = batches.compactMap { ($0 as? PostgresJournalBatch)?.checked }.filter { !$0.isEmpty }
+        return checked.isEmpty ? nil : SheetStatements.lost(among: checked, owner: owner)
     }
 
     /// The queries that write the batches: one, unless they exceed the limit of a query.

@@ -7,6 +7,8 @@ extension RelayError {
     init(_ error: PostgresError, otherwise code: Code) {
         if error.sqlState == UsageStatements.refusal, let exceeded = ExceededLimit(refusal: error.message) {
             self.init(exceeded)
+        } else if error.sqlState == AttachmentStatements.refusal {
+            self.init(attachmentsBeyond: error.message)
         } else if error.isStoreUnavailable {
             self.init(
                 .storeUnavailable, "The database cannot be reached. Try again in a moment.", detail: error.description)

@@ -128,9 +128,9 @@ struct HistoryReader {
         let selected = selection.select(rows, sizes: sizes)
         guard selection.isComplete else { throw Self.replaced }
         guard !selection.isTooLarge else { return true }
-        let long = selected.filter(\.row.isIncomplete)
-        guard long.isEmpty || whole || selection.unfinished.isEmpty else { return false }
-        pages.append(try await encode(selected, sizes: sizes, hasLong: !long.isEmpty))
+        let hasLong = selected.contains(where: \.row.isIncomplete)
+        guard !hasLong || whole || selection.unfinished.isEmpty else { return false }
+        pages.append(try await encode(selected, sizes: sizes, hasLong: hasLong))
         return true
     }
 
@@ -285,7 +285,7 @@ struct HistoryReader {
         var beginning = HistorySelection(
             upTo: Self.row(onBranchOf: selection.bound, upTo: newest.seq, links: results[links]))
         let selected = Array(beginning.select(rows).reversed())
-        let head = selected.prefix { MessageRole($0.row.role.bytes) == .system }
+        let head = selected.prefix { $0.row.role == .system }
         let firstRead = pages.last { !$0.isEmpty }?[0].seq ?? turn.number
         let start = head.last.map { $0.row.seq + 1 } ?? oldest.seq
         guard head.count < selected.count, start < firstRead else {
@@ -332,7 +332,7 @@ struct HistoryReader {
 extension EncodedConversation {
     fileprivate mutating func append(_ message: HistorySelection.Message) {
         append(
-            role: message.row.role.bytes, content: message.row.message.bytes, extras: message.row.extras.bytes,
+            role: message.row.name, content: message.row.message, extras: message.row.extras,
             seq: message.row.seq, turn: message.turn)
     }
 }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdLanguageModels
 import ChatterdPostgres
 
 /// A row of a conversation, as `HistoryStatements.page` returns it. Its texts are read in place.
@@ -23,8 +24,7 @@ struct HistoryRow {
             }
         }
 
-        init(state: Field) {
-            let state = state.bytes
+        init(state: Span<UInt8>) {
             if state.isEmpty {
                 self = .seeded
             } else if state.isEqual(to: "prompt") {
@@ -41,16 +41,57 @@ struct HistoryRow {
         }
     }
 
+    /// The columns of the statements.
+    private enum Column {
+        static let seq = 0
+        static let state = 1
+        static let after = 2
+        static let name = 3
+        static let message = 4
+        static let extras = 5
+    }
+
     let seq: Int64
-    let role: Field
-    /// NULL if the message is too long for a page.
-    let message: Field
-    /// Empty, but not NULL, if the extras are too long for a page.
-    let extras: Field
     let kind: Kind
+    let role: MessageRole
+    /// Whether the page omits a text of the row, or an attachment.
+    let isIncomplete: Bool
     /// The `seq` of the row that this one follows; `nil` for the row above.
     let parent: Int64?
+    private let fields: Fields
 
-    /// Whether the page omits a text of the row.
-    var isIncomplete: Bool { message.isNull || extras.bytes.isEmpty && !extras.isNull }
+    /// Reads a row of the statements of `HistoryStatements`. A message that is too long for a page is NULL; extras that are too long are
+    /// empty, but not NULL. Extras with references lack their attachments.
+    init(_ fields: Fields) {
+        self.fields = fields
+        seq = Int64(fields.int(Column.seq) ?? 0)
+        kind = Kind(state: fields.bytes(Column.state))
+        role = MessageRole(fields.bytes(Column.name))
+        parent = fields.int(Column.after).map { Int64($0) }
+        isIncomplete =
+            fields.isNull(Column.message)
+            || !fields.isNull(Column.extras) && Self.isIncomplete(fields.bytes(Column.extras))
+    }
+
+    private static func isIncomplete(_ extras: Span<UInt8>) -> Bool {
+        extras.isEmpty || extras[0] == Attachments.mark
+    }
+
+    /// The role as it is stored.
+    var name: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { fields.bytes(Column.name) }
+    }
+
+    /// The text of the message.
+    var message: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { fields.bytes(Column.message) }
+    }
+
+    /// The further members of the message.
+    var extras: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { fields.bytes(Column.extras) }
+    }
 }

@@ -189,7 +189,7 @@ struct HistorySelection {
         _ row: HistoryRow, turn: Int64, _ size: HistoryStatements.Size?, _ messages: inout [Message]
     ) -> Bool {
         if let reach, let oldest, reach.isExceeded(by: count, text: text),
-            EncodedMessage.startsTurn(oldest.turn, oldest.role, after: turn, MessageRole(row.role.bytes))
+            EncodedMessage.startsTurn(oldest.turn, oldest.role, after: turn, row.role)
         {
             isBeyondReach = true
             return false
@@ -202,11 +202,11 @@ struct HistorySelection {
     private mutating func select(
         _ row: HistoryRow, turn: Int64, _ size: HistoryStatements.Size?, _ messages: inout [Message]
     ) {
-        let content = size?.message ?? row.message.bytes.count
-        self.size += content + (size?.extras ?? row.extras.bytes.count)
+        let content = size?.message ?? row.message.count
+        self.size += content + (size?.extras ?? row.extras.count)
         text += content
         count += 1
-        oldest = (turn, MessageRole(row.role.bytes))
+        oldest = (turn, row.role)
         messages.append(Message(row: row, turn: turn))
         if self.size > limit { isTooLarge = true }
     }

@@ -15,6 +15,10 @@ public final class Housekeeper {
     private static let keyLimit = 1_000
     /// The number of charges that one statement moves.
     private static let chargeLimit = 1_000
+    /// The number of conversations of requests without an identity that one statement removes.
+    private static let statelessLimit = 500
+    /// The time for which such a conversation is kept after its last change, so that its reply can be read again.
+    public static let statelessLifetime = Duration.seconds(60)
     /// The number of times that a round repeats a statement with a limit.
     private static let piecesPerRound = 10
     /// The number of rounds between two rounds that do less urgent work.
@@ -93,6 +97,9 @@ public final class Housekeeper {
         var transaction = Transaction()
         transaction.add(ownsNoTurns ? LeaseStatements.end(lease.id) : LeaseStatements.expire(lease.id))
         transaction.add(LeaseStatements.endSignals(to: lease.id))
+        // The last process leaves no text: the first call begins another table, the second one truncates the others.
+        transaction.add(SheetStatements.finish)
+        transaction.add(SheetStatements.finish)
         // The process ends anyway. If this fails, the lease expires.
         _ = try? await pool.run(transaction)
     }
@@ -132,11 +139,15 @@ public final class Housekeeper {
     private func startRenewal() {
         guard renewal == nil else { return }
         let keeper = Confined(self, to: shard)
-        renewal = Task(executorPreference: shard) { [shard, pool, lease] in
+        renewal = Task(executorPreference: shard) { [shard, pool, lease, turns] in
             let now = shard.now
             // The pool has logged a failure, and the next tick tries again.
-            if (try? await pool.run(LeaseStatements.renew(lease.id))) != nil {
+            if let renewed = try? await pool.run(lease.renewal) {
                 lease.renewed(at: now)
+                // A process without replies has no text in sheets. A process with replies repeats it before it releases older sheets.
+                if turns.count == 0, let generation = renewed.first {
+                    lease.releaseSheets(before: generation)
+                }
             }
             keeper.value.renewal = nil
         }
@@ -169,7 +180,13 @@ public final class Housekeeper {
         try await repeatPiece(of: Self.chargeLimit) { [self] in
             try await pool.run(UsageStatements.fold(limit: Self.chargeLimit)).first ?? 0
         }
+        try await repeatPiece(of: Self.statelessLimit) { [self] in
+            try await pool.run(
+                RetentionStatements.expireStateless(limit: Self.statelessLimit, age: Self.statelessLifetime)
+            ).first ?? 0
+        }
         try await sweepJournal()
+        _ = try await pool.run(SheetStatements.turn)
         try await retention?.expire { [unowned self] in isEnding }
     }
 

@@ -19,6 +19,8 @@ public final class ProcessLease: Sendable {
     let id: ReplyID
     private let renewedAt = Lock<Instant?>(nil)
     private let uncertainty = Lock(0)
+    private let lastSlot = Lock<Int32>(0)
+    private let oldestSheets = Lock<Int32?>(nil)
 
     public init(id: ReplyID) {
         self.id = id
@@ -34,8 +36,27 @@ public final class ProcessLease: Sendable {
     /// - Returns: whether it did. The caller then reports the success with `renewed(at:)`.
     func addRenewal(to transaction: inout Transaction, ifLateAt now: Instant) -> Bool {
         guard isLate(at: now) else { return false }
-        transaction.add(LeaseStatements.renew(id))
+        transaction.add(renewal)
         return true
+    }
+
+    /// The query that renews the lease.
+    var renewal: Query<Int32> { LeaseStatements.renew(id, sheets: oldestSheets.withLock { $0 }) }
+
+    /// A number for a slot of the sheets of this process. The numbers repeat after two billion.
+    func nextSlot() -> Int32 {
+        lastSlot.withLock {
+            $0 = $0 == .max ? 1 : $0 + 1
+            return $0
+        }
+    }
+
+    /// Records that this process needs no sheet before a generation. The next renewal says so.
+    ///
+    /// While the process may own replies that it does not know, it keeps all sheets: those replies are closed with their text in sheets.
+    func releaseSheets(before generation: Int32) {
+        guard uncertainRoundsLeft == 0 else { return }
+        oldestSheets.withLock { $0 = max($0 ?? 0, generation) }
     }
 
     /// Records that a query sent at an instant has renewed the lease.

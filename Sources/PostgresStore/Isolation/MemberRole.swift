@@ -63,7 +63,7 @@ public enum MemberRole {
     /// The tables that statements of requests use. Those without a column `appid` have no rows of owners.
     private static let tables = """
         'chatts', 'chatterd_conversations', 'chatterd_journal', 'chatterd_keys', 'chatterd_signals', 'chatterd_changes',
-        'chatterd_charges', 'chatterd_processes',
+        'chatterd_charges', 'chatterd_processes', 'chatterd_sheet_tables',
         'chatterd_queue', 'chatterd_queue_ranks', 'chatterd_queues'
         """
 }

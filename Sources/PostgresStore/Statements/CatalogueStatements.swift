@@ -174,8 +174,8 @@ enum CatalogueStatements {
                 SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
                 ON CONFLICT (appid) DO NOTHING RETURNING revision
             ), added AS (
-                INSERT INTO chatts (appid, seq, name, message, extras, opened)
-                SELECT $1, p.ordinal, p.name, p.message, nullif(p.extras, ''), changed.revision
+                INSERT INTO chatts (appid, seq, name, message, extras, opened, floor)
+                SELECT $1, p.ordinal, p.name, p.message, nullif(p.extras, ''), changed.revision, p.ordinal - 1
                 FROM changed, unnest($4, $5, $6) WITH ORDINALITY AS p (name, message, extras, ordinal)
             )
             SELECT FROM changed

@@ -7,7 +7,8 @@ import ChatterdPostgres
 /// the commit, so revisions are committed in their order.
 ///
 /// A transaction locks rows in one order, so that none waits in a circle: first idempotency keys, by key; then conversations, by
-/// `appid`; then rows of `chatts`; then the journal, or meters, the source before the owner; then its lease. A statement that closes replies of several conversations skips those that are
+/// `appid`; then rows of `chatts`; then attachments, by digest, and their total; then the journal, or
+/// meters, the source before the owner; then its lease. A statement that closes replies of several conversations skips those that are
 /// locked, and never waits. Statements that change no conversation (adoption, restart, handover, release, signals, sweeps) lock rows of
 /// `chatts` and the tables behind it only.
 ///
@@ -15,7 +16,7 @@ import ChatterdPostgres
 /// conversation without a row gets none.
 enum ConversationRevision {
     /// The owner of a conversation, as a parameter.
-    static func owner(of appID: String) -> Parameter { .text(ConversationKey(parsing: appID).owner.keyPrefix) }
+    static func owner(of appID: String) -> Parameter { .text(ConversationKey(parsing: appID).listedOwner) }
 
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
     /// at all if it has none. It returns the revision, and the version of the rows that do not change.

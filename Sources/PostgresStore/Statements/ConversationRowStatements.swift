@@ -79,7 +79,7 @@ enum ConversationRowStatements {
         "conversation_export_page", after: .rowScope, .text, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: entries(where: "seq > $2 AND seq <= $5", order: "ASC"), decode: entry)
 
-    private static let entry: @Sendable (inout Row) -> Entry = { row in
+    static let entry: @Sendable (inout Row) -> Entry = { row in
         Entry(seq: Int64(row.nextInt()), size: row.nextInt())
     }
 
@@ -89,8 +89,8 @@ enum ConversationRowStatements {
         SELECT seq, size FROM (
             SELECT seq, size, sum(size) OVER page AS running, row_number() OVER page AS number
             FROM (
-                SELECT seq, (octet_length(message) + coalesce(octet_length(thinking), 0) + coalesce(octet_length(extras), 0)
-                    + coalesce(octet_length(options), 0) + coalesce(octet_length(last_event), 0)
+                SELECT seq, (octet_length(message) + coalesce(octet_length(thinking), 0)
+                    + \(AttachmentStatements.size("extras")) + coalesce(octet_length(options), 0) + coalesce(octet_length(last_event), 0)
                     + coalesce(octet_length(account), 0) + \(ConversationStatements.rowCost))::bigint AS size
                 FROM chatts WHERE appid = $1 AND \(condition) ORDER BY seq \(order) LIMIT $3) AS found
             WINDOW page AS (ORDER BY seq \(order))) AS counted
@@ -161,8 +161,8 @@ enum ConversationRowStatements {
 
     /// The columns of `conversationRow`.
     private static let columns = """
-        c.seq, c.after, \(microseconds("c.time")), c.name, c.message, c.thinking, c.extras, c.state, c.turn, c.id, c.model,
-        coalesce(c.attempt, 1), c.options, c.last_event, c.account, \(microseconds("c.finished"))
+        c.seq, c.after, \(microseconds("c.time")), c.name, c.message, c.thinking,
+        \(AttachmentStatements.members("c.extras", of: "c.appid")), c.state, c.turn, c.id, c.model, coalesce(c.attempt, 1), c.options, c.last_event, c.account, \(microseconds("c.finished"))
         """
 
     private static func conversationRow(_ row: inout Row) -> ConversationRow {
@@ -186,18 +186,30 @@ enum ConversationRowStatements {
         return result
     }
 
-    /// The parts of the branch of the next prompt that reach into a page.
-    static func branch(of appID: String, from first: Int64, to last: Int64) -> Query<ClosedRange<Int64>> {
-        Query(branchStatement, .text(appID), .int8(first), .int8(last))
+    /// The parts of the branch of a reply that reach into a page; of the next prompt without a reply.
+    static func branch(
+        of appID: String, upTo reply: ReplyID? = nil, from first: Int64, to last: Int64
+    ) -> Query<ClosedRange<Int64>> {
+        guard let reply else { return Query(branchStatement, .text(appID), .int8(first), .int8(last)) }
+        return Query(replyBranchStatement, .text(appID), .int8(first), .int8(last), .uuid(reply))
     }
 
     private static let branchStatement = Statement(
         "conversation_branch", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
-        sql: """
-            WITH RECURSIVE \(walk(from: "SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1", downTo: "$2"))
-            SELECT low, high FROM walk WHERE high >= $2 AND low <= $3
-            """
-    ) { row in
+        sql: branch(from: "SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1"), decode: range)
+
+    private static let replyBranchStatement = Statement(
+        "reply_branch", after: .rowScope, .text, .int8, .int8, .uuid, returnsBinary: true,
+        sql: branch(from: "SELECT seq FROM chatts WHERE appid = $1 AND id = $4 AND turn = seq"), decode: range)
+
+    private static func branch(from tip: String) -> String {
+        """
+        WITH RECURSIVE \(walk(from: tip, downTo: "$2"))
+        SELECT low, high FROM walk WHERE high >= $2 AND low <= $3
+        """
+    }
+
+    private static let range: @Sendable (inout Row) -> ClosedRange<Int64> = { row in
         let low = Int64(row.nextInt())
         return low...max(low, Int64(row.nextInt()))
     }
@@ -225,7 +237,7 @@ enum ConversationRowStatements {
 
     private static let runningStatement = Statement(
         "conversation_running", after: .rowScope, .text, returnsBinary: true,
-        sql: "SELECT seq FROM chatts WHERE appid = $1 AND state = 'streaming'"
+        sql: "SELECT seq FROM chatts WHERE \(ReplyFloor.isRunning())"
     ) { row in
         Int64(row.nextInt())
     }
@@ -279,8 +291,8 @@ enum ConversationRowStatements {
                 (SELECT seq FROM chatts WHERE appid = $1 AND $3 IS NULL ORDER BY seq DESC LIMIT 1)
             ), \(walk(from: "SELECT seq FROM tip", downTo: "0")), grouped AS (
                 SELECT c.seq, c.state,
-                    octet_length(c.message) + coalesce(octet_length(c.thinking), 0) + coalesce(octet_length(c.extras), 0)
-                        + \(ConversationStatements.rowCost) AS size,
+                    octet_length(c.message) + coalesce(octet_length(c.thinking), 0)
+                        + \(AttachmentStatements.size("c.extras")) + \(ConversationStatements.rowCost) AS size,
                     count(*) FILTER (WHERE c.state <> 'prompt') OVER (ORDER BY c.seq DESC) AS number
                 FROM walk w JOIN chatts c ON c.appid = $1 AND c.seq BETWEEN w.low AND w.high
                 WHERE \(isMessage("c."))
@@ -306,13 +318,13 @@ enum ConversationRowStatements {
             ), added AS (
                 INSERT INTO chatts (
                     appid, seq, turn, name, message, extras, thinking, state, id, model, attempt, options, last_event, time,
-                    finished, total)
+                    finished, total, floor)
                 SELECT t.appid, k.place,
                     CASE WHEN k.state IS NOT NULL THEN max(k.place) OVER (PARTITION BY k.number) END,
                     c.name, c.message, c.extras, c.thinking, c.state,
                     CASE WHEN c.state = 'complete' THEN \(newReplyID(in: "$7")) ELSE gen_random_uuid() END,
                     c.model, c.attempt, c.options, c.last_event, c.time, c.finished,
-                    CASE WHEN c.state = 'complete' THEN k.total END
+                    CASE WHEN c.state = 'complete' THEN k.total END, k.place - 1
                 FROM claimed t, kept k JOIN chatts c ON c.appid = $1 AND c.seq = k.seq
             )
             SELECT EXISTS (SELECT FROM claimed), EXISTS (SELECT FROM source), (SELECT state FROM reply),
@@ -381,7 +393,7 @@ enum ConversationRowStatements {
         .textArray, .textArray, .textArray,
         sql: """
             WITH place AS (
-                SELECT 1 FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
+                SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
             ), conversation AS (
                 INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, archived_at)
                 SELECT $1, $3, $5, CASE WHEN $4 THEN \(time("$6")) ELSE now() END,
@@ -397,13 +409,14 @@ enum ConversationRowStatements {
             ), added AS (
                 INSERT INTO chatts (
                     appid, seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
-                    options, last_event, account, id)
+                    options, last_event, account, id, floor)
                 SELECT c.appid, r.seq, nullif(r.after, -1), nullif(r.turn, -1), \(time("r.time")), nullif(r.attempt, -1),
                     \(time("nullif(r.finished, \(ConversationColumns.noTime))")), nullif(r.total, -1), nullif(r.state, ''), r.name, r.message,
                     nullif(r.thinking, ''), nullif(r.extras, ''), nullif(r.model, ''), nullif(r.options, ''),
                     nullif(r.last_event, ''), nullif(r.account, ''),
-                    CASE WHEN r.turn = r.seq THEN \(newReplyID(in: "$9")) ELSE gen_random_uuid() END
-                FROM conversation c, unnest($10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+                    CASE WHEN r.turn = r.seq THEN \(newReplyID(in: "$9")) ELSE gen_random_uuid() END,
+                    CASE WHEN place.is_quiet THEN r.seq - 1 END
+                FROM place, conversation c, unnest($10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
                     AS r (seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
                         options, last_event, account)
             )

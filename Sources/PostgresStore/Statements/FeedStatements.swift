@@ -55,7 +55,7 @@ enum FeedStatements {
             SELECT coalesce(v.epoch, 0), coalesce(v.revision, 0), coalesce(v.base, 0), coalesce(l.seq, 0), v.title,
                 v.archived_at IS NOT NULL, (
                     SELECT string_agg(n.id::text, ',' ORDER BY n.seq) FROM (
-                        SELECT seq, id FROM chatts WHERE appid = $1 AND state = 'streaming' ORDER BY seq LIMIT \(runningLimit)) AS n)
+                        SELECT seq, id FROM chatts WHERE \(ReplyFloor.isRunning()) ORDER BY seq LIMIT \(runningLimit)) AS n)
             FROM (VALUES (1)) AS one
             LEFT JOIN chatterd_conversations v ON v.appid = $1
             LEFT JOIN LATERAL (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS l ON true
@@ -92,9 +92,10 @@ enum FeedStatements {
         let change: FeedEvent.Change
     }
 
-    private static let text = "octet_length(c.message) + coalesce(octet_length(c.extras), 0)"
+    private static let text = "octet_length(c.message) + \(AttachmentStatements.size("c.extras"))"
 
-    // Each branch has at most $4 events in the order of their revisions, so the first $4 of all are among them.
+    // Each branch has at most $4 events in the order of their revisions, so the first $4 of all are among them. A reply that has ended
+    // since the position is above the floor of its row. If there are $4 added rows, an end of a row behind them comes after them.
     private static let eventsStatement = Statement(
         "feed_events", after: .rowScope, .text, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: """
@@ -110,7 +111,7 @@ enum FeedStatements {
                         ELSE c.id END AS id,
                     CASE c.state WHEN 'prompt' THEN c.name ELSE c.model END AS name,
                     CASE WHEN c.state = 'prompt' AND \(text) <= \(FeedEvent.textLimit) THEN c.message END AS text,
-                    CASE WHEN c.state = 'prompt' AND \(text) <= \(FeedEvent.textLimit) THEN c.extras END AS extras,
+                    CASE WHEN c.state = 'prompt' AND \(text) <= \(FeedEvent.textLimit) THEN \(AttachmentStatements.members("c.extras", of: "$1")) END AS extras,
                     c.turn, c.time, CASE WHEN c.state = 'prompt' AND \(text) <= \(FeedEvent.textLimit) THEN \(text) ELSE 0 END AS size,
                     false AS flag
                 FROM chatts c
@@ -120,7 +121,9 @@ enum FeedStatements {
                 SELECT c.closed, 0, 'end', c.seq, c.id, c.state,
                     CASE WHEN octet_length(c.last_event) <= \(lastEventLimit) THEN c.last_event END, NULL, c.turn,
                     coalesce(c.finished, c.time), 0, false
-                FROM chatts c WHERE c.appid = $1 AND c.closed > $2 ORDER BY c.closed LIMIT $4
+                FROM chatts c WHERE c.appid = $1 AND c.closed > $2 AND c.seq > \(ReplyFloor.nearest(upTo: "$3"))
+                    AND c.seq <= (SELECT CASE WHEN count(*) < $4 THEN 9223372036854775807 ELSE max(a.added) END FROM added a)
+                ORDER BY c.closed LIMIT $4
             ), changed AS (
                 SELECT revision, 0, 'settings', 0, NULL::uuid, title, NULL, NULL, 0, NULL::timestamptz, 0, archived
                 FROM chatterd_changes WHERE appid = $1 AND revision > $2 ORDER BY revision LIMIT $4

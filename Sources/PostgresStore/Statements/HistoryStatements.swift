@@ -35,15 +35,11 @@ enum HistoryStatements {
         decode: historyRow)
 
     private static let columns = """
-        seq, name, CASE WHEN octet_length(message) <= \(inlineLimit) THEN message END,
-        CASE WHEN octet_length(extras) > \(inlineLimit) THEN '' ELSE extras END, state, after
+        seq, state, after, name, CASE WHEN octet_length(message) <= \(inlineLimit) THEN message END,
+        CASE WHEN octet_length(extras) > \(inlineLimit) THEN '' ELSE extras END
         """
 
-    private static let historyRow: @Sendable (inout Row) -> HistoryRow = { row in
-        HistoryRow(
-            seq: Int64(row.nextInt()), role: row.nextField(), message: row.nextField(), extras: row.nextField(),
-            kind: HistoryRow.Kind(state: row.nextField()), parent: row.nextOptionalInt().map { Int64($0) })
-    }
+    private static let historyRow: @Sendable (inout Row) -> HistoryRow = { row in HistoryRow(row.fields) }
 
     /// The links of a conversation up to a row, newest first: the rows that do not follow the row above them.
     static func links(of appID: String, upTo seq: Int64) -> Query<Link> {
@@ -79,7 +75,7 @@ enum HistoryStatements {
         Query(sizesStatement, .text(appID), .array(of: .int8, [seqs]))
     }
 
-    /// The size of a row, in bytes.
+    /// The size of a row, in bytes, with its attachments.
     struct Size {
         let seq: Int64
         let message: Int
@@ -89,7 +85,7 @@ enum HistoryStatements {
     private static let sizesStatement = Statement(
         "history_sizes", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT seq, octet_length(message)::bigint, coalesce(octet_length(extras), 0)::bigint FROM chatts
+            SELECT seq, octet_length(message)::bigint, (\(AttachmentStatements.size("extras")))::bigint FROM chatts
             WHERE appid = $1 AND seq = ANY($2)
             """
     ) { row in
@@ -110,7 +106,10 @@ enum HistoryStatements {
 
     private static let rowsStatement = Statement(
         "history_rows", after: .rowScope, .text, .int8Array, returnsBinary: true,
-        sql: "SELECT name, message, extras FROM chatts WHERE appid = $1 AND seq = ANY($2) ORDER BY seq"
+        sql: """
+            SELECT name, message, \(AttachmentStatements.members("extras", of: "$1")) FROM chatts
+            WHERE appid = $1 AND seq = ANY($2) ORDER BY seq
+            """
     ) { row in
         Message(role: row.nextField(), message: row.nextField(), extras: row.nextField())
     }

@@ -1,7 +1,7 @@
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The SQL of the journal, and of the signals between processes about its replies.
+/// The SQL of the rows that the journal has of single replies, and of the signals between processes about its replies.
 enum JournalStatements {
     /// Waits until no other process holds `sweepLock`, and prevents sweeps until the end of the transaction.
     static let writeLock = Query(
@@ -19,9 +19,9 @@ enum JournalStatements {
     /// rejects a late batch of an earlier attempt. No reader needs its rows, and they would stay until the reply ends.
     static func write(_ columns: [JournalColumns], owner: ReplyID) -> Query<ReplyID> {
         Query(
-            writeStatement, .uuid(owner), .array(of: .text, columns.map(\.appIDs)),
-            .array(of: .int8, columns.map(\.numbers)), .array(of: .uuid, columns.map(\.replies)),
-            .array(of: .int8, columns.map(\.attempts)), .array(of: .int8, columns.map(\.textStarts)),
+            writeStatement, .uuid(owner), .array(of: .text, columns.map(\.owned.appIDs)),
+            .array(of: .int8, columns.map(\.owned.numbers)), .array(of: .uuid, columns.map(\.owned.replies)),
+            .array(of: .int8, columns.map(\.owned.attempts)), .array(of: .int8, columns.map(\.textStarts)),
             .array(of: .int8, columns.map(\.thinkingStarts)), .array(of: .int8, columns.map(\.callStarts)),
             .array(of: .text, columns.map(\.texts)), .array(of: .text, columns.map(\.thoughts)),
             .array(of: .text, columns.map(\.calls)))

@@ -15,17 +15,29 @@ enum LeaseStatements {
     /// The maximum number of handovers of a reply: ten restarts in a row while it waits or runs.
     private static let handovers = 10
 
-    /// Renews the lease of a process, by the database's clock.
-    static func renew(_ process: ReplyID) -> Query<Void> { Query(renewStatement, .uuid(process)) }
+    /// Renews the lease of a process, by the database's clock. Returns the current generation of sheets.
+    ///
+    /// - Parameter sheets: the oldest generation of sheets that the process needs; `nil` if it has not released any: a process without a
+    ///   lease needs those from now on.
+    static func renew(_ process: ReplyID, sheets: Int32?) -> Query<Int32> {
+        Query(renewStatement, .uuid(process), sheets.map { .int8(Int64($0)) } ?? .null)
+    }
 
     private static let renewStatement = Statement(
-        "renew_lease", .uuid,
+        "renew_lease", .uuid, .int8,
         sql: """
-            INSERT INTO chatterd_processes AS l (id, expires_at, since)
-            VALUES ($1, now() + interval '\(ProcessLease.lifetime) s', now())
+            INSERT INTO chatterd_processes AS l (id, expires_at, since, sheets)
+            VALUES (
+                $1, now() + interval '\(ProcessLease.lifetime) s', now(),
+                coalesce($2::integer, (SELECT max(generation) FROM chatterd_sheet_tables)))
             ON CONFLICT (id) DO UPDATE SET
-                expires_at = excluded.expires_at, since = CASE WHEN \(isUnbroken) THEN l.since ELSE now() END
-            """)
+                expires_at = excluded.expires_at, since = CASE WHEN \(isUnbroken) THEN l.since ELSE now() END,
+                sheets = coalesce($2::integer, l.sheets)
+            RETURNING (SELECT max(generation) FROM chatterd_sheet_tables)
+            """
+    ) { row in
+        Int32(truncatingIfNeeded: row.nextInt())
+    }
 
     /// Ends the lease of a process that leaves open replies.
     static func expire(_ process: ReplyID) -> Query<Void> { Query(expireStatement, .uuid(process)) }

@@ -51,7 +51,7 @@ enum ReplyStatements {
                 FROM chatts
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
                 FOR NO KEY UPDATE
-            ), \(folded("reply", until: "$12")), stored AS (
+            ), \(folded("reply", rows(of: "reply", until: "$12"))), stored AS (
                 UPDATE chatts c SET
                     state = $5, message = f.text || $6, thinking = nullif(f.thinking || $7, ''),
                     extras = \(extras("f.calls || $8")),
@@ -308,7 +308,7 @@ enum ReplyStatements {
     }
 
     /// Whether process `holder` owns a running reply at this attempt.
-    private static func isOwned(_ table: String, by holder: String, attempt: String) -> String {
+    static func isOwned(_ table: String, by holder: String, attempt: String) -> String {
         "\(isHolder("\(table)holder", holder)) AND coalesce(\(table)attempt, 1) = \(attempt) AND \(table)state = 'streaming'"
     }
 
@@ -334,12 +334,33 @@ enum ReplyStatements {
         "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"
     }
 
+    /// The rows that the journal has of the replies in `source` alone, as far as they begin before a limit.
+    private static func rows(of source: String, until limit: String) -> String {
+        """
+        SELECT j.reply, j.start, j.text_at, j.thinking_at, j.calls_at, j.text, j.thinking, j.calls
+        FROM \(source) r
+        JOIN chatterd_journal j
+            ON j.appid = r.appid AND j.reply = r.id AND j.attempt = r.attempt AND j.start < \(limit)
+        """
+    }
+
+    /// The rows of the replies in `source`, and their pieces in sheets.
+    private static func allPieces(of source: String) -> String {
+        """
+        \(rows(of: source, until: "9223372036854775807"))
+        UNION ALL
+        SELECT s.reply, s.start, s.text_at, s.thinking_at, s.calls_at, s.text, s.thinking, s.calls
+        FROM chatterd_sheet_pieces(ARRAY(SELECT id FROM \(source))) s
+        JOIN \(source) r ON r.id = s.reply AND r.attempt = s.attempt
+        """
+    }
+
     /// The journal of the replies in `source`, in order, up to the first gap. Bytes that two pieces share count once. `is_cut` says
     /// whether pieces exist behind a gap.
     ///
-    /// A gap precedes a piece if any of its parts starts beyond the end of that part in the pieces before it. All later pieces are
-    /// behind the gap too. So a loss of thoughts also drops the text that follows them.
-    private static func folded(_ source: String, until limit: String) -> String {
+    /// A gap precedes a piece if it starts beyond the end of all pieces before it, or if any of its parts starts beyond the end of that
+    /// part in the pieces before it. All later pieces are behind the gap too. So a loss of thoughts also drops the text that follows them.
+    private static func folded(_ source: String, _ pieces: String) -> String {
         func part(_ name: String) -> String {
             """
             coalesce(string_agg(
@@ -353,13 +374,13 @@ enum ReplyStatements {
         }
         return """
             pieces AS (
-                SELECT p.*, bool_or(text_at > text_had OR thinking_at > thinking_had OR calls_at > calls_had)
+                SELECT p.*, bool_or(start > had OR text_at > text_had OR thinking_at > thinking_had OR calls_at > calls_had)
                     OVER (PARTITION BY p.reply ORDER BY p.start) AS is_lost
                 FROM (
-                    SELECT j.*, \(had("text")), \(had("thinking")), \(had("calls"))
-                    FROM \(source) r
-                    JOIN chatterd_journal j
-                        ON j.appid = r.appid AND j.reply = r.id AND j.attempt = r.attempt AND j.start < \(limit)
+                    SELECT j.*, \(had("text")), \(had("thinking")), \(had("calls")),
+                        coalesce(max(j.start + octet_length(j.text) + octet_length(j.thinking) + octet_length(j.calls))
+                            OVER before, 0) AS had
+                    FROM (\(pieces)) AS j
                     WINDOW before AS (
                         PARTITION BY j.reply ORDER BY j.start ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
                 ) AS p
@@ -378,12 +399,12 @@ enum ReplyStatements {
         )
         """
 
-    /// Closes the replies in `dead` with the text in their journals, at their revisions.
+    /// Closes the replies in `dead` with the text in their rows and sheets of the journal, at their revisions.
     ///
     /// - Parameter isCut: whether their last event reports the loss of the rest of the text.
     private static func settled(isCut: String = "f.is_cut") -> String {
         """
-        \(folded("dead", until: "9223372036854775807")), stored AS (
+        \(folded("dead", allPieces(of: "dead"))), stored AS (
             UPDATE chatts c SET
                 state = 'interrupted', message = f.text, thinking = nullif(f.thinking, ''), extras = \(extras("f.calls")),
                 last_event = CASE WHEN \(isCut) THEN \(lossEvent) END, closed = d.revision, finished = now(), holder = NULL

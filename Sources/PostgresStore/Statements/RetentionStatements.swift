@@ -77,6 +77,35 @@ enum RetentionStatements {
         Examined(last: row.nextText(), count: row.nextInt())
     }
 
+    /// Removes conversations of requests without an identity that have had no change for an age and have no running reply, at most
+    /// `limit`. It skips rows that another transaction changes now.
+    ///
+    /// - Returns: the number of removed conversations.
+    static func expireStateless(limit: Int, age: Duration) -> Query<Int> {
+        Query(expireStatelessStatement, .int8(limit), .int8(age.microseconds))
+    }
+
+    // The condition on `owner` is that of the index.
+    private static let expireStatelessStatement = Statement(
+        "expire_stateless", .int8, .int8,
+        sql: """
+            WITH old AS MATERIALIZED (
+                SELECT v.appid FROM chatterd_conversations v
+                WHERE right(v.owner, 1) = E'\\x1E' AND v.updated_at < now() - $2 * interval '1 microsecond'
+                    AND NOT EXISTS (
+                        SELECT FROM chatts s WHERE s.appid = v.appid AND s.turn = s.seq AND s.state = 'streaming')
+                ORDER BY v.appid LIMIT $1 FOR UPDATE SKIP LOCKED
+            ), gone AS (
+                DELETE FROM chatts c USING old o WHERE c.appid = o.appid
+            ), removed AS (
+                DELETE FROM chatterd_conversations v USING old o WHERE v.appid = o.appid RETURNING v.appid
+            )
+            SELECT count(*) FROM removed
+            """
+    ) { row in
+        row.nextInt()
+    }
+
     /// Removes expired idempotency keys, at most `limit`.
     static func expireKeys(limit: Int) -> Query<Void> { Query(expireKeysStatement, .int8(limit)) }
 

@@ -25,7 +25,36 @@ enum UsageStatements {
     ///
     /// - Parameter bytes: the size of the prompt; the size of the conversation counts instead if it is greater.
     static func charge(_ meter: Meter, for id: ReplyID, in appID: String, bytes: Int) -> Query<Quota> {
-        charge(meter, for: id, .text(appID), holder: .null, bytes: bytes, answer: nil)
+        guard meter.isLimited else { return chargeUnlimited(meter, for: id, in: appID, bytes: bytes) }
+        return charge(meter, for: id, .text(appID), holder: .null, bytes: bytes, answer: nil)
+    }
+
+    /// The value of `chatts.reserved` in the new row of a reply: 0 if the principal has no limits, so that the end of the reply settles
+    /// its charge. `chatterd_charge` sets it for other principals.
+    static func mark(of meter: Meter?) -> Parameter { meter.map { $0.isLimited } == false ? .int8(0) : .null }
+
+    /// Counts the request of a principal without limits: it adds the row that `chatterd_charge` adds, and checks nothing.
+    private static func chargeUnlimited(
+        _ meter: Meter, for id: ReplyID, in appID: String, bytes: Int
+    ) -> Query<Quota> {
+        Query(
+            chargeUnlimitedStatement, .text(appID), .uuid(id), .text(meter.source.text), .text(meter.owner.keyPrefix),
+            .int8(bytes), .int8(longestPrompt), .int8(standardAnswer))
+    }
+
+    private static let chargeUnlimitedStatement = Statement(
+        "charge_unlimited", after: .rowScope, .text, .uuid, .text, .text, .int8, .int8, .int8,
+        sql: """
+            INSERT INTO chatterd_charges (reply, source, owner, day, prompt_tokens, answer_tokens)
+            SELECT $2, $3, $4, (clock_timestamp() AT TIME ZONE 'UTC')::date,
+                least(greatest($5, c.total - \(ConversationStatements.rowCost) * c.seq) / 4 + 1, $6),
+                coalesce(nullif(substring(
+                    c.options FROM '"(?:num_predict|max_completion_tokens|max_tokens)"\\s*:\\s*([0-9]{1,9})(?:[^0-9]|$)')::bigint, 0), $7)
+            FROM chatts c WHERE c.appid = $1 AND c.id = $2 AND c.turn = c.seq AND c.state = 'streaming'
+            RETURNING true
+            """
+    ) { _ in
+        Quota()
     }
 
     /// Counts a request that a process passes on. `answer` is the number of tokens that the request permits.

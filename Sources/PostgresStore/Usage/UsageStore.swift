@@ -41,7 +41,7 @@ public final class UsageStore: Sendable {
             UsageStatements.charge(meter, forPassed: id, by: lease.id, bytes: bytes, answer: answer))
         // A request outside of conversations opens no turn, so no other statement has renewed the lease. Turns are opened in this order
         // too: first the meters, then the lease.
-        transaction.add(LeaseStatements.renew(lease.id))
+        transaction.add(lease.renewal)
         do throws(RelayError) {
             return try await pool.runForRelay(transaction)[charge].first
         } catch {

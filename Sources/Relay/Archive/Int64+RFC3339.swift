@@ -1,7 +1,7 @@
 extension Int64 {
     /// Parses a time in UTC with microseconds, as `ByteBuffer.append(rfc3339:)` writes it, into microseconds since 1970. `nil` for any
     /// other text, and outside of the years 1700 to 2261.
-    init?(rfc3339 text: Span<UInt8>) {
+    public init?(rfc3339 text: Span<UInt8>) {
         let form = Array("dddd-dd-ddTdd:dd:dd.ddddddZ".utf8)
         guard text.count == form.count else { return nil }
         var numbers: [Int64] = [0]

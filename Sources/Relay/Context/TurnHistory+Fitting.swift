@@ -34,7 +34,7 @@ extension TurnHistory {
         report.contextLength = window.tokens
         report.estimatedTokens = window.tokens(of: size)
         report.size = size
-        report.newest = newest
+        report.newest = newest(without: omission)
         report.list(sent.numbers, omitted: omitted(without: omission))
         return (sent, report)
     }
@@ -127,11 +127,12 @@ extension TurnHistory {
 
     // MARK: - Sizes
 
-    /// The messages after the last answer of the model.
-    private var newest: PromptSize {
+    /// The sent messages after the last answer of the model, or after the omitted messages.
+    private func newest(without omission: Range<Int>) -> PromptSize {
+        let start = omission.isEmpty ? 0 : omission.upperBound
         var size = PromptSize()
         var index = messages.count
-        while index > 0, messages[index - 1].role != .other {
+        while index > start, messages[index - 1].role != .other {
             index -= 1
             size.add(self.size(at: index))
         }

@@ -96,10 +96,13 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// Creates an empty batch for `journal`, of this or another store of the process.
     func makeJournalBatch() -> any JournalBatch
 
-    /// Journals new content of this process's replies in one statement, and fetches the signals of other processes to them.
+    /// Journals new content of this process's replies in one transaction, and fetches the signals of other processes to them.
     ///
     /// Without content it only fetches the signals. Of two pieces with the same start, the longer one counts.
-    func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> [ReplySignal]
+    func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> JournalOutcome
+
+    /// Records that this process needs no sheet of the journal before a generation.
+    func releaseSheets(before generation: Int32)
 
     /// Finds a reply by its id.
     func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord?

@@ -35,8 +35,10 @@ struct FailoverPlan {
         var priority = 0
         /// Whether the server is asked after all others.
         var isCoolingDown = false
-        /// Whether all its slots are in use.
-        var isFull = false
+        /// Its load.
+        var load = ServerLoad.free
+        /// The preference of the conversation among equal servers. The greatest comes first.
+        var affinity: UInt64 = 0
         /// Whether the server can continue the text of another one.
         var canContinue = false
         /// Whether the server has been removed.
@@ -212,12 +214,11 @@ struct FailoverPlan {
         }.min { rank($0, candidates[$0]) < rank($1, candidates[$1]) }
     }
 
-    /// The rank of a server. The lowest comes first.
-    private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, Int, Int) {
+    /// The rank of a server. The lowest comes first; of equal ones, the one with the lowest number.
+    private func rank(_ number: Int, _ candidate: Candidate) -> (Int, Int, Int, Int, ServerLoad, UInt64) {
         (
             record.stalled.contains(number) ? 1 : 0, candidate.isCoolingDown ? 1 : 0, timesAsked(number),
-            -candidate.priority,
-            candidate.isFull ? 1 : 0, number
+            -candidate.priority, candidate.load, .max - candidate.affinity
         )
     }
 }

@@ -42,7 +42,7 @@ struct GenerationRun {
         /// The lines belong to the reply.
         case append
         /// The lines continue the text of another server.
-        case join(ContinuationSeam)
+        indirect case join(ContinuationSeam)
         /// The lines are held until one has content. Then they replace the content of the reply.
         case replace
     }

@@ -42,7 +42,7 @@ public struct PromptReport: Sendable, Equatable {
     public var isCutByServer = false
     /// The size of the prompt, from which its tokens are estimated.
     var size = PromptSize()
-    /// The size of the messages since the model's last answer, which no server can have in a cache.
+    /// The size of the sent messages since the model's last answer, which no server can have in a cache.
     var newest = PromptSize()
 
     /// The maximum number of listed ranges of each kind, because a report is stored with each reply.

@@ -6,7 +6,7 @@ import ChatterdLanguageModels
 ///
 /// While a server works, no task waits: a waiting task would hold 19 KiB of frames. The next event starts a new one
 /// (`ReplyGenerator.proceed`).
-final class ReplyGenerator: GenerationConsumer {
+final class ReplyGenerator {
     /// How far the reply is.
     enum Outcome {
         /// A model server works; `Reply.resume` is called when the reply can proceed.
@@ -15,13 +15,15 @@ final class ReplyGenerator: GenerationConsumer {
         case complete([UInt8])
     }
 
-    private let reply: Reply
-    private let context: ReplyContext
+    let reply: Reply
+    let context: ReplyContext
     private let passThrough: [RawMember]
+    /// The message of the system that precedes the history; none without instructions.
+    private let instructions: EncodedConversation
     private var targets: ModelTargets
-    private var run: GenerationRun
+    var run: GenerationRun
     /// The conversation, for every server that is asked.
-    private var history: TurnHistory?
+    var history: TurnHistory?
     /// Which servers produced which parts of the text.
     private var parts: [ReplyProvenance.Part] = []
 
@@ -29,12 +31,13 @@ final class ReplyGenerator: GenerationConsumer {
     private var target: ModelTarget?
     /// The prepared request, until it is sent.
     private var request = RarelyUsed<GenerationRequest>()
-    private var generation: (any Generation)?
-    /// The ticket for the slot that the reply holds or waits for.
-    private var ticket: SlotTicket?
+    var generation: (any Generation)?
+    private var slot: ReplySlot
+    /// The token counts in the last line.
+    var tokenCounts: (prompt: Int?, answer: Int?) = (nil, nil)
     /// Whether the current request has produced a line.
-    private var isAnswered = false
-    private var isPaused = false
+    var isAnswered = false
+    var isPaused = false
     /// Whether no task performs actions, because a server works.
     private var isWaiting = false
     /// The failures for which either the server or the request is at fault.
@@ -44,9 +47,11 @@ final class ReplyGenerator: GenerationConsumer {
     init(of reply: Reply, passThrough: [RawMember], context: ReplyContext) {
         self.reply = reply
         self.context = context
-        self.passThrough = passThrough
+        self.passThrough = passThrough.withoutKept
+        instructions = EncodedConversation(instructions: passThrough.instructions)
         targets = ModelTargets(for: reply.model, in: context.upstreams)
         run = GenerationRun(context.limits)
+        slot = ReplySlot(context.slots)
     }
 
     /// How the reply came about.
@@ -74,20 +79,24 @@ final class ReplyGenerator: GenerationConsumer {
                 isWaiting = true
                 return .working
             case .complete(let lastLine, let refused):
-                noteTokens(lastLine, refused: refused)
+                noteTokens(refused: refused)
                 blameSuspects()
                 return .complete(lastLine)
             case .fail(let error, let blamesServers):
-                releaseSlot()
+                slot.release()
                 if blamesServers { blameSuspects() }
                 throw error
             case .failWithoutServer(let wasRemoved):
-                releaseSlot()
+                slot.release()
                 throw RelayError(absence(wasRemoved: wasRemoved))
             default:
                 let event: GenerationRun.Event
                 do throws(RelayError) {
-                    event = try await perform(action)
+                    if let done = try performNow(action) {
+                        event = done
+                    } else {
+                        event = try await perform(action)
+                    }
                 } catch {
                     event = .failed(error)
                 }
@@ -96,33 +105,58 @@ final class ReplyGenerator: GenerationConsumer {
         }
     }
 
+    @inline(never)
     private func next(_ event: GenerationRun.Event) -> GenerationRun.Action {
         run.handle(event, at: now, content: reply.contentEnd)
     }
 
-    private func perform(_ action: GenerationRun.Action) async throws(RelayError) -> GenerationRun.Event {
+    /// Performs an action that need not wait; `nil` for any other one. Most replies wait for nothing before the server, and a call that
+    /// may wait costs a frame.
+    ///
+    /// Not inlined, because all its locals would be in the frame of the loop (docs/decisions/0048-frames-of-tasks.md).
+    @inline(never)
+    private func performNow(_ action: GenerationRun.Action) throws(RelayError) -> GenerationRun.Event? {
         switch action {
         case .listCandidates(let withContexts): return .candidates(candidates(withContexts: withContexts))
         case .backOff(let duration, let isForRestart):
-            return try await backOff(duration, isForRestart: isForRestart)
-        case .readText: return .text(try await reply.wholeText())
-        case .fit(let server): return try await fit(to: server)
-        case .acquireSlot: return try await acquireSlot()
+            try checkStop(isForRestart: isForRestart)
+            return duration > .zero ? nil : .backedOff
+        case .fit(let server): return fitKnownHistory(to: server)
+        case .acquireSlot: return slot.isNeeded(at: target?.upstream.description) ? nil : slotAcquired()
         case .send: return send()
-        case .restart:
-            generation?.pause()
-            try await reply.restart()
-            return .restarted
         case .replay(let lines): return replay(lines)
         case .judge(let verdict): return judge(verdict)
         case .learn(let error): return learn(from: error)
         case .abandon: return abandon()
+        case .readText, .restart: return nil
         case .wait, .complete, .fail, .failWithoutServer: preconditionFailure("the loop performs these actions")
         }
     }
 
+    /// Performs an action that waits.
+    private func perform(_ action: GenerationRun.Action) async throws(RelayError) -> GenerationRun.Event {
+        switch action {
+        case .backOff(let duration, _):
+            await pause.wait(atMost: duration)
+            return .backedOff
+        case .readText: return .text(try await reply.wholeText())
+        case .fit(let server):
+            try await readWholeHistory()
+            // The list of servers may have changed meanwhile.
+            return fitKnownHistory(to: server) ?? .removed
+        case .acquireSlot:
+            try await enterQueue()
+            return slotAcquired()
+        case .restart:
+            generation?.pause()
+            try await reply.restart()
+            return .restarted
+        default: preconditionFailure("the action waits for nothing")
+        }
+    }
+
     /// Continues the loop in a new task if it waits for the server.
-    private func proceed() {
+    func proceed() {
         guard isWaiting else { return }
         isWaiting = false
         context.scheduler.spawn(with: reply) { await $0.resume() }
@@ -134,7 +168,7 @@ final class ReplyGenerator: GenerationConsumer {
     func cancel(_ reason: RelayError) {
         run.cancel(reason)
         generation?.cancel()
-        releaseSlot()
+        slot.release()
         pause.end()
         proceed()
     }
@@ -167,39 +201,26 @@ final class ReplyGenerator: GenerationConsumer {
     // MARK: - The slot
 
     /// Whether the reply has a slot or waits for one.
-    var usesSlot: Bool { ticket != nil }
+    var usesSlot: Bool { slot.isUsed }
 
     /// Whether the reply has a slot and other replies wait for one; `false` if the store does not answer.
     func isSlotWanted() async -> Bool {
-        guard let ticket, let slots = context.slots else { return false }
-        return (try? await slots.isAnyoneWaiting(at: ticket.upstream)) ?? false
+        let slot = slot
+        return await slot.isWanted()
     }
 
     /// Keeps the ticket in the queue for the next owner of the reply.
-    func keepTicket() {
-        if let ticket = ticket.take() {
-            context.slots?.keep(ticket)
-        }
-    }
+    func keepTicket() { slot.keep() }
 
-    private func releaseSlot() {
-        if let ticket = ticket.take() {
-            context.slots?.release(ticket)
-        }
-    }
-
-    /// Waits for a slot if the server has slots, unless the reply has one.
-    private func enterQueue(of description: UpstreamDescription) async throws(RelayError) {
-        guard ticket == nil, let slots = context.slots, let count = description.slots else { return }
-        let ticket = SlotTicket(
-            upstream: description.name, slots: count, reply: reply.id, owner: reply.turn.conversation.owner.keyPrefix)
-        self.ticket = ticket
+    /// Waits for a slot of the server.
+    private func enterQueue() async throws(RelayError) {
+        guard let (queue, ticket) = slot.makeTicket(for: reply, at: target?.upstream.description) else { return }
         defer { reply.isQueued(at: nil) }
         do throws(RelayError) {
             let reply = Confined(reply, to: context.scheduler)
-            try await slots.acquire(ticket, on: context.scheduler) { reply.value.isQueued(at: $0) }
+            try await queue.acquire(ticket, on: context.scheduler) { reply.value.isQueued(at: $0) }
         } catch {
-            self.ticket = nil
+            slot.forget()
             throw error
         }
     }
@@ -210,42 +231,35 @@ final class ReplyGenerator: GenerationConsumer {
 
     private func candidates(withContexts: Bool) -> [FailoverPlan.Candidate] {
         let now = now
-        return targets.current().map { target in
+        let targets = targets.current()
+        var candidates = targets.map { target in
             guard let target else { return FailoverPlan.Candidate(isRemoved: true) }
             let (description, health) = (target.upstream.description, target.upstream.health)
             let members = withContexts ? description.merged(into: passThrough) : []
             return FailoverPlan.Candidate(
                 priority: description.priority, isCoolingDown: health.isCoolingDown(at: now),
-                isFull: description.slots.map { health.running >= $0 } ?? false,
                 canContinue: description.continuation != .none,
                 contextTokens: withContexts ? context.estimates.window(for: target, passThrough: members).tokens : nil)
         }
+        if candidates.count > 1 {
+            candidates.balance(targets, for: reply.turn.appID)
+        }
+        return candidates
     }
 
-    private func backOff(
-        _ duration: Duration, isForRestart: Bool
-    ) async throws(RelayError) -> GenerationRun.Event {
-        // A stopping process does not wait for a restarting server.
+    /// Throws if the process stops: then no reply waits for a restarting server.
+    private func checkStop(isForRestart: Bool) throws(RelayError) {
         guard !isForRestart || !context.isStopping else { throw ChatService.ending }
-        if duration > .zero {
-            await pause.wait(atMost: duration)
-        }
-        return .backedOff
     }
 
-    /// Fits the conversation to a server, and prepares the request.
-    private func fit(to server: Int) async throws(RelayError) -> GenerationRun.Event {
-        guard var (target, window, members) = fitting(to: server) else { return .removed }
-        if history?.covers(window) == false {
-            try await readWholeHistory()
-            // The list of servers may have changed meanwhile.
-            guard let current = fitting(to: server) else { return .removed }
-            (target, window, members) = current
-        }
-        guard let history else { return .removed }
+    /// Fits the conversation to a server, and prepares the request; `nil` if the history does not reach back far enough.
+    private func fitKnownHistory(to server: Int) -> GenerationRun.Event? {
+        guard let (target, window, members) = fitting(to: server), let history else { return .removed }
+        guard history.covers(window) else { return nil }
         do throws(RelayError) {
             let (messages, report) = try history.fitted(to: window)
-            var request = GenerationRequest(model: target.model, messages: messages, passThrough: members)
+            var request = GenerationRequest(
+                model: target.model, messages: instructions.followed(by: messages), passThrough: members)
             request.contextLength = target.upstream.description.contextLength
             request.isRecovery = !reply.isEmpty
             if let text = run.text {
@@ -256,7 +270,7 @@ final class ReplyGenerator: GenerationConsumer {
             self.request = RarelyUsed(request)
             return .fitted(report)
         } catch {
-            releaseSlot()
+            slot.release()
             return .tooLong(ModelError(.contextTooLong, error.message, detail: error.detail))
         }
     }
@@ -264,13 +278,13 @@ final class ReplyGenerator: GenerationConsumer {
     /// A server with its window for the prompt and the members of the request. Releases the slot if the server is removed.
     private func fitting(to server: Int) -> (ModelTarget, ContextWindow, [RawMember])? {
         guard let target = targets.current()[server] else {
-            releaseSlot()
+            slot.release()
             return nil
         }
         let members = target.upstream.description.merged(into: passThrough)
         var window = context.estimates.window(
             for: target, passThrough: members, conversation: reply.turn.appID, refused: run.refused)
-        window.overheadBytes += run.text?.count ?? 0
+        window.overheadBytes += (run.text?.count ?? 0) + instructions.byteCount
         return (target, window, members)
     }
 
@@ -284,9 +298,8 @@ final class ReplyGenerator: GenerationConsumer {
         history = whole
     }
 
-    private func acquireSlot() async throws(RelayError) -> GenerationRun.Event {
+    private func slotAcquired() -> GenerationRun.Event {
         guard let target else { return .removed }
-        try await enterQueue(of: target.upstream.description)
         // The slot is kept if the description has changed meanwhile.
         return targets.current()[run.server]?.upstream === target.upstream ? .slotAcquired : .changed
     }
@@ -305,84 +318,10 @@ final class ReplyGenerator: GenerationConsumer {
         return .sent
     }
 
-    // MARK: - During the request
-
-    func generation(_ generation: any Generation, lines: LineRun) {
-        if !isAnswered {
-            isAnswered = true
-            history?.releaseRequest()
-        }
-        var first = 0
-        // Lines that decide the course of the run are handled one at a time.
-        while !run.appendsLines {
-            let (line, fields) = (lines.line(at: first), lines.fields(at: first))
-            let action = run.lineArrived(line, fields)
-            apply(action, line, fields)
-            first += 1
-            guard action != .cancel, run.cancellation == nil, first < lines.count else { return }
-        }
-        append(first == 0 ? lines : lines.from(first))
-    }
-
-    func generationEnded(_ generation: any Generation, error: ModelError?) {
-        run.answerEnded(error)
-        proceed()
-    }
-
-    private func apply(_ action: GenerationRun.LineAction, _ line: Span<UInt8>, _ fields: AnswerLine) {
-        switch action {
-        case .append: append(LineRun(line: line, fields: fields))
-        case .appendWithoutText: appendWithoutText(line, fields)
-        case .appendText(let text, let hasMore):
-            if !text.isEmpty {
-                var said = ByteBuffer()
-                AnswerLineWriter(model: reply.model).append(
-                    content: text.span, at: context.scheduler.timeOfDay(), to: &said)
-                append(parsing: said.array)
-            }
-            if hasMore { appendWithoutText(line, fields) }
-        case .none: break
-        case .proceed: proceed()
-        case .cancel:
-            generation?.cancel()
-            proceed()
-        }
-    }
-
-    private func append(_ lines: LineRun) {
-        if lines.isDone {
-            run.lastLine = lines.bytes.array
-        }
-        reply.append(lines)
-    }
-
-    /// Appends a line that was checked before, so that parsing it cannot fail.
-    private func append(parsing line: [UInt8]) {
-        guard let fields = try? AnswerLine(line.span) else { return }
-        append(LineRun(line: line.span, fields: fields))
-    }
-
-    private func appendWithoutText(_ line: Span<UInt8>, _ fields: AnswerLine) {
-        var rest = ByteBuffer()
-        rest.append(emptyingContentOf: fields, in: line)
-        append(parsing: rest.array)
-    }
-
-    private func replay(_ lines: [[UInt8]]) -> GenerationRun.Event {
-        forgetParts()
-        for line in lines {
-            append(parsing: line)
-        }
-        if !isPaused {
-            generation?.resume()
-        }
-        return .replayed
-    }
-
     // MARK: - After the request
 
     private func judge(_ verdict: GenerationRun.Verdict) -> GenerationRun.Event {
-        releaseSlot()
+        slot.release()
         generation = nil
         guard let target else { return .judged }
         noteParts(of: target)
@@ -401,7 +340,7 @@ final class ReplyGenerator: GenerationConsumer {
     private func abandon() -> GenerationRun.Event {
         generation?.cancel()
         target?.upstream.health.recordNoVerdict()
-        releaseSlot()
+        slot.release()
         return .abandoned
     }
 
@@ -429,11 +368,11 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     /// Compares the estimates with the token counts in the last line.
-    private func noteTokens(_ lastLine: [UInt8], refused: PromptReport?) {
+    @inline(never)
+    private func noteTokens(refused: PromptReport?) {
         guard let target, var report = run.report else { return }
-        let counts = try? AnswerLine(lastLine.span)
         context.estimates.note(
-            counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
+            tokenCounts.prompt, and: tokenCounts.answer.flatMap(answer), in: &report, of: target,
             for: reply.turn.appID)
         if let refused {
             context.estimates.suspect(refused, of: target)
@@ -449,6 +388,7 @@ final class ReplyGenerator: GenerationConsumer {
     }
 
     /// The error if no server can be asked.
+    @inline(never)
     private func absence(wasRemoved: Bool) -> ModelError {
         let refusal = context.upstreams.refusal(of: reply.model)
         guard wasRemoved, refusal.code == .modelNotFound else { return refusal }

@@ -1,12 +1,23 @@
-/// The content of replies for one statement of the store, in the store's own form.
+/// The content of replies for one flush, in the store's own form.
 ///
 /// A shard fills its batch, the store writes the batches of all shards, and the shard clears its batch. The batch is confined to its
 /// shard, and to the journal's shard while the store writes it.
 public protocol JournalBatch: AnyObject {
-    /// Adds the content of a reply from `start` on.
+    /// Adds the content of a reply from `start` on, for rows of this reply alone. The store writes them only if this process owns the
+    /// reply.
     func append(
         turn: Turn, id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
         toolCalls: Span<UInt8>)
+
+    /// Adds the content of a reply from `start` on to the sheet, which has the content of many replies.
+    ///
+    /// - Parameters:
+    ///   - slot: the slot of the reply's last piece. The batch replaces it when it opens another one.
+    ///   - generation: the newest generation of sheets that the process knows.
+    ///   - checksOwner: whether the store looks up whether this process still owns the reply.
+    func appendToSheet(
+        turn: Turn, id: ReplyID, from start: ReplyPosition, slot: inout SheetSlot, generation: Int32,
+        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, checksOwner: Bool)
 
     /// Removes all content.
     func removeAll()

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The new content of one shard's replies, on its way to the store. The shard reuses the object for each flush. Confined to its
 /// shard, except for the batch: the shard does not use it while the store writes it.
 final class JournalFlush {
@@ -8,6 +10,8 @@ final class JournalFlush {
     let batch: any JournalBatch
     /// The replies in the batch, each with the end of its content.
     private var rows: [(reply: Reply, end: ReplyPosition)] = []
+    /// Whether the text of all replies of the shard is in sheets of the round's generation, or in rows of its own.
+    var isCarried = true
 
     init(on batch: any JournalBatch) {
         self.batch = batch
@@ -15,15 +19,20 @@ final class JournalFlush {
 
     var isEmpty: Bool { rows.isEmpty }
 
+    /// The number of replies in the batch.
+    var count: Int { rows.count }
+
     /// Adds the new content of a reply.
-    func append(_ reply: Reply) {
-        rows.append((reply, reply.journal(on: batch)))
+    func append(_ reply: Reply, generation: Int32, at now: Instant) {
+        rows.append((reply, reply.journal(on: batch, generation: generation, at: now)))
     }
 
     /// Tells the replies whether their content is written, and removes all content.
-    func end(isWritten: Bool) {
+    ///
+    /// - Parameter generation: the generation of the sheet that was written; `nil` if the flush failed.
+    func end(writtenIn generation: Int32?) {
         for (reply, end) in rows {
-            reply.journalled(to: end, isWritten: isWritten)
+            reply.journalled(to: end, in: generation)
         }
         rows.removeAll(keepingCapacity: rows.capacity <= Self.keptCapacity)
         batch.removeAll()

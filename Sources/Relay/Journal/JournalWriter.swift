@@ -4,6 +4,10 @@ import ChatterdBasics
 final class JournalWriter {
     /// The maximum of one flush, in bytes, approximately. The remaining content waits for the next flush.
     private static let flushLimit = 16 << 20
+    /// The number of replies from which on a tick has several flushes, so that each of them is short.
+    private static let slicedReplies = 512
+    /// The number of flushes over which the replies are spread then.
+    private static let slices = 4
     /// The longest delay between two flushes while the store is unavailable.
     private static let longestPause = Duration.seconds(2)
 
@@ -11,6 +15,7 @@ final class JournalWriter {
     private struct Part: Sendable {
         let service: ChatServiceReference
         let flush: Confined<JournalFlush>
+        let isCarried: Bool
         /// The content, confined to the journal's shard until the flush ends; `nil` if the service has none.
         let batch: Confined<any JournalBatch>?
     }
@@ -31,6 +36,8 @@ final class JournalWriter {
     /// Whether the next flush must not wait for the tick.
     private var isUrgent = false
     private var collected: [Part] = []
+    /// The newest known generation of sheets.
+    private var generation: Int32 = 0
 
     init(
         services: [ChatServiceReference], home: Scheduler, store: any ConversationStore, board: TurnBoard,
@@ -74,17 +81,23 @@ final class JournalWriter {
         guard board.count > 0 else { return stop() }
         isBusy = true
         let writer = Confined(self, to: home)
-        let limit = Self.flushLimit / services.count
+        let round = JournalRound(
+            limit: Self.flushLimit / services.count, generation: generation, slices: isSliced ? Self.slices : 1)
         for service in services {
             service.run { [home] chat in
-                let flush = chat.gatherJournal(limit: limit)
+                let flush = chat.gatherJournal(round)
                 let part = Part(
-                    service: service, flush: Confined(flush, to: service.scheduler),
+                    service: service, flush: Confined(flush, to: service.scheduler), isCarried: flush.isCarried,
                     batch: flush.isEmpty ? nil : Confined(flush.batch, to: home))
                 home.run { writer.value.add(part) }
             }
         }
     }
+
+    private var isSliced: Bool { board.count >= Self.slicedReplies }
+
+    /// The time to the next flush. With one slice more than the replies are spread over, no reply waits longer than a tick.
+    private var delay: Duration { isSliced ? tick / (Self.slices + 1) : tick }
 
     private func stop() {
         backoff.reset()
@@ -108,18 +121,23 @@ final class JournalWriter {
 
     private func write(_ parts: [Part]) async {
         let batches = parts.compactMap { $0.batch?.value }
-        var signals: [ReplySignal]?
+        if parts.allSatisfy(\.isCarried) {
+            store.releaseSheets(before: generation)
+        }
+        var outcome: JournalOutcome?
         do throws(RelayError) {
-            signals = try await store.journal(batches)
+            outcome = try await store.journal(batches)
         } catch {
             // The store is unavailable. The next flush includes this content.
-            signals = nil
+            outcome = nil
         }
-        let isWritten = signals != nil
+        let isWritten = outcome != nil
+        generation = outcome?.generation ?? generation
+        let written = outcome?.generation
         for part in parts where part.batch != nil {
-            part.service.run { _ in part.flush.value.end(isWritten: isWritten) }
+            part.service.run { _ in part.flush.value.end(writtenIn: written) }
         }
-        for signal in signals ?? [] {
+        for signal in outcome?.signals ?? [] {
             directory[signal.id]?.run { $0.receive(signal) }
         }
         isBusy = false
@@ -130,7 +148,7 @@ final class JournalWriter {
         if isUrgent {
             collect()
         } else {
-            schedule(after: tick)
+            schedule(after: delay)
         }
     }
 }

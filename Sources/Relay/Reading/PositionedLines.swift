@@ -51,6 +51,13 @@ public struct PositionedLines: ~Escapable {
         tokens.isEmpty ? bytes : tokens[index].line(in: bytes)
     }
 
+    /// Whether the lines are tokens: they have text, and no other part of an answer. A single line may have any shape.
+    public var areTokens: Bool { !tokens.isEmpty }
+
+    /// The inside of the string `message.content` of one of several tokens.
+    @_lifetime(copy self)
+    public func text(ofToken index: Int) -> Span<UInt8> { tokens[index].text(in: bytes) }
+
     /// The position after a line.
     public func position(after index: Int) -> ReplyPosition {
         guard !tokens.isEmpty else { return end }

@@ -80,8 +80,8 @@ extension Reply {
 
     /// Sends one close to the store.
     private func store(_ closing: ClosingContent) async throws(RelayError) {
-        // The journal must not arrive after the end.
-        await waitForJournal()
+        // Rows of the reply must not arrive after the end.
+        await waitForJournal(all: false)
         var rest = content.rest
         if case .ending = closing {
             rest = ReplyPage(start: ReplyPosition(attempt: rest.start.attempt))
@@ -93,6 +93,7 @@ extension Reply {
                 ending: closing.ending, provenance: generator?.provenance ?? ReplyProvenance()))
     }
 
+    @inline(never)
     private func confirm(_ closing: ClosingContent) {
         if case .ending = closing, !isEmpty {
             // The readers have more text than the store.
@@ -122,6 +123,7 @@ extension Reply {
     }
 
     /// Ends the reply in this process without an end. Its readers get an error, and resume later or elsewhere.
+    @inline(never)
     func leave(_ error: RelayError) {
         sendAway(error)
         handOver()
@@ -131,6 +133,7 @@ extension Reply {
     ///
     /// They get the missing text, and the end as soon as the row is closed. They get a `reset` first if they have more text than
     /// the store, or another attempt.
+    @inline(never)
     private func handOver() {
         finish()
         var follower: ReplyFollower?
@@ -154,6 +157,7 @@ extension Reply {
         audience.signalFollowers()
     }
 
+    @inline(never)
     private func unconfirmed(_ ending: ReplyEnding, _ error: RelayError) -> RelayError {
         if let cause = ending.cause, cause.code == .shuttingDown { return cause }
         let state =
@@ -163,6 +167,7 @@ extension Reply {
         return RelayError(.storeUnavailable, "\(state) Continue at /replies/\(id).", detail: error.detail)
     }
 
+    @inline(never)
     private func refused(_ error: RelayError) -> RelayError {
         RelayError(
             .storeUnavailable,

@@ -14,7 +14,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// The requested model.
     public let model: String
     /// The rest of the limits of the principal after the request.
-    public let quota: Quota?
+    public var quota: Quota? { rareQuota.value }
 
     enum Phase {
         /// Earlier turns of the conversation are still open.
@@ -30,24 +30,27 @@ public final class Reply: ReplySource, IndexedSetElement {
         case handedOver(ReplyFollower?)
     }
 
+    private let rareQuota: RarelyUsed<Quota>
     let context: ReplyContext
     private(set) var attempt: Int
     private let passThrough: [RawMember]
-    private let onDisconnect: DisconnectPolicy
+    let onDisconnect: DisconnectPolicy
     let startedAt: Instant
+    /// When the store last looked up that this process owns the reply.
+    var ownerCheckedAt: Instant
     var phase = Phase.waiting
     var content: ReplyContent
     /// Kept until the end is stored, for the provenance.
     var generator: ReplyGenerator?
 
     var audience = ReplyAudience()
-    private let lines: ReplyLines
+    let lines: ReplyLines
     /// Whether the model is paused because the only reader is full.
-    private var isPausedForReader = false
+    var isPausedForReader = false
     /// Whether the model may be paused for the only reader. `false` after other replies had to wait for the slot.
-    private var mayPauseForReader = true
-    private var pausedSlotAlarm: (any Alarm)?
-    private(set) var graceAlarm: (any Alarm)?
+    var mayPauseForReader = true
+    var pausedSlotAlarm: (any Alarm)?
+    var graceAlarm: (any Alarm)?
 
     /// Released when the earlier turns are closed.
     private var earlier: EarlierTurns?
@@ -58,7 +61,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// Whether the reply has content that is not journalled.
     private var isDirty: Bool { setIndex != nil }
 
-    private var journalFlush: CheckedContinuation<Void, Never>?
+    var journalFlush: CheckedContinuation<Void, Never>?
     /// The error that the readers have got because the store did not confirm the end in time.
     var readerError: RelayError?
     /// Whether the reply is restarting: its content is not journalled any more.
@@ -70,7 +73,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         id = turn.id
         self.turn = turn.turn
         model = turn.model
-        quota = turn.quota
+        rareQuota = turn.quota.map { RarelyUsed($0) } ?? RarelyUsed()
         attempt = turn.attempt
         self.passThrough = passThrough
         self.onDisconnect = onDisconnect
@@ -78,6 +81,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         content = ReplyContent(attempt: turn.attempt)
         earlier = EarlierTurns(before: turn, passThrough: passThrough, context: context)
         startedAt = context.scheduler.now()
+        ownerCheckedAt = startedAt
         lines = ReplyLines(model: turn.model, createdAt: context.scheduler.timeOfDay())
     }
 
@@ -88,7 +92,7 @@ public final class Reply: ReplySource, IndexedSetElement {
             finishedAt: nil)
     }
 
-    private var ending: ReplyEnding? {
+    var ending: ReplyEnding? {
         if case .ended(let ending) = phase { ending } else { nil }
     }
 
@@ -219,232 +223,5 @@ public final class Reply: ReplySource, IndexedSetElement {
         content = ReplyContent(attempt: attempt)
         audience.forEach { $0.receive(resetTo: content.visible) }
         audience.signalFollowers()
-    }
-
-    // MARK: - Journal
-
-    /// The treatment of a reply in the next flush of the journal.
-    enum JournalNeed {
-        /// The reply has no content to journal before it changes again.
-        case none
-        /// A later flush must check again.
-        case later
-        /// The content must be journalled now.
-        case now
-    }
-
-    /// Whether content must be journalled.
-    func journalNeed(at now: Instant) -> JournalNeed {
-        // The content of the last line belongs to the ending.
-        guard case .generating = phase, content.visible == content.end, content.unjournalled > 0 else { return .none }
-        guard !content.isBeingJournalled, !isRestarting,
-            isUrgent || now - startedAt >= context.limits.journalAge
-        else { return .later }
-        return .now
-    }
-
-    /// Adds the content that is not journalled to a batch; `journalled(to:isWritten:)` follows.
-    ///
-    /// - Returns: the end of the added content.
-    func journal(on batch: any JournalBatch) -> ReplyPosition {
-        content.journal(as: turn, id, on: batch)
-    }
-
-    /// The bytes that are not in the journal.
-    var unjournalled: Int { content.unjournalled }
-
-    /// Whether the journal lacks so much content that it must not wait for the tick.
-    private var isUrgent: Bool { unjournalled > context.limits.journalUrgency }
-
-    /// Records that the content up to a position is in the journal, or could not be written.
-    func journalled(to position: ReplyPosition, isWritten: Bool) {
-        if isWritten {
-            content.journalled(to: position)
-        } else {
-            content.notJournalled(to: position)
-        }
-        if case .generating = phase, content.unjournalled > 0 {
-            context.onDirty(self)
-        }
-        journalFlush.take()?.resume()
-    }
-
-    /// Waits until no content is on its way to the journal.
-    func waitForJournal() async {
-        guard content.isBeingJournalled else { return }
-        await withCheckedContinuation { journalFlush = $0 }
-    }
-
-    // MARK: - Readers
-
-    /// Subscribes a listener from the start of the reply; the listener gets no call before this returns.
-    public func subscribe(_ listener: any ReplyListener) -> ReplySubscription {
-        subscribe(listener, from: ReplyPosition(attempt: attempt))
-    }
-
-    func subscribe(_ listener: any ReplyListener, from position: ReplyPosition) -> ReplySubscription {
-        audience.count += 1
-        graceAlarm?.cancel()
-        detachBlockedReaders()
-        let subscription = ReplySubscription(
-            listener, from: position, of: self, lines: lines, scheduler: context.scheduler, limits: context.limits)
-        subscription.start()
-        return subscription
-    }
-
-    /// The end of the content that readers may see.
-    var position: ReplyPosition {
-        switch phase {
-        case .ended: endPosition
-        case .handedOver(let follower?): follower.position
-        default: content.visible
-        }
-    }
-
-    /// The follower that serves the readers after a handover.
-    private var follower: ReplyFollower? {
-        if case .handedOver(let follower) = phase { follower } else { nil }
-    }
-
-    func attach(_ subscription: ReplySubscription) {
-        if let follower { return follower.attach(subscription) }
-        audience.attach(subscription)
-        // The only reader, for which the model is paused, may have fallen behind by the lines in flight, and has caught up.
-        resumeModel()
-    }
-
-    func detach(_ subscription: ReplySubscription) {
-        if let follower { return follower.detach(subscription) }
-        audience.detach(subscription)
-    }
-
-    func drained(_ subscription: ReplySubscription) {
-        resumeModel()
-    }
-
-    func left(_ subscription: ReplySubscription) {
-        audience.count -= 1
-        if let follower { return follower.left(subscription) }
-        checkReaders()
-    }
-
-    /// Applies the disconnect policy when the reply has no reader.
-    private func checkReaders() {
-        guard audience.isAbandonedHere, isGenerating else { return }
-        resumeModel()
-        guard case .cancel(let policy) = onDisconnect else { return }
-        let grace = policy + audience.timeReadElsewhere(at: context.scheduler.now())
-        guard grace > .zero else {
-            cancel(.abandoned)
-            return
-        }
-        if graceAlarm == nil {
-            graceAlarm = context.scheduler.makeAlarm { [unowned self] in cancel(.abandoned) }
-        }
-        graceAlarm?.set(after: grace)
-    }
-
-    /// Whether the answer is not over.
-    private var isGenerating: Bool {
-        switch phase {
-        case .waiting, .generating: true
-        case .storing, .ended, .handedOver: false
-        }
-    }
-
-    /// Records that another process reads the reply.
-    func isReadElsewhere() {
-        audience.isReadElsewhere(until: context.scheduler.now() + ReplySignal.readLifetime)
-        detachBlockedReaders()
-        checkReaders()
-    }
-
-    /// Adds a follower on another shard, which is signalled whenever there is more.
-    func addFollower(_ signal: CrossShardSignal) {
-        audience.add(signal)
-        graceAlarm?.cancel()
-        detachBlockedReaders()
-        signal.signal()
-    }
-
-    /// Removes a follower that has no more readers.
-    func removeFollower(_ signal: CrossShardSignal) {
-        audience.remove(signal)
-        checkReaders()
-    }
-
-    /// Sends the position in the queue of a model server to the readers; `nil` when the reply no longer waits.
-    func isQueued(at position: QueuePosition?) {
-        audience.setQueuePosition(position)
-        audience.signalFollowers()
-    }
-
-    func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        if let follower { return try await follower.page(from: position) }
-        if let page = memoryPage(from: position) { return page }
-        return try await context.readPage(record, position)
-    }
-
-    /// The content from a position on; `nil` if it is no longer in memory.
-    func memoryPage(from position: ReplyPosition) -> ReplyPage? {
-        var page = content.page(from: position)
-        page?.ending = ending
-        page?.queuePosition = audience.queuePosition
-        page?.interimError = readerError
-        return page
-    }
-
-    // MARK: - Slow readers
-
-    /// Pauses the model for a full reader if it is the only one. Otherwise the reader falls behind.
-    private func readerIsFull(_ subscription: ReplySubscription) {
-        guard mayPauseForReader, audience.hasOneReader(at: context.scheduler.now()) else {
-            subscription.fallBehind()
-            return
-        }
-        guard !isPausedForReader, case .generating(let generator) = phase else { return }
-        isPausedForReader = true
-        generator.pauseGeneration()
-        guard generator.usesSlot else { return }
-        if pausedSlotAlarm == nil {
-            pausedSlotAlarm = context.scheduler.makeAlarm { [unowned self] in checkPausedSlot() }
-        }
-        pausedSlotAlarm?.set(after: context.limits.pausedSlotTimeout)
-    }
-
-    private func resumeModel() {
-        guard isPausedForReader else { return }
-        isPausedForReader = false
-        pausedSlotAlarm?.cancel()
-        if case .generating(let generator) = phase {
-            generator.resumeGeneration()
-        }
-    }
-
-    /// Lets full readers fall behind, so that the model resumes.
-    private func detachBlockedReaders() {
-        guard isPausedForReader else { return }
-        for subscription in audience.members.elements where subscription.isFull {
-            subscription.fallBehind()
-        }
-        resumeModel()
-    }
-
-    /// Resumes the model without its only reader if other replies wait for its slot.
-    private func checkPausedSlot() {
-        guard isPausedForReader else { return }
-        context.scheduler.spawn(with: self) { await $0.resumeIfSlotIsWanted() }
-    }
-
-    private func resumeIfSlotIsWanted() async {
-        guard case .generating(let generator) = phase else { return }
-        let isWanted = await generator.isSlotWanted()
-        guard isPausedForReader else { return }
-        if isWanted {
-            mayPauseForReader = false
-            detachBlockedReaders()
-        } else {
-            pausedSlotAlarm?.set(after: context.limits.pausedSlotTimeout)
-        }
     }
 }

@@ -12,17 +12,38 @@ struct ReplyContent {
     private var toolCalls = ReplyPart()
     /// The end of the content that readers may see. The content of the last line belongs to the ending.
     private(set) var visible: ReplyPosition
-    /// The end of the content in the journal.
+    /// The end of the content in the rows that the journal has of this reply alone. Memory has all content behind it.
     private(set) var journalled: ReplyPosition
-    /// Whether a flush of the journal includes content of the reply.
-    private(set) var isBeingJournalled = false
-    /// The end of the journal write that lost its confirmation. The journal may have it.
+    /// The end of the content in rows or sheets of the journal.
+    private(set) var saved: ReplyPosition
+    /// The generation of the oldest sheet that is needed for the content between `journalled` and `saved`.
+    private var oldestSheet: Int32 = 0
+    private var slot = SheetSlot()
+    /// The flush of the journal that includes content of the reply.
+    private var flush: Flush?
+    /// The end of the write of rows that lost its confirmation. The journal may have it.
     private var unconfirmed: ReplyPosition?
+
+    /// The form in which content is journalled.
+    enum JournalForm {
+        /// A piece of a row that has content of many replies. The content stays in memory.
+        case sheet
+        /// Rows of the reply alone. The content need not stay in memory, and other processes can read it.
+        case rows
+    }
+
+    /// A flush of the journal that is under way.
+    private enum Flush {
+        case rows
+        /// - Parameter repeats: whether the sheet has all content that is not in rows.
+        case sheet(repeats: Bool)
+    }
 
     init(attempt: Int) {
         self.attempt = attempt
         visible = ReplyPosition(attempt: attempt)
         journalled = visible
+        saved = visible
     }
 
     /// The end of all content.
@@ -32,7 +53,25 @@ struct ReplyContent {
     }
 
     /// The bytes that are not in the journal.
-    var unjournalled: Int { end.total - journalled.total }
+    var unjournalled: Int { end.total - saved.total }
+
+    /// Whether a flush of the journal includes content of the reply.
+    var isBeingJournalled: Bool { flush != nil }
+
+    /// Whether a flush of the journal includes rows of the reply.
+    var isBeingJournalledInRows: Bool { if case .rows = flush { true } else { false } }
+
+    /// Whether the content in memory is so large that the next flush moves it to rows of the reply. A write of rows without confirmation
+    /// must be repeated as rows.
+    var isTooLargeForSheets: Bool { end.total - journalled.total > Self.kept || unconfirmed != nil }
+
+    /// Whether sheets before a generation have content that later ones lack.
+    func isBehind(_ generation: Int32) -> Bool { saved.total > journalled.total && oldestSheet < generation }
+
+    /// The bytes that the next flush writes.
+    func pending(in form: JournalForm, generation: Int32) -> Int {
+        form == .rows || isBehind(generation) ? end.total - journalled.total : unjournalled
+    }
 
     /// Appends the content of a run. The content of the last line stays invisible until the reply has ended.
     ///
@@ -76,21 +115,38 @@ struct ReplyContent {
         return page(from: start, to: visible)
     }
 
-    /// The content that is not in the journal.
+    /// The content that is not in rows of the journal.
     var rest: ReplyPage { page(from: journalled, to: end) ?? ReplyPage(start: journalled) }
 
-    /// Appends the content that is not in the journal yet to `batch`, and returns its end. `journalled` or `notJournalled` must
-    /// follow.
+    /// Appends the content that is not in rows of the journal yet to `batch`, and returns its end. `journalled` or `notJournalled`
+    /// must follow.
     ///
     /// After a lost confirmation the batch repeats the same content, without later additions. So the store cuts it into the same
     /// rows, and both tries produce each row once.
     mutating func journal(as turn: Turn, _ id: ReplyID, on batch: any JournalBatch) -> ReplyPosition {
-        isBeingJournalled = true
+        flush = .rows
         let end = unconfirmed ?? end
         batch.append(
             turn: turn, id: id, from: journalled, text: text.span(journalled.text..<end.text),
             thinking: thinking.span(journalled.thinking..<end.thinking),
             toolCalls: toolCalls.span(journalled.toolCalls..<end.toolCalls))
+        return end
+    }
+
+    /// Appends the content that is not in the journal yet to the sheet of `batch`, and returns its end; all content that is not in rows,
+    /// if only older sheets have it. `journalled` or `notJournalled` must follow.
+    mutating func journalOnSheet(
+        as turn: Turn, _ id: ReplyID, on batch: any JournalBatch, generation: Int32, checksOwner: Bool
+    ) -> ReplyPosition {
+        let repeats = isBehind(generation) || saved == journalled
+        flush = .sheet(repeats: repeats)
+        let (start, end) = (repeats ? journalled : saved, end)
+        var slot = repeats ? SheetSlot() : slot
+        defer { self.slot = slot }
+        batch.appendToSheet(
+            turn: turn, id: id, from: start, slot: &slot, generation: generation,
+            text: text.span(start.text..<end.text), thinking: thinking.span(start.thinking..<end.thinking),
+            toolCalls: toolCalls.span(start.toolCalls..<end.toolCalls), checksOwner: checksOwner)
         return end
     }
 
@@ -107,10 +163,25 @@ struct ReplyContent {
     }
 
     /// Records that all content up to a position is in the journal, and discards the part that memory need not keep.
-    mutating func journalled(to position: ReplyPosition) {
-        isBeingJournalled = false
+    ///
+    /// - Parameter generation: the generation of the sheet that was written.
+    mutating func journalled(to position: ReplyPosition, in generation: Int32 = 0) {
+        // Without a flush the content is that of a later attempt.
+        guard let flush else { return }
+        self.flush = nil
+        if case .sheet(let repeats) = flush {
+            saved = position
+            if repeats {
+                oldestSheet = generation
+                slot.wasOpened(in: generation)
+            }
+            return
+        }
         unconfirmed = nil
         journalled = position
+        if !saved.covers(position) {
+            saved = position
+        }
         text.discard(before: position.text, keeping: Self.kept)
         thinking.discard(before: position.thinking, keeping: Self.kept)
         toolCalls.discard(before: position.toolCalls, keeping: Self.kept)
@@ -118,7 +189,13 @@ struct ReplyContent {
 
     /// Records that the journal may lack the content up to a position.
     mutating func notJournalled(to position: ReplyPosition) {
-        isBeingJournalled = false
-        unconfirmed = position
+        guard let flush else { return }
+        self.flush = nil
+        if case .sheet = flush {
+            // The sheet that has opened the slot may not exist.
+            slot = SheetSlot()
+        } else {
+            unconfirmed = position
+        }
     }
 }

@@ -15,31 +15,19 @@ extension ChatService {
         _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
-        let appID = conversation.text
-        let opening = TurnOpening(
-            appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
-            model: request.model,
-            options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
-            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
-            reach: context.reach(of: request.model, passThrough: request.passThrough, in: appID))
+        let opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {
-            reservation = try await reserve(appID: appID, model: request.model, key: key?.text)
+            reservation = try await reserve(appID: opening.appID, model: request.model, key: key?.text)
         } catch {
             // A retry with a known key opens no turn, so it needs no reservation.
-            guard let key, let known = try await store.knownReply(appID: appID, key: key) else { throw error }
+            guard let key, let known = try await store.knownReply(appID: opening.appID, key: key) else { throw error }
             return .known(try await find(known))
         }
         do throws(RelayError) {
             switch try await open(opening) {
             case .opened(let turn, let history, let quota):
-                board.open(turn, for: opening.id, key: key?.text)
-                if opening.whenBusy == .stop || opening.whenBusy == .replace { stopEarlier(than: turn) }
-                var opened = OpenedTurn(
-                    turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
-                opened.quota = quota
-                return .started(
-                    begin(opened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect)))
+                return .started(begin(turn, with: history, quota, of: opening, for: request))
             case .known(let id):
                 let prompt = try await existingPrompt(id)
                 cancel(reservation)
@@ -67,6 +55,33 @@ extension ChatService {
                 if let found, found.state == nil { throw error }
             }
         }
+    }
+
+    /// Makes the opening of a turn.
+    @inline(never)
+    private func opening(
+        of request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey?, meter: Meter?
+    ) throws(RelayError) -> TurnOpening {
+        let appID = conversation.text
+        return TurnOpening(
+            appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
+            model: request.model,
+            options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
+            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
+            reach: context.reach(of: request.model, passThrough: request.passThrough, in: appID))
+    }
+
+    /// Begins the reply of an opened turn.
+    @inline(never)
+    private func begin(
+        _ turn: Turn, with history: TurnHistory, _ quota: Quota?, of opening: TurnOpening, for request: ChatRequest
+    ) -> Reply {
+        board.open(turn, for: opening.id, key: opening.key?.text)
+        if opening.whenBusy == .stop || opening.whenBusy == .replace { stopEarlier(than: turn) }
+        var opened = OpenedTurn(
+            turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
+        opened.quota = quota
+        return begin(opened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect))
     }
 
     /// Stops the earlier replies of a conversation that this process generates. The store has signalled all others.

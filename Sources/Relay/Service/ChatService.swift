@@ -25,6 +25,8 @@ public final class ChatService {
     /// Those with content that is not journalled.
     private var dirty = IndexedSet<Reply>()
     private lazy var journalFlush = JournalFlush(on: store.makeJournalBatch())
+    /// The generation of sheets of the last flush.
+    private var sheetGeneration: Int32 = 0
     /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -117,20 +119,32 @@ public final class ChatService {
 
     // MARK: - The journal
 
-    /// Collects the unjournalled content of this shard's replies, up to about `limit` bytes. The remaining replies come first in
+    /// Collects the unjournalled content of this shard's replies, up to the limit of the round. The remaining replies come first in
     /// the next flush. The previous flush must have ended.
-    func gatherJournal(limit: Int) -> JournalFlush {
+    func gatherJournal(_ round: JournalRound) -> JournalFlush {
         let now = scheduler.now()
         let flush = journalFlush
-        var left = limit
+        if round.generation != sheetGeneration {
+            sheetGeneration = round.generation
+            flush.isCarried = false
+        }
+        if !flush.isCarried {
+            flush.isCarried = replies.values.allSatisfy { !$0.isBehind(round.generation) }
+            for reply in replies.values where reply.isBehind(round.generation) {
+                dirty.insert(reply)
+            }
+        }
+        var left = round.limit
+        // Rounded up, so that all replies have their turn within the slices.
+        let most = (replies.count + round.slices - 1) / round.slices
         dirty.removeAll { reply in
-            switch reply.journalNeed(at: now) {
+            switch reply.journalNeed(at: now, generation: round.generation) {
             case .none: return true
             case .later: return false
-            case .now:
-                guard left > 0 else { return false }
-                left -= reply.unjournalled
-                flush.append(reply)
+            case .now(let size):
+                guard left > 0, flush.count < most else { return false }
+                left -= size
+                flush.append(reply, generation: round.generation, at: now)
                 return true
             }
         }
@@ -142,7 +156,7 @@ public final class ChatService {
         guard let reply = replies[signal.id] else { return }
         switch signal.kind {
         case .stop: reply.cancel(.stopped)
-        case .read: reply.isReadElsewhere()
+        case .read: reply.receiveReadSignal()
         // The reply was adopted, closed or removed. Its readers learn from the store which.
         case .gone: reply.cancel(.ownershipLost)
         }

@@ -5,14 +5,14 @@ import ChatterdLanguageModels
 ///
 /// A name goes to the servers that list it as a model or an alias. Otherwise `server/model` goes to the server of that name if it
 /// is configured for the model. Otherwise the name goes to the servers that list no models. An unusable server keeps the names that
-/// it lists. The server with the highest priority comes first; among equal priorities, the order of the list decides.
+/// it lists. The server with the highest priority comes first; equal ones keep the order of the list, and the reply chooses among them.
 public final class UpstreamDirectory {
     /// The maximum number of names that an error suggests.
     private static let suggestions = 3
     /// The number of characters of a client's name that an error repeats.
     private static let shownLength = 80
 
-    /// The model servers, in the order in which they are asked.
+    /// The model servers, those with the highest priority first.
     public private(set) var upstreams: [Upstream] = []
     /// The model servers that this process cannot ask.
     private var unusable: [UnusableUpstream] = []
@@ -104,7 +104,7 @@ public final class UpstreamDirectory {
     }
 
     private static func split(_ name: String) -> (server: String, rest: String)? {
-        guard let slash = name.firstIndex(of: "/") else { return nil }
-        return (String(name[..<slash]), String(name[name.index(after: slash)...]))
+        guard let slash = name.utf8.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        return (String(name[..<slash]), String(name[name.utf8.index(after: slash)...]))
     }
 }

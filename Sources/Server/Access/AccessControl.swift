@@ -42,22 +42,22 @@ struct AccessControl: Sendable {
     /// A handler that serves only principals with a scope; `nil` for any principal.
     func require(_ scope: Scope?, _ handler: @escaping AuthorizedHandler) -> Handler {
         { request, responder in
-            let principal: Principal
+            var principal: Principal
             do throws(RelayError) {
-                principal = try await self.principal(of: request, with: scope)
+                let authenticator = self.services[request].authenticator
+                if let known = try authenticator.knownPrincipal(of: request.head) {
+                    principal = known
+                } else {
+                    principal = try await authenticator.verifiedPrincipal(of: request.head)
+                }
+                if let scope { try principal.check(scope) }
+                principal.isUnchecked = !self.access.hasHandlerChecks
             } catch {
                 responder.refuse(error)
                 return
             }
             await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
         }
-    }
-
-    private func principal(of request: Request, with scope: Scope?) async throws(RelayError) -> Principal {
-        var principal = try await services[request].authenticator.principal(of: request.head)
-        if let scope { try principal.check(scope) }
-        principal.isUnchecked = !access.hasHandlerChecks
-        return principal
     }
 }
 

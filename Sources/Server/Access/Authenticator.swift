@@ -23,26 +23,39 @@ final class Authenticator {
         self.issuers = issuers
     }
 
-    /// The principal of a request.
+    /// The principal of a request without a credential, or with one that is known; `nil` for a credential that must be verified.
     ///
-    /// - Throws: `unauthorized`; `issuerUnavailable` and errors of the store at the first use of a credential.
-    func principal(of head: RequestHead) async throws(RelayError) -> Principal {
-        let credential: CredentialText
-        do throws(AccessError) {
-            credential = try CredentialText(of: head)
-        } catch {
-            throw RelayError(error)
-        }
+    /// - Throws: `unauthorized`.
+    func knownPrincipal(of head: RequestHead) throws(RelayError) -> Principal? {
+        let credential = try Self.credential(of: head)
         guard credential != .none else { return try anyone(Self.missing) }
+        return known.principal(Self.digest(of: credential), now: WallClock.seconds())
+    }
+
+    /// The principal of a request whose credential is not known.
+    ///
+    /// - Throws: `unauthorized`; `issuerUnavailable` and errors of the store.
+    func verifiedPrincipal(of head: RequestHead) async throws(RelayError) -> Principal {
+        let credential = try Self.credential(of: head)
         let now = WallClock.seconds()
-        let digest = SHA256Digest(of: Array(credential.identity.utf8).span)
-        if let principal = known.principal(digest, now: now) { return principal }
         guard let principal = try await verify(credential, now: now) else { return try anyone(Self.unknown) }
         try await registry.requireRevocations()
         // The revocation may have come while the credential was verified.
         guard !registry.isRevoked(principal) else { throw RevocableResponses.revoked }
-        known.insert(principal, digest, now: now)
+        known.insert(principal, Self.digest(of: credential), now: now)
         return principal
+    }
+
+    private static func credential(of head: RequestHead) throws(RelayError) -> CredentialText {
+        do throws(AccessError) {
+            return try CredentialText(of: head)
+        } catch {
+            throw RelayError(error)
+        }
+    }
+
+    private static func digest(of credential: CredentialText) -> SHA256Digest {
+        SHA256Digest(of: Array(credential.identity.utf8).span)
     }
 
     /// Drops the principals that a revocation concerns.

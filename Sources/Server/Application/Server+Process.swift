@@ -1,4 +1,5 @@
 import ChatterdConfiguration
+import ChatterdDoors
 import ChatterdHTTPServer
 import ChatterdSockets
 
@@ -9,7 +10,11 @@ extension Server {
         let hints = RefusalHints(configuration.http)
         var hooks = ServerHooks()
         hooks.onExchangeEnd = { [log = process.log] in log.record($0) }
-        hooks.errorBody = { .error(hints.explained($0)) }
+        hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
+        hooks.errorBody = { refusal, form in
+            let refusal = hints.explained(refusal)
+            return Door(rawValue: form)?.body(of: refusal) ?? .error(refusal)
+        }
         var policy = configuration.server.browsers
         policy.openRoutes = Route.openRoutes
         policy.pageRoutes = Route.pageRoutes

@@ -7,7 +7,7 @@ import ChatterdRelay
 /// Writes a reply as the events of a response: here a line of the model becomes bytes for the client. Confined to its shard.
 final class EventStreamWriter: ReplyListener {
     /// Limit of unsent output for a slow client when memory is short, in bytes.
-    private static let leastUnsent = 32 * 1024
+    static let leastUnsent = 32 * 1024
 
     private let stream: ResponseStream
     private let responder: Responder

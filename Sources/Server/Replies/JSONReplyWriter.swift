@@ -1,15 +1,19 @@
 import ChatterdBasics
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdLanguageModels
 import ChatterdRelay
 
-/// Writes a reply as one JSON object in the shape of Ollama's, for requests with `"stream":false`. Confined to its shard.
+/// Writes a reply as one JSON object, for requests that are not streamed: in the shape of Ollama's, or in the form of a door. Confined to
+/// its shard.
 final class JSONReplyWriter: ReplyListener {
     private let responder: Responder
     private let model: String
     /// `Location`, and the quota of the principal.
     private let fields: Fields
+    /// The form of a door, with the context of the answer; `nil` for a request to one of chatterd's own paths.
+    private let form: (translator: any ChatTranslator, context: AnswerContext)?
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
     private var finished: CheckedContinuation<Void, Never>?
@@ -22,7 +26,11 @@ final class JSONReplyWriter: ReplyListener {
     /// Whether the answer exceeds the memory budget. The store keeps it, and this response reports an error.
     private var isTooLarge = false
 
-    init(_ responder: Responder, model: String, fields: Fields, memory: MemoryBudget) {
+    init(
+        _ responder: Responder, model: String, fields: Fields, memory: MemoryBudget,
+        form: (translator: any ChatTranslator, context: AnswerContext)? = nil
+    ) {
+        self.form = form
         self.responder = responder
         self.model = model
         self.fields = fields
@@ -88,8 +96,9 @@ final class JSONReplyWriter: ReplyListener {
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
         defer { finish() }
         let event = LastEvent(of: ending)
-        if let error = event.error {
-            responder.refuse(error, fields: fields)
+        let isPresented = form?.translator.presentsStoppedAnswers == true && ending.state == .cancelled
+        if let error = form == nil || isPresented ? event.error : ending.doorError {
+            responder.refuse(responder.worded(error, model: model), fields: fields)
         } else if isTooLarge {
             responder.refuse(
                 RelayError(.overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."),
@@ -104,7 +113,7 @@ final class JSONReplyWriter: ReplyListener {
 
     func fail(_ error: RelayError) {
         defer { finish() }
-        responder.refuse(error, fields: fields)
+        responder.refuse(responder.worded(error, model: model), fields: fields)
     }
 
     /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.
@@ -140,6 +149,12 @@ final class JSONReplyWriter: ReplyListener {
         guard let fields = try? AnswerLine(last), let message = fields.message else { return nil }
         append(fields, of: last)
         let (text, thinking, toolCalls) = (text, thinking, toolCalls)
+        if let form {
+            var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 512)
+            let answer = WholeAnswer(text: text, thinking: thinking, toolCalls: toolCalls, lastLine: last.array)
+            form.translator.append(answer, form.context, to: &body)
+            return body
+        }
         var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 128)
         body.append(last.extracting(first: message.lowerBound))
         body.append(assistantSaying: text.bytes, thinking: thinking.bytes, toolCalls: toolCalls.bytes)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
@@ -9,7 +10,7 @@ extension RelayError.Code {
     /// The status of an error response.
     var status: Status {
         switch self {
-        case .invalidRequest, .historyTooLarge: .unprocessableContent
+        case .invalidRequest, .historyTooLarge, .attachmentsFull: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
         case .conversationReplaced, .conversationExists, .conversationBusy, .replyNotComplete, .idempotencyKeyReused,
             .upstreamExists:
@@ -36,7 +37,7 @@ extension RelayError.Code {
 }
 
 extension Responder {
-    /// Answers with an error as JSON. A 503 and a 429 have `Retry-After`. An exceeded limit has its numbers, and a busy conversation its
+    /// Answers with an error as JSON, in the form of the request's door if it came to one. A 503 and a 429 have `Retry-After`. An exceeded limit has its numbers, and a busy conversation its
     /// running reply, as members and fields.
     func refuse(_ error: RelayError, fields: Fields = [:]) {
         annotate(error)
@@ -54,6 +55,10 @@ extension Responder {
         }
         if let exceeded = error.exceeded {
             fields.add(exceeded.quota)
+        }
+        if door != nil {
+            refuse(DoorFault(error), fields: fields)
+            return
         }
         var body = ByteBuffer()
         body.appendJSON { json in

@@ -39,6 +39,8 @@ struct ModelsRoute: Sendable {
         /// The model servers with the model, in the order in which they are asked.
         let upstreams: [String]
         let context: Int?
+        /// What an Ollama says of it; `nil` if none has it.
+        var installed: InstalledModel?
     }
 
     /// The names under which a server has a model, each once.
@@ -53,16 +55,19 @@ struct ModelsRoute: Sendable {
             names += own.filter { known.insert($0).inserted }
         }
         return names.compactMap { name in
-            let serving = directory.targets(for: name).compactMap { target -> (name: String, context: Int?)? in
+            let serving = directory.targets(for: name).compactMap {
+                target -> (name: String, context: Int?, installed: InstalledModel?)? in
                 let description = target.upstream.description
                 guard let found = reachable.first(where: { $0.upstream === target.upstream }) else { return nil }
                 // A server that lists no models is assumed to have the configured ones.
-                guard !found.models.isEmpty else { return (description.name, description.contextLength) }
+                guard !found.models.isEmpty else { return (description.name, description.contextLength, nil) }
                 guard let model = found.model(target.model) else { return nil }
-                return (description.name, description.contextLength ?? model.contextLength)
+                return (description.name, description.contextLength ?? model.contextLength, model.installed)
             }
             guard !serving.isEmpty else { return nil }
-            return Model(name: name, upstreams: serving.map(\.name), context: serving.compactMap(\.context).first)
+            return Model(
+                name: name, upstreams: serving.map(\.name), context: serving.compactMap(\.context).first,
+                installed: serving.compactMap(\.installed).first)
         }
     }
 

@@ -99,16 +99,8 @@ struct ReplyRoute: Sendable {
     private func find(
         _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) -> ReplyRecord {
-        guard let id = request.parameter.flatMap({ ReplyID(parsing: $0) }) else {
-            throw ChatService.replyNotFound
-        }
-        let owner = try principal.ownerOfReply(of: request)
-        let reply = try await services[request].chat.find(id, of: owner)
-        guard principal.permits(reply: reply.id.description, of: reply.turn.conversation) else {
-            throw ChatService.replyNotFound
-        }
-        responder.annotate(Annotation.appID, reply.turn.conversation.owner.app)
-        return reply
+        try await services[request].reply(
+            request.parameter.flatMap { ReplyID(parsing: $0) }, request, principal, to: responder)
     }
 
     private func decode(_ request: Request) throws(RelayError) -> RegenerationRequest {
@@ -129,5 +121,23 @@ extension Request {
     fileprivate var wantsJSON: Bool {
         let types = fields.elements(of: .accept).compactMap { MediaType(String($0)) }
         return types.contains(.json) && !types.contains(.eventStream)
+    }
+}
+
+extension ShardServices {
+    /// The reply with an id. A reply of another owner is unknown to the principal.
+    ///
+    /// - Throws: `forbidden`, `replyNotFound`, also for an id that is `nil`.
+    func reply(
+        _ id: ReplyID?, _ request: Request, _ principal: Principal, to responder: Responder
+    ) async throws(RelayError) -> ReplyRecord {
+        guard let id else { throw ChatService.replyNotFound }
+        let owner = try principal.ownerOfReply(of: request)
+        let reply = try await chat.find(id, of: owner)
+        guard principal.permits(reply: reply.id.description, of: reply.turn.conversation) else {
+            throw ChatService.replyNotFound
+        }
+        responder.annotate(Annotation.appID, reply.turn.conversation.owner.app)
+        return reply
     }
 }

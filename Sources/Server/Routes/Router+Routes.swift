@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
@@ -35,8 +36,23 @@ extension Router {
         on(.post, .llmchat, for: .chat, access, chat.answer)
         on(.post, .llmprep, for: .chat, access, chat.prepare)
         let prompt = PromptRoute(
-            services: services, usage: process.usage, unsentLimit: process.configuration.streams.unsentLimit)
+            services: services, usage: process.usage, memory: process.memory,
+            unsentLimit: process.configuration.streams.unsentLimit)
         on(.post, .llmprompt, for: .chat, access, prompt.answer)
+        let doorSender = DoorSender(process.configuration, memory: process.memory)
+        let responses = ResponseRoutes(services: services, sender: doorSender, memory: process.memory)
+        let limit = process.configuration.store.historyLimit
+        let doors = DoorRoutes(
+            services: services, sender: doorSender, passing: prompt, memory: process.memory,
+            conversations: DoorMemory(limit: limit), responses: responses,
+            doorConversations: DoorConversationRoutes(
+                services: services, audit: process.access.store, memory: process.memory, limit: limit),
+            ollamaModels: OllamaModelRoutes(
+                services: services, audit: process.access.store,
+                unsentLimit: process.configuration.streams.unsentLimit),
+            defaultModel: process.configuration.upstreams.defaultModel)
+        let agents = process.configuration.access
+        addDoors(doors, namesApps: agents.mode == .open && agents.namesAppsByUserAgent, access)
         let reply = ReplyRoute(services: services, sender: sender, memory: process.memory)
         on(.get, .reply, for: .read, access, reply.read)
         on(.delete, .reply, for: .chat, access, reply.stop)
@@ -44,12 +60,25 @@ extension Router {
         on(.post, .choose, for: .chat, access, reply.choose)
     }
 
+    /// Adds the paths of other systems' APIs.
+    ///
+    /// - Parameter namesApps: whether `User-Agent` names the app of a request that names none.
+    private mutating func addDoors(_ doors: DoorRoutes, namesApps: Bool, _ access: AccessControl) {
+        for endpoint in Door.allCases.flatMap(\.dialect.endpoints) {
+            let (handler, scope) = doors.handler(of: endpoint)
+            on(
+                endpoint.method, endpoint.path, check: { head in access.check(head, for: scope) },
+                access.require(scope) { request, responder, principal in
+                    await handler(namesApps ? UserAgentApp.naming(request, principal) : request, responder, principal)
+                })
+        }
+    }
+
     private mutating func addConversations(
         _ services: ShardedServices, _ process: ProcessServices, _ access: AccessControl
     ) {
         let catalogue = CatalogueRoute(services: services, audit: process.access.store, memory: process.memory) {
-            var generator = SystemRandomNumberGenerator()
-            return ConversationKey.randomName(using: &generator)
+            ConversationKey.randomName()
         }
         on(.get, .conversations, for: .read, access, catalogue.list)
         on(.post, .conversations, for: .chat, access, catalogue.create)

@@ -39,24 +39,22 @@ final class ShardUpstreams {
         }
     }
 
-    /// The server for an `/llmprompt`: the first server of the kind `ollama` that has the model and is not cooling down. If all of
+    /// The server for a request that is passed on: the first server of these kinds that has the model and is not cooling down. If all of
     /// them are cooling down, the first one.
     ///
-    /// - Throws: `modelNotFound`, `unavailable`.
-    func generator(for name: String) throws(RelayError) -> (target: ModelTarget, model: UpstreamModel) {
+    /// - Throws: `modelNotFound`, `unavailable`; `refusal` if all servers of the model are of other kinds.
+    func server(
+        for name: String, of kinds: Set<UpstreamDescription.Kind>, otherwise refusal: RelayError
+    ) throws(RelayError) -> (target: ModelTarget, model: UpstreamModel) {
         let targets = directory.targets(for: name)
         guard !targets.isEmpty else { throw RelayError(directory.refusal(of: name)) }
-        let generators = targets.compactMap { target -> (target: ModelTarget, model: UpstreamModel)? in
-            guard target.upstream.description.kind == .ollama else { return nil }
+        let servers = targets.compactMap { target -> (target: ModelTarget, model: UpstreamModel)? in
+            guard kinds.contains(target.upstream.description.kind) else { return nil }
             return (target.upstream.model as? UpstreamModel).map { (target, $0) }
         }
         let now = factory.shard.now
-        let ready = generators.first { $0.target.upstream.health.state(at: now) != .coolingDown }
-        guard let generator = ready ?? generators.first else {
-            throw RelayError(
-                .model(.modelNotFound),
-                "The model server of this model is not of the kind ollama, and takes no /llmprompt: use /llmchat.")
-        }
-        return generator
+        let ready = servers.first { $0.target.upstream.health.state(at: now) != .coolingDown }
+        guard let server = ready ?? servers.first else { throw refusal }
+        return server
     }
 }

@@ -67,6 +67,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     private var isTimeUp = false
     private var unflushed: [TCPStream] = []
     private var flushing: [TCPStream] = []
+    private var held = HoldQueue<TCPStream>()
     private var eager: [TCPStream] = []
     private var reading: [TCPStream] = []
     private var pool: [ByteBuffer] = []
@@ -180,7 +181,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
             let count = csystem_epoll_wait(set, events, timeout)
             now = Self.readClock()
             precondition(count >= 0, "epoll_wait failed")
-            if count == 0, !hasWork {
+            if count == 0, !hasWork, held.wait(at: now) == nil {
                 break
             }
             for index in 0..<count {
@@ -189,8 +190,11 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
             if isTimeUp {
                 runTimers()
             }
+            while let stream = held.next(at: now) {
+                stream.endHold()
+            }
             settle()
-            timeout = hasWork ? 0 : Self.lingerMilliseconds
+            timeout = hasWork ? 0 : held.wait(at: now) ?? Self.lingerMilliseconds
         }
         turnThread.store(0, ordering: .relaxed)
     }
@@ -332,6 +336,11 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     /// Flushes the stream at the end of the turn.
     func flushLater(_ stream: TCPStream) {
         unflushed.append(stream)
+    }
+
+    /// Flushes the stream within 5 ms, if nothing does so earlier (docs/decisions/0047-heads-wait.md).
+    func hold(_ stream: TCPStream) {
+        held.append(stream, at: now)
     }
 
     /// Lets the stream continue reading after the events of this turn.

@@ -27,6 +27,8 @@ public final class TCPStream: ReadinessHandler {
     private var isReadingPaused = false
     private var isWaitingToRead = false
     private var isWaitingToFlush = false
+    /// Whether output waits for more, and the shard will end the wait.
+    private var isHeld = false
     private var isBlocked = false
     private var reportsDrained = false
     private var shutsDownWhenDrained = false
@@ -183,6 +185,28 @@ public final class TCPStream: ReadinessHandler {
     @inline(__always)
     public func write(_ body: (inout ByteBuffer) -> Void) {
         guard !isClosed else { return }
+        append(body)
+        flushSoon()
+    }
+
+    /// Lets `body` append to the output, which is sent with what is written within 5 ms, or then.
+    public func hold(_ body: (inout ByteBuffer) -> Void) {
+        guard !isClosed else { return }
+        append(body)
+        guard !isHeld, !isWaitingToFlush else { return }
+        isHeld = true
+        shard.hold(self)
+    }
+
+    /// Sends the output that waits, if it has not been sent. Called by the shard.
+    func endHold() {
+        guard isHeld else { return }
+        isHeld = false
+        flushSoon()
+    }
+
+    @inline(__always)
+    private func append(_ body: (inout ByteBuffer) -> Void) {
         if let sharedOutput {
             sharedOutput.write(body)
             return
@@ -190,7 +214,6 @@ public final class TCPStream: ReadinessHandler {
         var buffer = output.take() ?? shard.acquireBuffer()
         body(&buffer)
         output = consume buffer
-        flushSoon()
     }
 
     /// Appends bytes to the output, which is sent at the end of the turn.
@@ -240,6 +263,7 @@ public final class TCPStream: ReadinessHandler {
         delegate?.streamWillFlush(self)
         // Reset after the call, because bytes that the delegate appends belong to this flush.
         isWaitingToFlush = false
+        isHeld = false
         guard !isClosed else { return }
         // Moved out, so that appending and sending never copy the buffer.
         guard var buffer = output.take() else {

@@ -46,6 +46,23 @@ import Testing
         }
     }
 
+    @Test func linkToAResponseShowsNothingOfItsRequest() async throws {
+        try await onReply { made in
+            let stage = made.stage
+            let body = #"{"model":"tiny","input":"my prompt","instructions":"my instructions"}"#
+            let answer = try stage.call("POST", "/v1/responses", body, as: made.ada)
+            let id = try #require(answer.json["id"] as? String)
+            let url = try link(stage, #"{"reply":"\#(id.dropFirst("resp_".count))"}"#, as: made.ada)
+            let query = "?" + String(try #require(url.split(separator: "?").last))
+            let shown = try stage.call("GET", "/v1/responses/\(id)" + query, as: nil)
+            #expect(shown.status == 200 && shown.text.contains("secret") && !shown.text.contains("my instructions"))
+            #expect(try stage.call("GET", "/v1/responses/\(id)/input_items" + query, as: nil).status == 403)
+            let own = try stage.call("GET", "/v1/responses/\(id)", as: made.ada)
+            #expect(own.text.contains("my instructions"))
+            #expect(try stage.call("GET", "/v1/responses/\(id)", as: made.key).status == 404)
+        }
+    }
+
     @Test func linkOfAConversationReadsItAndItsReplies() async throws {
         try await onReply { made in
             let stage = made.stage
@@ -60,7 +77,7 @@ import Testing
     @Test func changedLinkIsRefused() async throws {
         try await onReply { made in
             let link = String(made.url.dropFirst(made.location.count))
-            for changed in [String(link.dropLast()), link + "A", link.dropLast(2) + "AA", "?link=", "?link=a.b"] {
+            for changed in [String(link.dropLast()), link + "A", Stage.changed(link), "?link=", "?link=a.b"] {
                 let refusal = try made.stage.call("GET", made.location + changed, as: nil)
                 #expect(refusal.status == 401, "\(changed)")
             }

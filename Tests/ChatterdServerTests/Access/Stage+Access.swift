@@ -37,6 +37,11 @@ extension Stage {
 
     /// The id of a key.
     static func id(of key: String) -> String { String(key.dropFirst("chatterd_".count).prefix(16)) }
+
+    /// A credential with another last character. It stays base64url whatever the number of its bytes, and no random text equals it.
+    static func changed(_ credential: String) -> String {
+        String(credential.dropLast()) + (credential.hasSuffix("A") ? "Q" : "A")
+    }
 }
 
 /// The body of a prompt without an appID.

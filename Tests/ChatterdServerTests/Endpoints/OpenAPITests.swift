@@ -140,6 +140,7 @@ import Testing
             "components/schemas/KeyRequest/properties/scopes/maxItems": Scope.allCases.count,
             "components/schemas/LinkRequest/properties/expires_in/maximum": LinkRoute.maximumLifetime,
             "components/schemas/LinkRequest/properties/reply/maxLength": SignedLink.maximumIDLength,
+            "components/schemas/Message/properties/images/maxItems": ChatRequest.maximumImages,
             "components/schemas/Message/properties/role/maxLength": ChatRequest.maximumRoleLength,
             "components/schemas/Messages/maxItems": ChatRequest.maximumMessages,
             "components/schemas/ModelName/maxLength": ModelName.maximumLength,
@@ -276,6 +277,8 @@ import Testing
         let described = try Set((document.component("headers").keys + parameters).map { $0.lowercased() })
         // Fields of HTTP and of browsers, which OpenAPI does not list, and those of security schemes.
         let others: Set<String> = [
+            // Those of the front doors.
+            "anthropic-version", "x-conversation-id", "x-history",
             "accept", "access-control-request-method", "authorization", "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",
             "sec-fetch-mode", "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",

@@ -22,15 +22,16 @@ struct UpstreamOfList {
         self.init(name, upstream.url, members)
     }
 
-    /// The entry of a server that has the model `tiny`.
-    fileprivate var entry: String {
-        "{\"name\":\"\(name)\",\"kind\":\"ollama\",\"url\":\"\(url)\",\"models\":[\"tiny\"]\(members)}"
+    /// The entry of a server that has the model `tiny`. Without a priority among its members it gets the given one.
+    fileprivate func entry(priority: Int) -> String {
+        let order = members.contains("\"priority\"") ? "" : ",\"priority\":\(priority)"
+        return "{\"name\":\"\(name)\",\"kind\":\"ollama\",\"url\":\"\(url)\",\"models\":[\"tiny\"]\(members)\(order)}"
     }
 }
 
 /// Settings in which several servers have the model, in order of preference, with failover and retries.
 func severalServers(_ list: UpstreamOfList..., adding more: [Setting: String] = [:]) -> [Setting: String] {
-    let entries = list.map(\.entry).joined(separator: ",")
+    let entries = list.enumerated().map { $1.entry(priority: -$0) }.joined(separator: ",")
     return [.upstreams: "[\(entries)]", .failoverAttempts: "4", .rescueAttempts: "2"].merging(more) { $1 }
 }
 

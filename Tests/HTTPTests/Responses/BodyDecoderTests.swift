@@ -14,6 +14,41 @@ import Testing
         #expect(decoder.isComplete)
     }
 
+    @Test(arguments: [
+        (BodyFraming.chunked, "3\r\nabc\r\n00a;x=y\r\n0123456789\r\n1\r\n!\r\n0\r\nT: 1\r\n\r\nrest"),
+        (.length(14), "abc0123456789!rest"), (.untilClose, "abc0123456789!"),
+    ])
+    func copiedDataIsTheSameForEachCut(framing: BodyFraming, text: String) throws {
+        let bytes = latin1(text)
+        for cut in Cuts.halves(of: bytes.count) {
+            var decoder = try BodyDecoder(framing: framing)
+            var buffer = ByteBuffer()
+            var used = 0
+            var index = 0
+            let first = Array(bytes[..<cut])
+            _ = try decoder.copyData(of: first.span, from: &index, to: &buffer)
+            used += index
+            index = 0
+            let second = Array(bytes[cut...])
+            let isComplete = try decoder.copyData(of: second.span, from: &index, to: &buffer)
+            used += index
+            #expect(buffer.string == "abc0123456789!")
+            #expect(isComplete == (framing != .untilClose))
+            #expect(used == bytes.count - (framing == .untilClose ? 0 : 4))
+        }
+    }
+
+    @Test func copiedDataEndsBeforeAnError() throws {
+        var decoder = try BodyDecoder(framing: .chunked)
+        var buffer = ByteBuffer()
+        var index = 0
+        let bytes = latin1("3\r\nabc\r\n2\r\nde!")
+        #expect(throws: HTTPError(.malformedChunkEnd)) {
+            try decoder.copyData(of: bytes.span, from: &index, to: &buffer)
+        }
+        #expect(buffer.string == "abcde")
+    }
+
     @Test func lengthIsCompleteWithItsLastByte() throws {
         var decoder = try BodyDecoder(framing: .length(2))
         #expect(!decoder.isComplete)

@@ -75,6 +75,31 @@ private func events(in pieces: [ArraySlice<UInt8>], limits: EventLimits = EventL
         }
     }
 
+    @Test func randomStreamsAreReadAsTheStandardSays() throws {
+        var generator = SeededGenerator(seed: 9)
+        let fragments = [
+            "data", "data:", "data: ", "event: x", "event:", "id: 7", "id:", "id: \0", "retry: 5", ":", " ", "a",
+            "\u{FEFF}",
+            "é😀", "\n", "\n", "\n\n", "\r", "\r\n", "\r\n\r\n", "\n\r", "\u{2028}", "datax: ", "Data: ",
+        ].map { Array($0.utf8) }
+        var count = 0
+        for _ in 0..<100_000 {
+            var stream: [UInt8] = []
+            for _ in 0..<Int.random(in: 1...12, using: &generator) {
+                stream += fragments[Int.random(in: 0..<fragments.count, using: &generator)]
+            }
+            let expected = EventReference.events(in: stream)
+            let found = try events(in: generator.pieces(of: stream, upTo: stream.count))
+            // A comparison in `#expect` would cost more than the decoding.
+            if found != expected {
+                Issue.record("\(String(decoding: stream, as: UTF8.self).debugDescription): \(found), not \(expected)")
+                break
+            }
+            count += found.count
+        }
+        #expect(count > 5_000)
+    }
+
     /// Line ends arrive as LF.
     private func normalized(_ data: String) -> String {
         var bytes: [UInt8] = []

@@ -28,7 +28,9 @@ import Testing
         let bytes = line + [UInt8(ascii: "\n")]
         var index = 0
         var tokens: [TokenLine] = []
-        _ = template.read(bytes.span, from: &index, into: &tokens, longestLine: 1 << 20)
+        tokens.append(addingCapacity: LineRun.limit) {
+            _ = template.read(bytes.span, from: &index, into: &$0, longestLine: 1 << 20)
+        }
         guard let example = template.learned, !tokens.isEmpty, index == bytes.count else { return nil }
         return LineRun(bytes.span, tokens: tokens.span, like: example).fields(at: 0)
     }

@@ -8,11 +8,13 @@ import Testing
     private let relay = TestRelay()
     private let models = [ScriptedModel(), ScriptedModel(), ScriptedModel()]
 
-    /// Sets the model servers `a`, `b` … with these context sizes; `nil` for an unknown one.
+    /// Sets the model servers `a`, `b` …, in the order in which they are asked, with these context sizes; `nil` for an unknown one.
     private func update(_ contexts: Int?...) {
         relay.service.upstreams.update(
-            zip(["a", "b", "c"], zip(models, contexts)).map { name, upstream in
+            zip(["a", "b", "c"], zip(models, contexts)).enumerated().map { index, server in
+                let (name, upstream) = server
                 var description = UpstreamDescription(name: name, kind: .openai)
+                description.priority = -index
                 description.contextLength = upstream.1
                 return Upstream(description, model: upstream.0, health: UpstreamHealth())
             })

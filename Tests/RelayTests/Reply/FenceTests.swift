@@ -95,10 +95,14 @@ import Testing
         let relay = TestRelay()
         relay.startJournal()
         let post = relay.post("Hi")
-        try relay.answer().send("one ")
+        // So much that the reply has rows of its own in the journal.
+        try relay.answer().send(String(repeating: "one ", count: 30_000))
         relay.clock.advance(by: Self.round)
         // A standby without the journal becomes the primary.
-        post.id.map { relay.database.replies[$0]?.page = ReplyPage(start: ReplyPosition()) }
+        post.id.map {
+            relay.database.replies[$0]?.page = ReplyPage(start: ReplyPosition())
+            relay.database.replies[$0]?.saved = ReplyPage(start: ReplyPosition())
+        }
         try relay.complete("two")
         relay.clock.advance(by: .seconds(1))
         #expect(post.ending == "interrupted interrupted" && post.reader.resets == 1 && post.reader.text.isEmpty)

@@ -97,13 +97,15 @@ import Testing
         relay.startJournal()
         relay.store.faults[.journal] = [.lost]
         let post = relay.post("Hi")
-        try relay.answer().send("abc")
+        // So much that the reply has rows of its own in the journal.
+        let text = String(repeating: "a", count: 100_000)
+        try relay.answer().send(text)
         relay.clock.advance(by: Self.round)
         try relay.answer().send("de")
         relay.clock.advance(by: .seconds(1))
         // Later text is not mixed with the batch, and does not wait for another token.
-        #expect(relay.store.journalSizes.filter { $0 > 0 } == [3, 3, 2])
-        #expect(relay.journalled(post) == "abcde")
+        #expect(relay.store.journalSizes.filter { $0 > 0 } == [100_000, 100_000, 2])
+        #expect(relay.journalled(post) == text + "de")
     }
 
     @Test func textOfTheLastLineIsNotJournalled() throws {
@@ -121,7 +123,24 @@ import Testing
         #expect(relay.database.transcript() == ["user: Hi", "assistant: one two [complete]"])
     }
 
-    @Test func endOfAReplyWaitsForItsRunningFlush() throws {
+    @Test func endOfAReplyWaitsForItsRowsOnTheWay() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        relay.store.faults[.journal] = [.hang]
+        let post = relay.post("Hi")
+        // So much that the reply has rows of its own in the journal.
+        let text = String(repeating: "one ", count: 30_000)
+        try relay.answer().send(text)
+        relay.clock.advance(by: Self.round)
+        try relay.complete("two")
+        #expect(relay.store.count(.closeTurn) == 0)
+        relay.store.release(.journal)
+        relay.clock.settle()
+        #expect(post.isComplete)
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: \(text)two [complete]"])
+    }
+
+    @Test func endOfAReplyDoesNotWaitForASheet() throws {
         let relay = TestRelay()
         relay.startJournal()
         relay.store.faults[.journal] = [.hang]
@@ -129,11 +148,117 @@ import Testing
         try relay.answer().send("one ")
         relay.clock.advance(by: Self.round)
         try relay.complete("two")
-        #expect(relay.store.count(.closeTurn) == 0)
+        #expect(post.isComplete)
         relay.store.release(.journal)
         relay.clock.settle()
-        #expect(post.isComplete)
         #expect(relay.database.transcript() == ["user: Hi", "assistant: one two [complete]"])
+    }
+
+    @Test func textIsRepeatedInTheSheetsOfTheNextGeneration() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let posts = (0..<2).map { relay.post("Hi", appID: "a\($0)") }
+        let (quiet, busy) = (relay.model.generations[0], relay.model.generations[1])
+        quiet.send("quiet")
+        busy.send("busy")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.store.journalSizes == [9])
+        busy.send("er")
+        relay.clock.advance(by: Self.round)
+        relay.database.sheetGeneration = 2
+        busy.send("!")
+        relay.clock.advance(by: Self.round)
+        // The process has learned of the generation. A sheet of the next flush repeats both texts; the one after says so.
+        #expect(relay.store.journalSizes == [9, 2, 1] && relay.store.releasedSheets == 1)
+        relay.clock.advance(by: .milliseconds(200))
+        #expect(relay.store.journalSizes == [9, 2, 1, 12] && relay.store.releasedSheets == 1)
+        relay.clock.advance(by: .milliseconds(200))
+        #expect(relay.store.releasedSheets == 2)
+        #expect(posts.allSatisfy { $0.id.flatMap { relay.database.replies[$0]?.oldestSheet } == 2 })
+        #expect(relay.store.sheetSlots.last { !$0.isEmpty }?.allSatisfy { $0.generation == 2 } == true)
+        #expect(posts.map { relay.journalled($0) } == ["quiet", "busyer!"])
+    }
+
+    @Test func lostSheetIsWrittenAgainWithAnotherSlot() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        relay.store.faults[.journal] = [.lost]
+        let post = relay.post("Hi")
+        try relay.answer().send("abc")
+        relay.clock.advance(by: Self.round)
+        try relay.answer().send("de")
+        relay.clock.advance(by: .seconds(1))
+        #expect(relay.store.journalSizes.filter { $0 > 0 } == [3, 5])
+        #expect(Set(relay.store.sheetSlots.flatMap { $0.map(\.number) }).count == 2)
+        #expect(relay.journalled(post) == "abcde")
+    }
+
+    @Test func longReplyMovesToRowsOfItsOwn() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        let id = try #require(post.id)
+        try relay.answer().send(String(repeating: "x", count: 60_000))
+        relay.clock.advance(by: Self.round)
+        #expect(relay.database.replies[id]?.page.text.isEmpty == true)
+        try relay.answer().send(String(repeating: "y", count: 10_000))
+        relay.clock.advance(by: Self.round)
+        #expect(relay.database.replies[id]?.page.text.count == 70_000)
+        try relay.answer().send("z")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.database.replies[id]?.page.text.count == 70_000 && relay.journalled(post)?.count == 70_001)
+    }
+
+    @Test func replyThatIsReadElsewhereHasRowsOfItsOwn() throws {
+        let relay = TestRelay()
+        let otherProcess = relay.otherProcess()
+        relay.startJournal()
+        let post = relay.post("Hi")
+        let id = try #require(post.id)
+        try relay.answer().send("one ")
+        relay.clock.advance(by: Self.round)
+        #expect(relay.database.replies[id]?.page.text.isEmpty == true)
+        let reader = try otherProcess.read(post)
+        relay.clock.advance(by: .seconds(1))
+        #expect(relay.database.replies[id]?.page.text.isEmpty == false && reader.text == "one ")
+        try relay.answer().send("two ")
+        relay.clock.advance(by: .seconds(1))
+        #expect(reader.text == "one two ")
+        relay.store.faults = [:]
+        try relay.complete("three")
+        relay.clock.advance(by: .seconds(1))
+        #expect(reader.isDone && reader.text == "one two three")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: one two three [complete]"])
+        relay.clock.advance(by: .seconds(20))
+    }
+
+    @Test func ownerOfAGrowingReplyIsLookedUpEveryTwoSeconds() throws {
+        let relay = TestRelay(ownerCheckInterval: .seconds(2))
+        relay.startJournal()
+        let post = relay.post("Hi")
+        relay.database.replies = [:]
+        try relay.answer().send("one ")
+        relay.clock.advance(by: Self.round)
+        #expect(post.interimError == nil)
+        relay.clock.advance(by: .seconds(2))
+        try relay.answer().send("two ")
+        relay.clock.advance(by: Self.round)
+        #expect(post.interimError == .conversationReplaced)
+        #expect(try relay.answer().isCancelled)
+    }
+
+    @Test func flushesOfManyRepliesAreSpreadOverATick() throws {
+        var limits = RelayLimits()
+        limits.maximumReplies = 1_000
+        let relay = TestRelay(limits)
+        relay.startJournal()
+        let posts = (0..<600).map { relay.post("Hi", appID: "a\($0)") }
+        for answer in relay.model.generations {
+            answer.send("x")
+        }
+        relay.clock.advance(by: .milliseconds(400))
+        #expect(relay.store.journalSizes.filter { $0 > 0 } == [150, 150, 150, 150])
+        #expect(posts.allSatisfy { relay.journalled($0) == "x" })
     }
 
     @Test func longTextDoesNotWaitForTheTick() throws {

@@ -70,7 +70,7 @@ import Testing
     }
 
     /// The source is behind its reader.
-    @Test(arguments: [0, 1, 5, 63, 64])
+    @Test(arguments: [0, 1, 5, LineRun.limit - 1, LineRun.limit])
     func readerThatIsAheadSkipsTheLinesThatItHas(known: Int) throws {
         let texts = (0..<LineRun.limit).map { "\($0) " }
         let clock = ManualClock()

@@ -24,9 +24,27 @@ final class MemoryDatabase: @unchecked Sendable {
         var adoptions = 0
         var options: [UInt8] = []
         var onInterrupt = InterruptPolicy.close
+        /// The content in rows of the journal, or of the closed reply.
         var page = ReplyPage(start: ReplyPosition())
+        /// The content in sheets, from the start, with that in rows.
+        var saved = ReplyPage(start: ReplyPosition())
+        /// The oldest generation of sheets that has needed content.
+        var oldestSheet: Int32 = 0
         /// The stored ending.
         var ending: ReplyEnding?
+
+        /// Saves content on a sheet.
+        mutating func save(_ content: ReplyPage, generation: Int32) {
+            if saved.start.attempt != attempt {
+                saved = ReplyPage(start: ReplyPosition(attempt: attempt))
+            }
+            if content.start == page.end || oldestSheet == 0 {
+                oldestSheet = generation
+            }
+            guard content.end.total > saved.end.total else { return }
+            saved.truncate(to: content.start)
+            saved.append(content)
+        }
     }
 
     /// The holder of replies that were handed over and not adopted yet.
@@ -43,6 +61,8 @@ final class MemoryDatabase: @unchecked Sendable {
 
     /// The rows of each conversation, in the order of `seq`.
     private(set) var conversations: [String: [Row]] = [:]
+    /// The generation of the sheets that are written now.
+    var sheetGeneration: Int32 = 1
     /// The processes whose lease has expired.
     var dead: Set<Int> = []
 
@@ -100,6 +120,11 @@ final class MemoryDatabase: @unchecked Sendable {
     /// Closes a turn of a dead process with the journal of its reply.
     func settle(_ turn: Turn) {
         guard let id = replies.first(where: { $0.value.turn == turn })?.key else { return }
+        if let reply = replies[id], reply.saved.start.attempt == reply.attempt,
+            reply.saved.end.total > reply.page.end.total
+        {
+            replies[id]?.page = reply.saved
+        }
         replies[id]?.ending = ReplyEnding(state: .interrupted, lastEvent: [])
         replies[id]?.holder = 0
         close(turn, as: id, .interrupted)

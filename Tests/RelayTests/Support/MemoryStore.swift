@@ -40,6 +40,10 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     private(set) var calls: [StoreCall] = []
     /// The bytes of each call of `journal`.
     private(set) var journalSizes: [Int] = []
+    /// The slots of the pieces on the sheet of each call of `journal`.
+    private(set) var sheetSlots: [[SheetSlot]] = []
+    /// The generation before which this process needs no sheets.
+    private(set) var releasedSheets: Int32 = 0
     private var hanging: [(StoreCall, CheckedContinuation<Void, Never>)] = []
 
     init(_ database: MemoryDatabase, process: Int) {
@@ -127,7 +131,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
     func makeJournalBatch() -> any JournalBatch { MemoryJournalBatch() }
 
-    func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> [ReplySignal] {
+    func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> JournalOutcome {
         // The batches are read before any await, as if they were sent. Later changes of the batches have no effect.
         let entries = batches.compactMap { $0 as? MemoryJournalBatch }.flatMap(\.entries)
         let isLost = try await begin(.journal)
@@ -137,15 +141,25 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             guard var reply = database.replies[entry.id], reply.ending == nil, reply.holder == process,
                 reply.attempt == entry.page.start.attempt
             else {
-                signals.append(ReplySignal(id: entry.id, kind: .gone))
+                if entry.checksOwner {
+                    signals.append(ReplySignal(id: entry.id, kind: .gone))
+                }
                 continue
             }
-            reply.page.truncate(to: entry.page.start)
-            reply.page.append(entry.page)
+            if !entry.isOnSheet {
+                reply.page.truncate(to: entry.page.start)
+                reply.page.append(entry.page)
+            }
+            reply.save(entry.page, generation: database.sheetGeneration)
             database.replies[entry.id] = reply
         }
+        sheetSlots.append(entries.filter(\.isOnSheet).map(\.slot))
         try end(isLost)
-        return signals
+        return JournalOutcome(signals: signals, generation: database.sheetGeneration)
+    }
+
+    func releaseSheets(before generation: Int32) {
+        releasedSheets = max(releasedSheets, generation)
     }
 
     func findReply(_ id: ReplyID) async throws(RelayError) -> ReplyRecord? {
@@ -310,14 +324,42 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
 
 /// A batch of the journal in memory.
 final class MemoryJournalBatch: JournalBatch {
-    private(set) var entries: [(id: ReplyID, page: ReplyPage)] = []
+    /// The new content of a reply.
+    struct Entry {
+        let id: ReplyID
+        let page: ReplyPage
+        var isOnSheet = false
+        var slot = SheetSlot()
+        var checksOwner = true
+    }
+
+    private(set) var entries: [Entry] = []
+    private var lastSlot: Int32 = 0
 
     func append(
         turn: Turn, id: ReplyID, from start: ReplyPosition, text: Span<UInt8>, thinking: Span<UInt8>,
         toolCalls: Span<UInt8>
     ) {
         entries.append(
-            (id, ReplyPage(start: start, text: text.array, thinking: thinking.array, toolCalls: toolCalls.array)))
+            Entry(
+                id: id,
+                page: ReplyPage(start: start, text: text.array, thinking: thinking.array, toolCalls: toolCalls.array)))
+    }
+
+    func appendToSheet(
+        turn: Turn, id: ReplyID, from start: ReplyPosition, slot: inout SheetSlot, generation: Int32,
+        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, checksOwner: Bool
+    ) {
+        let others = Int32(start.thinking + thinking.count + start.toolCalls)
+        if !slot.isValid(for: .text, others: others, generation: generation) {
+            lastSlot += 1
+            slot = SheetSlot(number: lastSlot, part: .text, others: others, generation: generation)
+        }
+        entries.append(
+            Entry(
+                id: id,
+                page: ReplyPage(start: start, text: text.array, thinking: thinking.array, toolCalls: toolCalls.array),
+                isOnSheet: true, slot: slot, checksOwner: checksOwner))
     }
 
     func removeAll() {

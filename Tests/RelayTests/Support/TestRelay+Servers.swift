@@ -14,8 +14,10 @@ extension TestRelay {
         let relay = TestRelay(failovers: failovers, rescues: rescues, restartWait: restartWait, slots: slots)
         let models = names.map { _ in ScriptedModel() }
         relay.service.upstreams.update(
-            zip(names, models).map { name, model in
+            zip(names, models).enumerated().map { index, server in
+                let (name, model) = server
                 var description = UpstreamDescription(name: name, kind: kind)
+                description.priority = -index
                 describe(&description)
                 return Upstream(description, model: model, health: UpstreamHealth())
             })

@@ -17,16 +17,17 @@ final class TestRelay {
     private let subscriptions = Subscriptions()
     private let limits: RelayLimits
 
-    /// Creates a process with one shard.
+    /// Creates a process with one shard. By default each flush of the journal looks up the owners of its replies.
     convenience init(
         _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
-        restartWait: Duration = .zero, slots: MemorySlots? = nil,
+        restartWait: Duration = .zero, ownerCheckInterval: Duration = .zero, slots: MemorySlots? = nil,
         database: MemoryDatabase = MemoryDatabase()
     ) {
         var limits = limits
         limits.failoverAttempts = failovers
         limits.rescueAttempts = rescues
         limits.restartWait = restartWait
+        limits.ownerCheckInterval = ownerCheckInterval
         self.init(
             limits, clock: ManualClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
             directory: ReplyDirectory(), slots: slots)
@@ -174,7 +175,9 @@ final class TestRelay {
 
     /// The journalled text of a reply.
     func journalled(_ post: SentPrompt) -> String? {
-        post.id.flatMap { database.replies[$0] }.map { String(decoding: $0.page.text, as: UTF8.self) }
+        post.id.flatMap { database.replies[$0] }.map {
+            String(decoding: ($0.saved.end.total > $0.page.end.total ? $0.saved : $0.page).text, as: UTF8.self)
+        }
     }
 
     /// Deletes the conversation.

@@ -22,6 +22,7 @@ import Testing
         static func upstream(_ name: String, _ model: ScriptedModel, context: Int? = nil) -> Upstream {
             var description = UpstreamDescription(name: name, kind: .ollama)
             description.slots = name == "u" ? 1 : nil
+            description.priority = name == "u" ? 1 : 0
             description.contextLength = context
             return Upstream(description, model: model, health: UpstreamHealth())
         }

@@ -8,7 +8,7 @@ import ChatterdRelay
 /// `POST /llmchat` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
     /// The maximum number of copies of a body while its prompt is stored, itself included.
-    private static let copies = 5
+    static let copies = 5
 
     let services: ShardedServices
     let sender: ReplySender
@@ -63,6 +63,7 @@ struct ChatRoute: Sendable {
         }
     }
 
+    @inline(never)
     private func decode(
         _ request: Request, _ responder: Responder, _ principal: Principal, requiringModel: Bool
     ) throws(RelayError) -> (ChatRequest, ConversationKey) {

@@ -1,28 +1,38 @@
 import ChatterdBasics
 
-/// Counts the tokens of an answer of Ollama's `/api/generate` while it is passed on: the server's own counts in the last line, or a token for
-/// each line.
+/// Counts the tokens of an answer while it is passed on: the server's own counts at its end, or a token for each line that is not empty.
 struct PassedAnswerCount {
     /// The bytes at the end of the answer that are kept for the counts. Ollama writes them last.
     private static let tailLimit = 1 << 10
 
+    private let countsLines: Bool
     private var tail: [UInt8] = []
     private var lines = 0
+    private var isLineEmpty = true
+
+    /// Makes the count of an answer; `countsLines` is `false` if its lines are no tokens.
+    init(countsLines: Bool = true) {
+        self.countsLines = countsLines
+    }
 
     /// Adds a piece of the answer.
     mutating func append(_ bytes: Span<UInt8>) {
-        for index in bytes.indices where bytes[index] == UInt8(ascii: "\n") {
-            lines += 1
+        for index in bytes.indices {
+            let isLineEnd = bytes[index] == UInt8(ascii: "\n")
+            if isLineEnd, !isLineEmpty { lines += 1 }
+            isLineEmpty = isLineEnd
         }
         let piece = bytes.extracting(last: min(bytes.count, Self.tailLimit)).array
         tail = (tail + piece).suffix(Self.tailLimit)
     }
 
     /// The server's count of the prompt; `nil` if it gave none.
-    var promptTokens: Int? { number(after: #""prompt_eval_count":"#) }
+    var promptTokens: Int? { number(after: #""prompt_eval_count":"#) ?? number(after: #""prompt_tokens":"#) }
 
     /// The tokens of the answer.
-    var answerTokens: Int { number(after: #""eval_count":"#) ?? lines }
+    var answerTokens: Int {
+        number(after: #""eval_count":"#) ?? number(after: #""completion_tokens":"#) ?? (countsLines ? lines : 0)
+    }
 
     /// The number behind the last occurrence of a name. Texts in JSON escape quotes, so they cannot contain it.
     private func number(after name: String) -> Int? {

@@ -2,12 +2,14 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 
-/// The body of an `/llmprompt`. The server replaces the name of its model and passes the rest on.
+/// The body of an `/llmprompt`, or of another request that is passed on. The server replaces the name of its model and passes the rest on.
 struct PassedPrompt {
     /// The model that the body names.
     let model: String
-    /// The tokens of the answer that the body permits (`options.num_predict`); `nil` if it names no positive number.
+    /// The tokens of the answer that the body permits (`options.num_predict` or `max_tokens`); `nil` if it names no positive number.
     let answerLimit: Int?
+    /// The member `stream`; `nil` if it is absent or no boolean.
+    private(set) var stream: Bool?
     private let body: [UInt8]
     /// The range of the name in the body, with its quotes.
     private let nameRange: Range<Int>
@@ -16,51 +18,63 @@ struct PassedPrompt {
     ///
     /// Go's JSON decoder, and so Ollama's, ignores the case of member names and uses the last of several. A body that names a model
     /// twice, or in another case, could select another model than the router does.
+    ///
+    /// - Parameter members: the members that may name the model, one at least. The first of them that is not empty counts.
     /// - Throws: `invalidRequest`.
-    init(_ body: [UInt8]) throws(RelayError) {
-        var found: (model: String, range: Range<Int>)?
-        var count = 0
+    init(_ body: [UInt8], naming members: [String] = ["model"]) throws(RelayError) {
+        var found: [String: (model: String, range: Range<Int>)] = [:]
+        var counts: [String: Int] = [:]
         var options: [RawMember] = []
+        var maximumTokens: Int?
         do throws(JSONError) {
             try JSONReader.validate(body.span)
             var reader = JSONReader(body.span)
             try reader.beginObject()
             while let key = try reader.nextKey() {
                 let name = String(decodingJSON: body.span.extracting(key.range))
-                guard name.lowercased() == "model" else {
+                let lowercased = name.lowercased()
+                guard members.contains(lowercased) else {
+                    if name == "stream", try reader.kind() == .boolean {
+                        stream = try reader.boolean()
+                        continue
+                    }
                     let value = try reader.skipValue()
-                    if name == "options" {
-                        options = [RawMember(key: name, value: body.span.extracting(value).array)]
+                    switch name {
+                    case "options": options = [RawMember(key: name, value: body.span.extracting(value).array)]
+                    case "max_tokens":
+                        // The model server refuses other values.
+                        var number = JSONReader(body.span.extracting(value))
+                        maximumTokens = try? number.integer()
+                    default: break
                     }
                     continue
                 }
-                count += 1
-                guard name == "model", try reader.kind() == .string else {
+                counts[lowercased, default: 0] += 1
+                guard members.contains(name), try reader.kind() == .string else {
                     try reader.skipValue()
                     continue
                 }
                 let text = try reader.string().range
-                found = (
+                found[name] = (
                     String(decodingJSON: body.span.extracting(text)), text.lowerBound - 1..<text.upperBound + 1
                 )
             }
             try reader.finish()
         } catch {
-            throw RelayError(.invalidRequest, "The body must be a JSON object such as \(Self.example): \(error).")
-        }
-        guard let found, count == 1, !found.model.isEmpty else {
             throw RelayError(
-                .invalidRequest,
-                count > 1
-                    ? "model must occur once, in any case of its letters."
-                    : "model must be the name of a model, as in \(Self.example).")
+                .invalidRequest, "The body must be a JSON object such as {\"\(members[0])\":\"llama3.2\"}: \(error).")
         }
-        (model, nameRange) = found
-        answerLimit = options.generationOption("num_predict").flatMap { $0 > 0 ? $0 : nil }
+        if let repeated = members.first(where: { counts[$0, default: 0] > 1 }) {
+            throw RelayError(.invalidRequest, "\(repeated) must occur once, in any case of its letters.")
+        }
+        guard let named = members.lazy.compactMap({ found[$0] }).first(where: { !$0.model.isEmpty }) else {
+            throw RelayError(
+                .invalidRequest, "\(members[0]) must be the name of a model, as in {\"\(members[0])\":\"llama3.2\"}.")
+        }
+        (model, nameRange) = named
+        answerLimit = (options.generationOption("num_predict") ?? maximumTokens).flatMap { $0 > 0 ? $0 : nil }
         self.body = body
     }
-
-    private static let example = #"{"model":"llama3.2","prompt":"Hello"}"#
 
     /// The body with the name that the server has for the model.
     func body(asking name: String) -> [UInt8] {

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdHTTPServer
@@ -8,7 +9,11 @@ import ChatterdModelServers
 import ChatterdRelay
 import ChatterdSockets
 
-/// Relays one `/llmprompt`: the request to a model server, and its answer to the client. Confined to its shard.
+/// Relays one `/llmprompt`, or another request that is passed on: the request to a model server, and its answer to the client. Confined to its
+/// shard.
+///
+/// Without a form the client gets the bytes of the model server, and errors in Ollama's form. With a form the head of a streamed response
+/// waits for the first output, so that an error before it has its status.
 final class PromptRelay: ExchangeDelegate {
     /// The maximum size of a passed-on error body, in bytes. The relay drops the rest.
     private static let errorBodyLimit = 16 << 10
@@ -25,6 +30,9 @@ final class PromptRelay: ExchangeDelegate {
     /// The count of the answer; `nil` if the model server has not answered.
     private(set) var count: PassedAnswerCount?
     private let quota: Quota?
+    /// The form of the answer; `nil` for the bytes of the model server.
+    private var form: PassedAnswerForm?
+    private var path = ""
     private var timer: DeadlineTimer?
     private var exchange: Exchange?
     private var finished: CheckedContinuation<Void, Never>?
@@ -35,22 +43,30 @@ final class PromptRelay: ExchangeDelegate {
     private let watch: RevocationWatch
     private var registration: RevocableResponses.Registration?
 
+    /// Makes the relay of a request.
+    ///
+    /// - Parameters:
+    ///   - form: the form of the answer; `nil` for the bytes of the model server.
+    ///   - limits: the limits of the answer; `nil` for those of the model server.
     init(
-        _ responder: Responder, _ model: UpstreamModel, quota: Quota?, unsentLimit: Int, until watch: RevocationWatch
+        _ responder: Responder, _ model: UpstreamModel, as form: PassedAnswerForm? = nil,
+        limits: GenerationLimits? = nil, quota: Quota? = nil, unsentLimit: Int, until watch: RevocationWatch
     ) {
         self.responder = responder
         self.model = model
-        limits = model.limits
+        self.form = form
+        self.limits = limits ?? model.limits
         self.quota = quota
         self.unsentLimit = unsentLimit
         self.watch = watch
     }
 
     /// Sends the request, and returns when the response is written or the client has left.
-    func run(_ outgoing: [UInt8], of request: Request) async {
+    func run(_ outgoing: [UInt8], by method: Method = .post, to path: String, of request: Request) async {
         // The client may have left while the request waited for a slot.
         guard responder.isWaiting else { return }
-        let passed = OutgoingRequest(.post, "/api/generate", fields: model.fields, body: outgoing)
+        self.path = path
+        let passed = OutgoingRequest(method, path, fields: model.fields, body: outgoing)
         request.body.releaseBytes()
         sent = request.body
         let exchange = model.client.start(passed, to: model.origin, delegate: self)
@@ -70,10 +86,15 @@ final class PromptRelay: ExchangeDelegate {
             errorAnswer = (head, ByteBuffer())
             return
         }
-        var fields = Self.fields(of: head)
+        count = PassedAnswerCount(countsLines: form?.countsLines ?? true)
+        if form == nil { open(head.status, Self.fields(of: head)) }
+    }
+
+    /// Opens the response.
+    private func open(_ status: Status, _ fields: Fields) {
+        var fields = fields
         fields.add(quota)
-        let stream = responder.stream(head.status, fields: fields)
-        count = PassedAnswerCount()
+        let stream = responder.stream(status, fields: fields)
         stream.onClientGone = { self.end() }
         stream.onDrained = { [self] in
             guard isPaused else { return }
@@ -106,15 +127,30 @@ final class PromptRelay: ExchangeDelegate {
             }
             return
         }
-        guard let stream else { return }
+        guard count != nil else { return }
         received += body.count
         guard received <= limits.answer else {
             fail(ModelError(.answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended."))
             return
         }
         count?.append(body)
-        // A read gives much less than a write accepts.
-        stream.write { $0.append(body) }
+        if form == nil {
+            // A read gives much less than a write accepts.
+            stream?.write { $0.append(body) }
+        } else {
+            do throws(PassedAnswerProblem) {
+                try form?.append(body)
+            } catch {
+                fail(error)
+                return
+            }
+            guard form?.reserve() != false else {
+                fail(RelayError(.overloaded, form?.held.refusal ?? ""))
+                return
+            }
+            sendOutput()
+        }
+        guard let stream else { return }
         if stream.unsentCount > unsentLimit, !isPaused {
             isPaused = true
             timer?.set(at: totalDeadline)
@@ -123,12 +159,47 @@ final class PromptRelay: ExchangeDelegate {
         }
     }
 
+    /// Sends the output of the form so far, if its answer is streamed.
+    private func sendOutput() {
+        guard let type = form?.encoder.streamType, let output = form?.output, !output.isEmpty else { return }
+        form?.output = ByteBuffer()
+        if stream == nil {
+            var fields: Fields = [.cacheControl: "no-cache, no-transform", .xAccelBuffering: "no"]
+            if let type = FieldValue(validating: type.rawValue) { fields.add(.contentType, type) }
+            open(.ok, fields)
+        }
+        stream?.write { $0.append(output) }
+    }
+
     func exchangeEnded(_ exchange: Exchange) {
         if errorAnswer != nil {
             sendError()
             return
         }
-        stream?.finish()
+        if form == nil {
+            stream?.finish()
+            end()
+        } else {
+            endForm()
+        }
+    }
+
+    /// Sends the rest of the answer in its form.
+    private func endForm() {
+        do throws(PassedAnswerProblem) {
+            try form?.end()
+        } catch {
+            fail(error)
+            return
+        }
+        if form?.encoder.streamType == nil, let form {
+            var fields: Fields = [.cacheControl: "no-store"]
+            fields.add(quota)
+            responder.respond(json: form.output, fields: fields, memory: form.held)
+        } else {
+            sendOutput()
+            stream?.finish()
+        }
         end()
     }
 
@@ -144,6 +215,10 @@ final class PromptRelay: ExchangeDelegate {
     /// Passes on the model server's error, without its key, and without paths and tracebacks of its machine.
     private func sendError() {
         guard let (head, body) = errorAnswer.take() else { return }
+        guard form == nil else {
+            fail(model.error(of: head, body: body.array, at: path))
+            return
+        }
         responder.respond(
             head.status, fields: Self.fields(of: head),
             body: ModelError.passable(body.array, concealing: model.key))
@@ -162,7 +237,7 @@ final class PromptRelay: ExchangeDelegate {
             sendError()
         } else if responder.shard.now >= totalDeadline {
             fail(ModelError(.totalTimeout, "The answer took longer than \(limits.total), and was ended."))
-        } else if stream == nil {
+        } else if count == nil {
             fail(
                 ModelError(
                     .firstByteTimeout, "The model server did not begin to answer within \(limits.firstByte)."))
@@ -176,13 +251,26 @@ final class PromptRelay: ExchangeDelegate {
         fail(RelayError(failure))
     }
 
+    private func fail(_ problem: PassedAnswerProblem) {
+        sendOutput()
+        switch problem {
+        case .reported(let body): fail(model.error(inAnswer: body))
+        case .malformed(let reason): fail(model.malformed(reason))
+        case .incomplete: fail(model.incomplete(hasBegun: received > 0))
+        }
+    }
+
     private func fail(_ error: RelayError) {
         if let stream {
-            responder.annotate(Annotation.code, error.code.rawValue)
-            stream.write {
-                $0.append("\n")
-                $0.appendJSON { json in json.object { $0.member("error", error.message) } }
-                $0.append("\n")
+            responder.annotate(error)
+            stream.write { output in
+                guard let form else {
+                    output.append("\n")
+                    output.appendJSON { json in json.object { $0.member("error", error.message) } }
+                    output.append("\n")
+                    return
+                }
+                form.encoder.fail(DoorFault(error), to: &output)
             }
             stream.finish()
         } else {

@@ -1,43 +1,115 @@
 import ChatterdBasics
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
+import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdPostgresStore
 import ChatterdRelay
 
-/// `POST /llmprompt`: passes the request to the `/api/generate` of a model server with the model, and returns its answer.
+/// `POST /llmprompt`: passes the request to the `/api/generate` of a model server with the model, and returns its answer. Also other requests
+/// that are passed on outside of conversations.
 struct PromptRoute: Sendable {
     let services: ShardedServices
     let usage: UsageStore
+    let memory: MemoryBudget
     /// Unsent bytes of a response at which the relay pauses the model server.
     let unsentLimit: Int
 
+    /// A request to a model server.
+    private struct Passing {
+        let path: String
+        let body: [UInt8]
+        let server: UpstreamModel
+        var form: PassedAnswerForm?
+    }
+
     /// Passes a request on, when the model server has a slot for it.
     @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async {
+        await pass(request, responder, principal, to: "/api/generate")
+    }
+
+    /// Passes a request on to a path of a server of the kind `ollama`, when that has a slot for it.
+    func pass(_ request: Request, _ responder: Responder, _ principal: Principal, to path: String) async {
         do throws(RelayError) {
-            let services = services[request]
             try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
             let prompt = try PassedPrompt(request.body.bytes)
             try principal.check(model: prompt.model)
-            let (target, model) = try services.upstreams.generator(for: prompt.model)
-            let passed = try services.chat.admitPassedRequest(of: principal.owner)
-            defer { passed.end() }
-            let charge = try await PassedCharge(
-                principal.meter, for: passed.id, bytes: request.body.count, answer: prompt.answerLimit, in: usage)
-            let count = await pass(prompt, as: passed, charge, to: target, model, request, responder, principal)
-            await charge.settle(count)
+            let (target, server) = try services[request].upstreams.server(
+                for: prompt.model, of: [.ollama], otherwise: Self.notOllama)
+            try await pass(
+                prompt, to: target, request, responder, principal,
+                Passing(path: path, body: prompt.body(asking: target.model), server: server))
         } catch {
             responder.refuse(error)
         }
+    }
+
+    private static let notOllama = RelayError(
+        .model(.modelNotFound),
+        "The model server of this model is not of the kind ollama, and takes no /llmprompt: use /llmchat.")
+
+    /// Passes a request on to a server of the model in the form of its kind, when that has a slot for it.
+    func pass(
+        _ request: Request, _ responder: Responder, _ principal: Principal, as translator: any PassTranslator,
+        at path: String
+    ) async {
+        do throws(RelayError) {
+            let bytes = request.body.bytes
+            let prompt = try PassedPrompt(bytes)
+            try principal.check(model: prompt.model)
+            let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
+            let (target, server) = try services[request].upstreams.server(
+                for: prompt.model, of: Set(kinds), otherwise: Self.wrongKind(kinds, path))
+            let kind = target.upstream.description.kind
+            let body: [UInt8]
+            let encoder: any PassedAnswerEncoder
+            let context = PassContext(
+                id: ConversationKey.randomName(), model: prompt.model, seconds: Int(WallClock.seconds()))
+            do throws(DoorFault) {
+                body =
+                    kind == .ollama
+                    ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
+                encoder = try translator.makeEncoder(for: bytes, at: kind, context)
+            } catch {
+                responder.refuse(error)
+                return
+            }
+            let form = PassedAnswerForm(
+                encoder: encoder, countsLines: translator.hasAnswerTokens, held: memory.charge(0))
+            try await pass(
+                prompt, to: target, request, responder, principal,
+                Passing(path: translator.path(at: kind) ?? "", body: body, server: server, form: form))
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    private static func wrongKind(_ kinds: [UpstreamDescription.Kind], _ path: String) -> RelayError {
+        let names = kinds.map(\.rawValue).joined(separator: " or ")
+        return RelayError(
+            .model(.unsupported), "\(path) needs a model server of the kind \(names), and this model has none.")
+    }
+
+    /// Counts a request, waits for a slot, and passes the request on.
+    private func pass(
+        _ prompt: PassedPrompt, to target: ModelTarget, _ request: Request, _ responder: Responder,
+        _ principal: Principal, _ passing: Passing
+    ) async throws(RelayError) {
+        let passed = try services[request].chat.admitPassedRequest(of: principal.owner)
+        defer { passed.end() }
+        let charge = try await PassedCharge(
+            principal.meter, for: passed.id, bytes: request.body.count, answer: prompt.answerLimit, in: usage)
+        await charge.settle(await pass(passing, as: passed, charge, of: target, request, responder, principal))
     }
 
     /// Passes a request on that is charged.
     ///
     /// - Returns: the count of the answer; `nil` if no model server has answered.
     private func pass(
-        _ prompt: PassedPrompt, as passed: PassedRequest, _ charge: PassedCharge, to target: ModelTarget,
-        _ model: UpstreamModel, _ request: Request, _ responder: Responder, _ principal: Principal
+        _ passing: Passing, as passed: PassedRequest, _ charge: PassedCharge, of target: ModelTarget,
+        _ request: Request, _ responder: Responder, _ principal: Principal
     ) async -> PassedAnswerCount? {
         do throws(RelayError) {
             // A client that left earlier causes no `onClientGone`.
@@ -45,9 +117,9 @@ struct PromptRoute: Sendable {
             responder.onClientGone = { passed.end() }
             try await passed.acquireSlot(of: target.upstream.description)
             let relay = PromptRelay(
-                responder, model, quota: charge.quota, unsentLimit: unsentLimit,
+                responder, passing.server, as: passing.form, quota: charge.quota, unsentLimit: unsentLimit,
                 until: services[request].watch(principal))
-            await relay.run(prompt.body(asking: target.model), of: request)
+            await relay.run(passing.body, to: passing.path, of: request)
             return relay.count
         } catch {
             responder.refuse(error)

@@ -1,0 +1,17 @@
+/// A message that is put together from pieces.
+public struct Prompt: PromptRepresentable, Hashable, ExpressibleByStringLiteral {
+    public var chunks: [ContentChunk]
+
+    public init(chunks: [ContentChunk]) {
+        self.chunks = chunks
+    }
+
+    public init(stringLiteral text: String) {
+        chunks = [.text(text)]
+    }
+
+    /// Creates a prompt of the pieces that a closure lists; texts become lines.
+    public init(@PromptBuilder _ content: () -> Prompt) {
+        self = content()
+    }
+}

@@ -1,0 +1,87 @@
+/// The first of several models that is available.
+///
+/// A model that fails before its first event, because its server cannot be reached or has no key, or is busy, is followed by the next one.
+public struct FallbackLLM: LLM {
+    public let models: [any LLM]
+
+    public init(_ models: any LLM...) {
+        self.models = models
+    }
+
+    public var name: String { models.map(\.name).joined(separator: ", else ") }
+
+    public var generatesSchemasWithTools: Bool { models.allSatisfy(\.generatesSchemasWithTools) }
+
+    public var availability: Availability {
+        get async {
+            var first: Availability?
+            for model in models {
+                let availability = await model.availability
+                if availability == .available { return .available }
+                first = first ?? availability
+            }
+            return first ?? .unavailable(.other("no model was given"))
+        }
+    }
+
+    public func events(for request: GenerationRequest) -> AsyncThrowingStream<GenerationEvent, any Error> {
+        let course = Course(models[...], request)
+        return AsyncThrowingStream { try await course.next() }
+    }
+
+    public func prewarm(_ request: GenerationRequest) async {
+        for model in models where await model.isAvailable {
+            return await model.prewarm(request)
+        }
+    }
+
+    public func forget(_ message: AIMessage) async {
+        for model in models {
+            await model.forget(message)
+        }
+    }
+
+    private actor Course {
+        private var rest: ArraySlice<any LLM>
+        private let request: GenerationRequest
+        private var stream: AsyncThrowingStream<GenerationEvent, any Error>?
+        private var hasBegun = false
+        private var failure = LLMError.unavailable(.other("no model was given"))
+
+        init(_ models: ArraySlice<any LLM>, _ request: GenerationRequest) {
+            rest = models
+            self.request = request
+        }
+
+        func next() async throws -> GenerationEvent? {
+            while true {
+                if let stream {
+                    do {
+                        let event = try await stream.nextElement()
+                        hasBegun = true
+                        return event
+                    } catch let error as LLMError where !hasBegun && error.permitsFallback {
+                        failure = error
+                        self.stream = nil
+                    }
+                }
+                guard let model = rest.popFirst() else { throw failure }
+                switch await model.availability {
+                case .available: stream = model.events(for: request)
+                case .unavailable(let reason): failure = .unavailable(reason)
+                case .downloading: failure = .unavailable(.modelNotReady)
+                }
+            }
+        }
+    }
+}
+
+extension LLMError {
+    /// Whether another model may succeed with the same request.
+    fileprivate var permitsFallback: Bool {
+        switch self {
+        case .unavailable, .unauthorized, .rateLimited, .failed, .connectionLost, .malformed: true
+        default: false
+        }
+    }
+}

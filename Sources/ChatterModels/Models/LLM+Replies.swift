@@ -1,0 +1,72 @@
+extension LLM {
+    // MARK: - Without a session
+
+    /// The reply to a prompt alone.
+    ///
+    ///     let reply = try await llm.reply(to: "Write a haiku about Berlin.")
+    public func reply<Content: Generable>(
+        to prompt: any PromptRepresentable, returning type: Content.Type = String.self, tools: [any Tool] = [],
+        options: LLMReplyOptions = .default
+    ) async throws(LLMError) -> LLMReply<Content> {
+        try await reply(to: [.user(UserMessage(prompt))], returning: type, tools: tools, options: options)
+    }
+
+    /// The reply to messages, the last one of the user as a rule.
+    public func reply<Content: Generable>(
+        to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
+        options: LLMReplyOptions = .default
+    ) async throws(LLMError) -> LLMReply<Content> {
+        let session = Session(model: self, tools: tools)
+        let reply = try await session.reply(adding: messages, returning: type, options: options)
+        for case .ai(let message) in reply.history.dropFirst(messages.count) {
+            await forget(message)
+        }
+        return reply
+    }
+
+    /// The reply to a prompt that is put together from pieces.
+    public func reply<Content: Generable>(
+        returning type: Content.Type = String.self, tools: [any Tool] = [], options: LLMReplyOptions = .default,
+        @PromptBuilder to prompt: () -> Prompt
+    ) async throws(LLMError) -> LLMReply<Content> {
+        try await reply(to: prompt(), returning: type, tools: tools, options: options)
+    }
+
+    /// The value so far of the reply to a prompt alone.
+    public func replyStream<Content: Generable>(
+        to prompt: any PromptRepresentable, returning type: Content.Type = String.self, tools: [any Tool] = [],
+        options: LLMReplyOptions = .default
+    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+        Session(model: self, tools: tools).replyStream(to: prompt, returning: type, options: options)
+    }
+
+    // MARK: - With a session
+
+    /// A conversation with this model.
+    public func makeSession(tools: [any Tool] = [], messages: [Message] = []) -> Session {
+        Session(model: self, tools: tools, messages: messages)
+    }
+
+    /// A conversation with this model, with instructions.
+    ///
+    ///     let session = llm.makeSession { "You are a helpful assistant. Always be polite." }
+    public func makeSession(tools: [any Tool] = [], @PromptBuilder instructions: () -> Prompt) -> Session {
+        Session(model: self, tools: tools, messages: [.system(SystemMessage(instructions()))])
+    }
+
+    /// The reply in a session, which may be of another model: the session's one answers.
+    public func reply<Content: Generable>(
+        to prompt: any PromptRepresentable, returning type: Content.Type = String.self, in session: Session,
+        options: LLMReplyOptions = .default
+    ) async throws(LLMError) -> LLMReply<Content> {
+        try await session.reply(to: prompt, returning: type, options: options)
+    }
+
+    /// The value so far of a reply in a session.
+    public func replyStream<Content: Generable>(
+        to prompt: any PromptRepresentable, returning type: Content.Type = String.self, in session: Session,
+        options: LLMReplyOptions = .default
+    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+        session.replyStream(to: prompt, returning: type, options: options)
+    }
+}

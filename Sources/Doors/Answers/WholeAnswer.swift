@@ -1,0 +1,36 @@
+import ChatterdBasics
+
+/// A complete answer for a client that does not stream it.
+public struct WholeAnswer {
+    /// The text, in UTF-8.
+    let text: ByteBuffer
+    /// The thoughts, in UTF-8.
+    let thinking: ByteBuffer
+    /// The calls of tools, as JSON objects with commas between them.
+    let toolCalls: ByteBuffer
+    /// The last line of the answer, whose text is in `text` already.
+    let lastLine: [UInt8]
+
+    public init(text: ByteBuffer, thinking: ByteBuffer, toolCalls: ByteBuffer, lastLine: [UInt8]) {
+        self.text = text
+        self.thinking = thinking
+        self.toolCalls = toolCalls
+        self.lastLine = lastLine
+    }
+
+    /// Calls `body` with each call of a tool.
+    func forEachCall(_ body: (borrowing AnswerToolCall) -> Void) {
+        guard !toolCalls.isEmpty else { return }
+        var array = ByteBuffer(capacity: toolCalls.count + 2)
+        array.append("[")
+        array.append(toolCalls)
+        array.append("]")
+        AnswerToolCall.forEach(in: array.bytes, body)
+    }
+
+    /// The counts of tokens, and whether the limit of the answer was reached.
+    var end: (promptTokens: Int, answerTokens: Int, isCut: Bool) {
+        guard let parts = AnswerParts(lastLine.span) else { return (0, 0, false) }
+        return (parts.promptTokens, parts.answerTokens, parts.isCut)
+    }
+}

@@ -1,0 +1,40 @@
+import ChatterdBasics
+import ChatterdHTTP
+
+/// Ollama's own API.
+struct OllamaDoor: DoorDialect {
+    var endpoints: [DoorEndpoint] {
+        [
+            DoorEndpoint(.post, "/api/chat", .ask(OllamaChat())),
+            DoorEndpoint(.post, "/api/generate", .ask(OllamaGenerate())),
+            DoorEndpoint(.get, "/api/tags", .models(OllamaModels())),
+            DoorEndpoint(.get, "/api/ps", .models(OllamaRunningModels())),
+            DoorEndpoint(.post, "/api/show", .show(OllamaModelDetails())),
+            DoorEndpoint(.post, "/api/embed", .pass),
+            DoorEndpoint(.post, "/api/embeddings", .pass),
+            DoorEndpoint(.get, "/api/version", .version),
+            DoorEndpoint(.post, "/api/pull", .change(.pull)),
+            DoorEndpoint(.post, "/api/push", .change(.push)),
+            DoorEndpoint(.post, "/api/create", .change(.create)),
+            DoorEndpoint(.post, "/api/copy", .change(.copy)),
+            DoorEndpoint(.delete, "/api/delete", .change(.delete)),
+            DoorEndpoint(.head, "/api/blobs/:digest", .refuse(Self.noFiles)),
+            DoorEndpoint(.post, "/api/blobs/:digest", .refuse(Self.noFiles)),
+        ]
+    }
+
+    private static let noFiles = DoorFault.invalid(
+        "Files of models cannot be uploaded here: create the model from another one, or send the files to the Ollama itself."
+    )
+
+    /// Ollama uses 400 where chatterd's own API has 422.
+    func status(of fault: DoorFault) -> Int { fault.status == 422 ? 400 : fault.status }
+
+    func message(of code: String, model: String) -> String? {
+        code == "model_not_found" ? "model '\(model)' not found" : nil
+    }
+
+    func append(_ fault: DoorFault, to body: inout ByteBuffer) {
+        body.appendJSON { json in json.object { $0.member("error", fault.message) } }
+    }
+}

@@ -1,0 +1,60 @@
+/// The members of an object in a request, in their order; those that are null count as absent.
+struct DoorMembers {
+    private(set) var names: [String] = []
+    private var values: [String: DoorValue] = [:]
+
+    init(_ list: [(name: String, value: DoorValue)]) {
+        for (name, value) in list {
+            guard !value.isNull else {
+                values[name] = nil
+                continue
+            }
+            values[name] = value
+        }
+        var known: Set<String> = []
+        names = list.map(\.name).filter { values[$0] != nil && known.insert($0).inserted }
+    }
+
+    subscript(_ name: String) -> DoorValue? { values[name] }
+
+    /// The text of a member; `nil` if it is absent.
+    ///
+    /// - Throws: the fault of another type. `path` leads to the object, such as `messages[2].`.
+    func string(_ name: String, in path: String = "") throws(DoorFault) -> String? {
+        guard let value = values[name] else { return nil }
+        guard let text = value.string else { throw .wrongType(path + name, "a string") }
+        return text
+    }
+
+    /// The boolean of a member; `nil` if it is absent.
+    func boolean(_ name: String, in path: String = "") throws(DoorFault) -> Bool? {
+        guard let value = values[name] else { return nil }
+        guard let boolean = value.boolean else { throw .wrongType(path + name, "true or false") }
+        return boolean
+    }
+
+    /// The members of a member; `nil` if it is absent.
+    func object(_ name: String, in path: String = "") throws(DoorFault) -> DoorMembers? {
+        guard let value = values[name] else { return nil }
+        guard let members = value.members() else { throw .wrongType(path + name, "an object") }
+        return members
+    }
+
+    /// The elements of a member; `nil` if it is absent.
+    func array(
+        _ name: String, in path: String = "", atMost limit: Int = DoorValue.maximumMembers
+    ) throws(DoorFault) -> [DoorValue]? {
+        guard let value = values[name] else { return nil }
+        guard let elements = value.elements(atMost: limit) else {
+            throw .wrongType(path + name, "an array of at most \(limit) elements")
+        }
+        return elements
+    }
+
+    /// Throws if the object has other members than the known ones.
+    func require(only known: Set<String>, in path: String = "") throws(DoorFault) {
+        if let name = names.first(where: { !known.contains($0) }) {
+            throw .unsupported(path + name, "chatterd does not know it.")
+        }
+    }
+}

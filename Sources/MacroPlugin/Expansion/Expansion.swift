@@ -1,0 +1,42 @@
+/// What a macro adds to a declaration.
+struct Expansion {
+    let response: PluginResponse
+
+    init(_ request: ExpansionRequest) {
+        guard request.macro == "Generable", let fragment = request.declaration else {
+            // `@Guide` is read with the type.
+            response = .expansion("", [])
+            return
+        }
+        do throws(SyntaxFault) {
+            let (declaration, source) = try DeclarationReader.read(fragment.source)
+            let faults =
+                declaration.faults + Self.faults(of: declaration, in: request.context)
+                + GuideCheck.faults(of: declaration, in: source)
+            guard faults.isEmpty else {
+                response = .expansion(nil, faults.map { Diagnostic($0, in: fragment) })
+                return
+            }
+            let writer = ExtensionWriter(request, declaration, source)
+            response = .expansion(try writer.source(), [])
+        } catch {
+            response = .expansion(nil, [Diagnostic(error, in: fragment)])
+        }
+    }
+
+    /// An extension stands at the top of the file, where a private type inside another one is hidden.
+    private static func faults(of declaration: TypeDeclaration, in context: [String]) -> [SyntaxFault] {
+        func isPrivate(_ text: String) -> Bool {
+            var index = 0
+            return Lead(SourceText(text), &index).modifiers.contains("private")
+        }
+        // At the top of the file, `private` is `fileprivate`.
+        let isHidden = declaration.isPrivate && !context.isEmpty || context.dropLast().contains(where: isPrivate)
+        guard isHidden else { return [] }
+        return [
+            SyntaxFault(
+                message: "@Generable adds an extension, for which “private” hides the type; write “fileprivate”",
+                offset: 0)
+        ]
+    }
+}

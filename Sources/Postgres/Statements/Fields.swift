@@ -1,0 +1,25 @@
+/// The fields of a row, read in place. They keep the result in memory. Columns count from 0.
+///
+/// A record with many rows keeps one value of this type instead of several of `Field`: it is smaller, and has one reference.
+public struct Fields {
+    private let result: QueryResult
+    private let row: Int
+
+    init(_ result: QueryResult, _ row: Int) {
+        self.result = result
+        self.row = row
+    }
+
+    /// Whether a field is NULL.
+    public func isNull(_ column: Int) -> Bool { result.isNull(row, column) }
+
+    /// A field of an integer type; `nil` for NULL.
+    public func int(_ column: Int) -> Int? { result.int(row, column) }
+
+    /// The bytes of a field as the server sent them; none for NULL.
+    @_lifetime(borrow self)
+    public func bytes(_ column: Int) -> Span<UInt8> {
+        let span = result.bytes(row, column)
+        return _overrideLifetime(span, borrowing: self)
+    }
+}

@@ -1,0 +1,27 @@
+import ChatterdBasics
+import ChatterdPostgres
+import ChatterdRelay
+
+/// Replies whose owner is looked up, as one array for each column.
+struct OwnedColumns {
+    private(set) var appIDs = ParameterArray()
+    private(set) var numbers = ParameterArray()
+    private(set) var replies = ParameterArray()
+    private(set) var attempts = ParameterArray()
+
+    var isEmpty: Bool { appIDs.isEmpty }
+
+    mutating func append(_ turn: Turn, _ id: ReplyID, attempt: Int) {
+        appIDs.append(turn.appID)
+        numbers.append(turn.number)
+        replies.append(high: id.high, low: id.low)
+        attempts.append(Int64(attempt))
+    }
+
+    mutating func removeAll() {
+        appIDs.removeAll()
+        numbers.removeAll()
+        replies.removeAll()
+        attempts.removeAll()
+    }
+}

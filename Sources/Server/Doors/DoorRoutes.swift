@@ -1,0 +1,237 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdDoors
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdRelay
+
+/// The handlers of the paths of doors: docs/doors.md.
+struct DoorRoutes: Sendable {
+    let services: ShardedServices
+    let sender: DoorSender
+    let passing: PromptRoute
+    let memory: MemoryBudget
+    let conversations: DoorMemory
+    let responses: ResponseRoutes
+    let doorConversations: DoorConversationRoutes
+    let ollamaModels: OllamaModelRoutes
+    /// The model of a request that names no model; `nil` if a request must name one.
+    let defaultModel: String?
+
+    /// The handler of an endpoint, and the scope that it needs.
+    func handler(of endpoint: DoorEndpoint) -> (handler: AuthorizedHandler, scope: Scope) {
+        switch endpoint.operation {
+        case .ask(let translator):
+            ({ await ask($0, $1, $2, translator, endpoint) }, .chat)
+        case .count(let translator):
+            ({ request, responder, _ in count(request, responder, translator) }, .read)
+        case .models(let lister):
+            ({ request, responder, principal in await list(request, responder, principal, lister) }, .read)
+        case .model(let lister):
+            (
+                { request, responder, principal in
+                    await describe(request.parameter ?? "", request, responder, principal, lister)
+                }, .read
+            )
+        case .show(let lister):
+            ({ request, responder, principal in await show(request, responder, principal, lister, endpoint) }, .read)
+        case .response(let operation, let translator):
+            responses.handler(of: operation, translator)
+        case .conversation(let operation): doorConversations.handler(of: operation)
+        case .pass:
+            ({ await passing.pass($0, $1, $2, to: endpoint.path) }, .chat)
+        case .translate(let translator):
+            ({ await passing.pass($0, $1, $2, as: translator, at: endpoint.path) }, .chat)
+        case .change(let change):
+            ({ await ollamaModels.change(change, at: endpoint, $0, $1, $2) }, .admin)
+        case .refuse(let fault):
+            ({ _, responder, _ in responder.refuse(fault) }, .chat)
+        case .version:
+            (
+                { _, responder, _ in
+                    var body = ByteBuffer()
+                    body.appendJSON { json in json.object { $0.member("version", Version.current) } }
+                    responder.respond(json: body)
+                }, .read
+            )
+        }
+    }
+
+    // MARK: - Answers
+
+    /// Asks the model, and answers in the form of the door.
+    private func ask(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ translator: any ChatTranslator,
+        _ endpoint: DoorEndpoint
+    ) async {
+        var model = ""
+        do throws(RelayError) {
+            guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
+            guard var asked = translate(request, responder, translator) else { return }
+            model = try self.model(of: asked.chat)
+            asked.chat.model = model
+            guard !asked.isPassed else {
+                if let answer = asked.loadAnswer, isWithoutOllama(model, request) {
+                    respondLoaded(model, answer, to: responder)
+                    return
+                }
+                await passing.pass(request, responder, principal, to: endpoint.path)
+                return
+            }
+            try principal.check(model: model)
+            asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
+            let kept = asked.keep(createdAt: Int(WallClock.nanoseconds() / 1_000_000_000))
+            let key = try request.idempotencyKey()
+            request.body.releaseBytes()
+            let service = services[request]
+            let place = try await conversations.place(&asked, request, principal, service, to: responder)
+            let named = place.conversation
+            let prompt: AcceptedPrompt
+            // What a response repeats of its request is kept with a prompt of its own.
+            if kept == nil, let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service) {
+                prompt = .started(
+                    try await service.chat.regenerate(
+                        reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
+                        meter: principal.meter))
+            } else {
+                let owner = try principal.owner(of: request)
+                let conversation = named ?? .stateless(of: owner, named: request.statelessName(key: key))
+                prompt = try await service.chat.accept(
+                    asked.chat, in: conversation, key: key, meter: principal.meter)
+            }
+            request.body.release()
+            var form = DoorForm(
+                translator: translator, stream: asked.chat.stream, includesUsage: asked.includesUsage, model: model,
+                conversation: named.flatMap { $0.isStateless ? nil : $0.name })
+            (form.kept, form.isBackground) = (kept, asked.isBackground)
+            let watch = service.watch(principal)
+            switch prompt {
+            case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
+            case .known(let reply) where form.isBackground && !form.stream:
+                try await responses.describe(reply, for: principal, to: responder, by: service)
+            case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
+            }
+        } catch {
+            responder.refuse(responder.worded(error, model: model))
+        }
+    }
+
+    /// Whether the servers of a model are of other kinds than `ollama`. They load it by themselves.
+    private func isWithoutOllama(_ model: String, _ request: Request) -> Bool {
+        let targets = services[request].upstreams.directory.targets(for: model)
+        return !targets.isEmpty && !targets.contains { $0.upstream.description.kind == .ollama }
+    }
+
+    /// Answers as an Ollama that has loaded a model; `answer` is the member with the empty text.
+    private func respondLoaded(_ model: String, _ answer: String, to responder: Responder) {
+        var body = ByteBuffer()
+        body.append("{\"model\":")
+        body.append(jsonString: model)
+        body.append(",\"created_at\":\"")
+        body.append(rfc3339: WallClock.nanoseconds())
+        body.append("\",")
+        body.append(utf8: answer)
+        body.append(",\"done\":true,\"done_reason\":\"load\"}")
+        responder.respond(json: body)
+    }
+
+    /// Translates the body; answers with the fault and returns `nil` if that is impossible.
+    private func translate(
+        _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
+    ) -> DoorRequest? {
+        do throws(DoorFault) {
+            return try translator.request(request.body.bytes)
+        } catch {
+            responder.refuse(error)
+            return nil
+        }
+    }
+
+    /// Answers with an estimate of the tokens of a request.
+    private func count(_ request: Request, _ responder: Responder, _ translator: any ChatTranslator) {
+        guard let asked = translate(request, responder, translator) else { return }
+        let chat = asked.chat
+        let bytes =
+            chat.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
+            + chat.passThrough.reduce(0) { $0 + ($1.key == "tools" ? $1.value.count : 0) }
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { $0.member("input_tokens", Int(Double(bytes) / ContextWindow.usualBytesPerToken) + 1) }
+        }
+        responder.respond(json: body)
+    }
+
+    private func model(of chat: ChatRequest) throws(RelayError) -> String {
+        if !chat.model.isEmpty { return chat.model }
+        guard let defaultModel else { throw RelayError(.invalidRequest, "model is required") }
+        return defaultModel
+    }
+
+    // MARK: - Models
+
+    private func list(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister
+    ) async {
+        let models = await models(for: request, principal)
+        var body = ByteBuffer()
+        responder.lister(unless: lister).append(models, to: &body)
+        responder.respond(json: body)
+    }
+
+    private func show(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister,
+        _ endpoint: DoorEndpoint
+    ) async {
+        do throws(RelayError) {
+            // Old clients name the model `name`.
+            let passed = try PassedPrompt(request.body.bytes, naming: ["model", "name"])
+            guard await find(passed.model, request, principal) != nil,
+                await ollamaModels.describe(passed, at: endpoint, request, responder, principal)
+            else {
+                await describe(passed.model, request, responder, principal, lister)
+                return
+            }
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    private func describe(
+        _ name: String, _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister
+    ) async {
+        guard let model = await find(name, request, principal) else {
+            let directory = services[request].upstreams.directory
+            responder.refuse(responder.worded(RelayError(directory.refusal(of: name)), model: name))
+            return
+        }
+        var body = ByteBuffer()
+        responder.lister(unless: lister).append(model, to: &body)
+        responder.respond(json: body)
+    }
+
+    /// The model with a name that the principal may ask for. Ollama adds the tag `latest` to a name without one.
+    private func find(_ name: String, _ request: Request, _ principal: Principal) async -> DoorModel? {
+        await models(for: request, principal).first { $0.name == name || $0.name == name + ":latest" }
+    }
+
+    /// The models that can be asked for now, and that the principal may ask for.
+    private func models(for request: Request, _ principal: Principal) async -> [DoorModel] {
+        let upstreams = services[request].upstreams
+        let listings = await upstreams.modelLists.listings(of: upstreams.directory)
+        return ModelsRoute.models(listings, in: upstreams.directory)
+            .filter { principal.models?.contains(ExactText($0.name)) != false }
+            .map { DoorModel(name: $0.name, context: $0.context, installed: $0.installed) }
+    }
+}
+
+extension Request {
+    /// The name of the conversation of a request without an identity: the same for the same idempotency key, otherwise random.
+    fileprivate func statelessName(key: IdempotencyKey?) -> String {
+        guard let key else {
+            return ConversationKey.randomName() + ConversationKey.randomName()
+        }
+        return "key " + key.text
+    }
+}

@@ -1,0 +1,141 @@
+import ChatterdBasics
+import ChatterdDoors
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdPostgresStore
+import ChatterdRelay
+
+/// The handlers of the paths below `/v1/responses`: docs/doors.md. A response is a reply.
+struct ResponseRoutes: Sendable {
+    let services: ShardedServices
+    let sender: DoorSender
+    let memory: MemoryBudget
+
+    /// The handler of an operation, and the scope that it needs.
+    func handler(
+        of operation: ResponseOperation, _ translator: any ChatTranslator
+    ) -> (handler: AuthorizedHandler, scope: Scope) {
+        switch operation {
+        case .retrieve: ({ await retrieve($0, $1, $2, translator) }, .read)
+        case .cancel: ({ await cancel($0, $1, $2) }, .chat)
+        case .delete: ({ await delete($0, $1, $2) }, .chat)
+        case .listInput: ({ await listInput($0, $1, $2) }, .read)
+        }
+    }
+
+    /// Describes the response, or streams it: from its beginning, or after an event.
+    private func retrieve(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ translator: any ChatTranslator
+    ) async {
+        do throws(RelayError) {
+            let service = services[request]
+            let reply = try await find(request, responder, principal)
+            guard try request.boolean("stream") else {
+                try await describe(reply, for: principal, to: responder, by: service)
+                return
+            }
+            var context = try await context(of: reply, for: principal, by: service)
+            do throws(DoorFault) {
+                if let text = request.head.target.queryItem("starting_after") { try context.resume(after: text) }
+            } catch {
+                responder.refuse(error)
+                return
+            }
+            // A client that has left must not keep the reply running.
+            guard responder.isWaiting else { return }
+            await sender.resume(
+                reply, context, as: translator, by: service.chat, to: responder, until: service.watch(principal))
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Stops the response. One that is over stays as it is.
+    private func cancel(_ request: Request, _ responder: Responder, _ principal: Principal) async {
+        do throws(RelayError) {
+            let service = services[request]
+            let reply = try await service.chat.stop(try await find(request, responder, principal))
+            try await describe(reply, for: principal, to: responder, by: service)
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Removes the response with its input.
+    private func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async {
+        do throws(RelayError) {
+            let service = services[request]
+            let reply = try await service.chat.stop(try await find(request, responder, principal))
+            let conversation = reply.turn.conversation
+            if conversation.isStateless {
+                try await service.chat.deleteConversation(conversation)
+            } else {
+                try await service.archive.remove(reply)
+            }
+            var body = ByteBuffer()
+            body.appendJSON { json in
+                json.object { json in
+                    json.member("id", "resp_\(reply.id)")
+                    json.member("object", "response")
+                    json.member("deleted", true)
+                }
+            }
+            responder.respond(json: body)
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    /// Lists the items of the input.
+    private func listInput(_ request: Request, _ responder: Responder, _ principal: Principal) async {
+        do throws(RelayError) {
+            let reply = try await find(request, responder, principal)
+            // Who may read only this reply may not read its prompt.
+            try principal.check(reply.turn.conversation)
+            let page = try request.itemPage()
+            let (rows, reservation) = try await services[request].archive.prompts(of: reply)
+            var items = ItemList()
+            for row in rows { items.append(row) }
+            try responder.respond(items, page, memory: reservation)
+        } catch {
+            responder.refuse(error)
+        }
+    }
+
+    // MARK: - Pieces
+
+    /// Answers with a reply as a response.
+    func describe(
+        _ reply: ReplyRecord, for principal: Principal, to responder: Responder, by service: ShardServices
+    ) async throws(RelayError) {
+        let reservation = memory.charge(0)
+        let page = try await service.chat.readWhole(reply, in: reservation)
+        var body = ByteBuffer()
+        ResponseDocument(try await context(of: reply, for: principal, by: service)).append(page, to: &body)
+        responder.respond(json: body, fields: Self.momentary, memory: reservation)
+    }
+
+    /// The context of a reply. Who may read only this reply does not get what it repeats of its request.
+    private func context(
+        of reply: ReplyRecord, for principal: Principal, by service: ShardServices
+    ) async throws(RelayError) -> AnswerContext {
+        var context = AnswerContext(reply: reply.id, model: reply.model, createdAt: reply.createdAt * 1_000)
+        context.attempt = reply.attempt
+        if principal.permits(reply.turn.conversation) {
+            context.kept = try await service.archive.members(of: reply).kept
+        }
+        return context
+    }
+
+    private func find(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) -> ReplyRecord {
+        let id = request.parameter.flatMap { ReplyID(response: $0) }
+        return try await services[request].reply(id, request, principal, to: responder)
+    }
+
+    /// A cache must not keep a state that changes (RFC 9111 4.2.2).
+    private static let momentary: Fields = [.cacheControl: "no-store"]
+}

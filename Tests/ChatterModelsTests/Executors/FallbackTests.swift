@@ -1,0 +1,44 @@
+import ChatterModels
+import Testing
+
+/// A model that cannot answer.
+private struct AbsentLLM: LLM {
+    let name = "absent"
+    let availability: Availability
+
+    func events(for request: GenerationRequest) -> AsyncThrowingStream<GenerationEvent, any Error> {
+        .of([], error: .failed("It was asked."))
+    }
+}
+
+@Suite(.timeLimit(.minutes(30))) struct FallbackTests {
+    @Test func firstAvailableModelAnswers() async throws {
+        let llm = FallbackLLM(
+            AbsentLLM(availability: .unavailable(.notEnabled)), AbsentLLM(availability: .downloading(progress: 0.5)),
+            EchoLLM())
+        #expect(await llm.isAvailable)
+        #expect(try await llm.reply(to: "Write a haiku about Berlin.").content == "Write a haiku about Berlin.")
+    }
+
+    @Test func modelThatFailsBeforeItsFirstEventIsReplaced() async throws {
+        let failing = ScriptedLLM(scripts: [{ _ in .of([], error: .failed("broken")) }])
+        #expect(try await FallbackLLM(failing, EchoLLM()).reply(to: "Hi").content == "Hi")
+        #expect(failing.requests.count == 1)
+    }
+
+    @Test func modelThatHasBegunIsNotReplaced() async {
+        let failing = ScriptedLLM(scripts: [{ _ in .of([.text("Ha")], error: .failed("broken")) }])
+        await #expect(throws: LLMError.failed("broken")) { try await FallbackLLM(failing, EchoLLM()).reply(to: "Hi") }
+        // Another model would get the same wrong request.
+        let refusing = ScriptedLLM(scripts: [{ _ in .of([], error: .rejected("wrong")) }])
+        await #expect(throws: LLMError.rejected("wrong")) { try await FallbackLLM(refusing, EchoLLM()).reply(to: "Hi") }
+    }
+
+    @Test func reasonOfTheLastModelIsReported() async {
+        let llm = FallbackLLM(
+            AbsentLLM(availability: .unavailable(.apiKeyMissing)), AbsentLLM(availability: .unavailable(.notEnabled)))
+        #expect(await llm.availability == .unavailable(.apiKeyMissing))
+        await #expect(throws: LLMError.unavailable(.notEnabled)) { try await llm.reply(to: "Hi") }
+        await #expect(throws: LLMError.self) { try await FallbackLLM().reply(to: "Hi") }
+    }
+}

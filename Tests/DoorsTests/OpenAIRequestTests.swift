@@ -1,0 +1,131 @@
+import ChatterdLanguageModels
+import Testing
+
+@testable import ChatterdDoors
+
+/// Requests of `/v1/chat/completions` in chatterd's own form.
+struct OpenAIRequestTests {
+    private func read(_ members: String, messages: String = #"[{"role":"user","content":"Hi"}]"#) throws -> [String] {
+        try summary(#"{"model":"m","messages":\#(messages)\#(members)}"#, by: OpenAIChat())
+    }
+
+    @Test func samplingMembersBecomeOptions() throws {
+        #expect(
+            try read(#","max_tokens":9,"temperature":0.5,"top_p":1,"seed":7,"presence_penalty":0,"stop":"x""#) == [
+                "user: Hi",
+                #"options={"temperature":0.5,"top_p":1,"seed":7,"presence_penalty":0,"num_predict":9,"stop":["x"]}"#,
+            ])
+        #expect(
+            try read(#","max_tokens":9,"max_completion_tokens":8,"stop":["a","b"]"#)[1]
+                == #"options={"num_predict":8,"stop":["a","b"]}"#)
+    }
+
+    @Test func unknownMembersGoToTheModelServer() throws {
+        #expect(
+            try read(#","top_k":3,"cache_prompt":true,"user":"ada""#)[1...] == [
+                "top_k=3", "cache_prompt=true", #"user="ada""#,
+            ])
+    }
+
+    @Test func memberThatDiffersInCaseOnlyIsRefused() {
+        #expect(throws: DoorFault.self) { try read(#","Model":"other""#) }
+    }
+
+    @Test func formatReachesEachKindOfServerInItsOwnForm() throws {
+        #expect(
+            try read(#","response_format":{"type":"json_object"}"#)[1...]
+                == [#"format="json""#, #"response_format={"type":"json_object"}"#])
+        let schema = #"{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object"}}}"#
+        #expect(
+            try read(#","response_format":\#(schema)"#)[1...]
+                == [#"format={"type":"object"}"#, "response_format=\(schema)"])
+        #expect(try read(#","response_format":{"type":"text"}"#).count == 1)
+        #expect(throws: DoorFault.self) { try read(#","response_format":{"type":"grammar"}"#) }
+        #expect(throws: DoorFault.self) { try read(#","response_format":{"type":"json_schema"}"#) }
+    }
+
+    @Test func effortIsThinking() throws {
+        #expect(try read(#","reasoning_effort":"none""#)[1...] == ["think=false", #"reasoning_effort="none""#])
+        #expect(try read(#","reasoning_effort":"xhigh""#)[1...] == [#"think="max""#, #"reasoning_effort="xhigh""#])
+        #expect(throws: DoorFault.self) { try read(#","reasoning_effort":"some""#) }
+    }
+
+    @Test func toolsArePassedUnlessNoneMayBeCalled() throws {
+        let tool = #"{"type":"function","function":{"name":"f"}}"#
+        #expect(try read(#","tools":[\#(tool)],"tool_choice":"auto""#)[1...] == ["tools=[\(tool)]"])
+        #expect(
+            try read(#","tools":[\#(tool)],"tool_choice":"required""#)[1...]
+                == ["tools=[\(tool)]", #"tool_choice="required""#])
+        #expect(try read(#","tools":[\#(tool)],"tool_choice":"none""#).count == 1)
+        #expect(try read(#","tools":[],"tool_choice":"auto""#).count == 1)
+    }
+
+    @Test func usageIsReadAndOtherStreamOptionsAreRefused() throws {
+        let body = #"{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":"#
+        let asked = try OpenAIChat().request(Array((body + #"{"include_usage":true}}"#).utf8))
+        #expect(asked.includesUsage && asked.chat.stream)
+        #expect(throws: DoorFault.self) {
+            try OpenAIChat().request(Array((body + #"{"include_obfuscation":true}}"#).utf8))
+        }
+    }
+
+    @Test func partsOfTextAreJoinedAndImagesAreKept() throws {
+        let parts =
+            #"[{"type":"text","text":"a "},{"type":"text","text":"b"},"#
+            + #"{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA","detail":"auto"}},"#
+            + #"{"type":"image_url","image_url":{"url":"https://x/y.png"}}]"#
+        #expect(
+            try read("", messages: #"[{"role":"user","content":\#(parts)}]"#)
+                == [#"user: a b {"images":["AAAA","https://x/y.png"]}"#])
+    }
+
+    @Test func callsAndResultsOfToolsAreInOllamasForm() throws {
+        let call = #"{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"b\":1,\"a\":2}"}}"#
+        let messages =
+            #"[{"role":"developer","content":"s"},{"role":"user","content":"Hi"},"#
+            + #"{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[\#(call)]},"#
+            + #"{"role":"tool","tool_call_id":"c1","content":"9"}]"#
+        #expect(
+            try read("", messages: messages) == [
+                "system: s", "user: Hi",
+                #"assistant:  {"thinking":"hm","tool_calls":[{"id":"c1","function":{"name":"f","arguments":{"b":1,"a":2}}}]}"#,
+                #"tool: 9 {"tool_name":"f","tool_call_id":"c1"}"#,
+            ])
+    }
+
+    @Test(arguments: [
+        ("", "{}"), ("  ", "{}"), ("[1]", #""[1]""#), ("{", #""{""#), (#"{"a":1} "#, #"{"a":1}"#),
+    ])
+    func argumentsAreAnObjectIfTheyCanBe(_ written: String, _ kept: String) throws {
+        let text = written.replacing("\"", with: "\\\"")
+        let call = #"{"id":"c","function":{"name":"f","arguments":"\#(text)"}}"#
+        let found = try read("", messages: #"[{"role":"assistant","tool_calls":[\#(call)]}]"#)
+        #expect(found == [#"assistant:  {"tool_calls":[{"id":"c","function":{"name":"f","arguments":\#(kept)}}]}"#])
+    }
+
+    @Test(arguments: [
+        (#"{"messages":[{"role":"user","content":"Hi"}],"n":2}"#, "n"),
+        (#"{"messages":[{"role":"user","content":"Hi"}],"logprobs":true}"#, "logprobs"),
+        (#"{"messages":[{"role":"user","content":"Hi"}],"functions":[]}"#, "functions"),
+        (#"{"model":"m"}"#, "messages"), (#"{"messages":[]}"#, "messages"), (#"{"messages":{}}"#, "messages"),
+        (#"{"messages":["x"]}"#, "messages[0]"), (#"{"messages":[{"content":"x"}]}"#, "messages[0].role"),
+        (#"{"messages":[{"role":"robot","content":"x"}]}"#, "messages[0].role"),
+        (#"{"messages":[{"role":"user","content":7}]}"#, "messages[0].content"),
+        (#"{"messages":[{"role":"user","name":"bob","content":"x"}]}"#, "messages[0].name"),
+        (#"{"messages":[{"role":"user","content":"x","mood":1}]}"#, "messages[0].mood"),
+        (
+            #"{"messages":[{"role":"user","content":[{"type":"input_audio"}]}]}"#, "messages[0].content[0].type"
+        ),
+        (#"{"model":7,"messages":[{"role":"user","content":"Hi"}]}"#, "model"),
+        (#"{"stream":"yes","messages":[{"role":"user","content":"Hi"}]}"#, "stream"),
+    ])
+    func faultNamesItsMember(_ body: String, _ parameter: String) {
+        let fault = #expect(throws: DoorFault.self) { try OpenAIChat().request(Array(body.utf8)) }
+        #expect(fault?.parameter == parameter && fault?.status == 400)
+    }
+
+    @Test(arguments: ["", "{", "[]", "null", "\"x\"", "{\"a\":\u{0}}"])
+    func bodyThatIsNoObjectIsRefused(_ body: String) {
+        #expect(throws: DoorFault.self) { try OpenAIChat().request(Array(body.utf8)) }
+    }
+}

@@ -1,0 +1,181 @@
+import ChatterdBasics
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdPostgres
+import ChatterdRelay
+import ChatterdTestSupport
+import Testing
+
+@testable import ChatterdPostgresStore
+
+/// Attachments are removed with the last conversation that refers to them, and not before.
+@Suite(.timeLimit(.minutes(30))) struct AttachmentRemovalTests {
+    /// Two conversations of one app.
+    private static let old = ConversationKey(Owner(app: "app"), name: "old").text
+    private static let new = ConversationKey(Owner(app: "app"), name: "new").text
+
+    @Test func attachmentIsRemovedWithTheLastConversationThatRefersToIt() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.largeStore()
+            let (one, two) = (ImageMessages.image(1, size: 2_000), ImageMessages.image(2, size: 3_000))
+            let other = ConversationKey(Owner(app: "app", person: "ada")).text
+            try await store.exchange([ImageMessages.message("a", [one, two])])
+            try await store.exchange([ImageMessages.message("b", [two])], appID: other)
+            #expect(try await processes.attachments() == [["app", "2000"], ["app", "3000"]])
+            try await store.deleteConversation(appID: "app")
+            #expect(try await processes.attachments() == [["app", "3000"]])
+            #expect(try await processes.rowCounts().isEmpty)
+            try await store.deleteConversation(appID: other)
+            #expect(try await processes.attachments().isEmpty)
+
+            // A replaced conversation refers to its new messages only.
+            try await store.exchange([ImageMessages.message("a", [one])])
+            try await store.replaceConversation(appID: "app", with: [ImageMessages.message("b", [two])])
+            #expect(try await processes.attachments() == [["app", "3000"]])
+            try await store.replaceConversation(appID: "app", with: [ImageMessages.message("b", [one, two])])
+            #expect(try await processes.attachments().count == 2)
+            try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "user", content: "c")])
+            #expect(try await processes.attachments().isEmpty)
+
+            // By age.
+            try await store.exchange([ImageMessages.message("a", [one])])
+            try await store.expireConversation(appID: "app", after: .zero, isStopping: { false })
+            #expect(try await processes.attachments().isEmpty)
+
+            // Without an identity.
+            for name in ["x", "y"] {
+                let key = ConversationKey.stateless(of: Owner(app: "app"), named: name)
+                try await store.exchange([ImageMessages.message("a", [one, two])], appID: key.text)
+            }
+            #expect(try await processes.attachments().count == 2)
+            #expect(
+                try await processes.pool.run(RetentionStatements.expireStateless(limit: 10, age: .zero)).first == 2)
+            #expect(try await processes.attachments().isEmpty)
+
+            // An opening that is withdrawn.
+            let opened = try await store.open([ImageMessages.message("a", [one])], appID: "withdrawn")
+            #expect(try await store.withdraw(opened.id, appID: "withdrawn"))
+            #expect(try await processes.attachments().isEmpty)
+        }
+    }
+
+    /// A prompt with the image comes while the last conversation with it is being removed, before the commit of the removal.
+    @Test func imageThatComesBackDuringItsRemovalIsKept() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.largeStore()
+            let message = ImageMessages.message(
+                "a", [ImageMessages.image(1, size: 2_000), ImageMessages.image(2, size: 2_000)])
+            try await store.exchange([message], appID: Self.old)
+            try await processes.holdingGate { release in
+                let removal = Task {
+                    try await processes.sql(
+                        """
+                        BEGIN; SET LOCAL chatterd.owner = '*'; DELETE FROM chatts WHERE appid = '\(Self.old)';
+                        DELETE FROM chatterd_conversations WHERE appid = '\(Self.old)';
+                        SELECT pg_advisory_xact_lock(\(StoreProcesses.gate)); COMMIT
+                        """)
+                }
+                try await processes.waitForBlocked(1)
+                let opening = Task(executorPreference: processes.pool.shard) {
+                    try await store.open([message], appID: Self.new)
+                }
+                try await processes.waitForBlocked(2)
+                try await release()
+                _ = try await removal.value
+                #expect(try await opening.value.history.messages.json.array == ImageMessages.json([message]))
+            }
+            #expect(
+                try await processes.sql("SELECT DISTINCT appid = '\(Self.new)' FROM chatterd_attachment_uses") == [
+                    ["t"]
+                ])
+            #expect(try await processes.attachments().count == 2)
+        }
+    }
+
+    /// The last conversation with an image is removed while a prompt with it is being stored, before the commit of the prompt.
+    @Test func imageThatIsBeingStoredAgainOutlivesItsConversation() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.largeStore()
+            let message = ImageMessages.message(
+                "a", [ImageMessages.image(1, size: 2_000), ImageMessages.image(2, size: 2_000)])
+            try await store.exchange([message], appID: Self.old)
+            try await processes.holdingGate { release in
+                let opening = Task(executorPreference: processes.pool.shard) {
+                    var attachments = Attachments()
+                    let prompts = attachments.detach(from: [message])
+                    let opening = TurnOpening(appID: Self.new, prompts: prompts, id: .random(), model: "m")
+                    var transaction = Transaction()
+                    transaction.add(
+                        ConversationStatements.openTurn(opening, owner: store.lease.id, size: 1, limit: 1 << 30))
+                    transaction.add(AttachmentStatements.attach(attachments, to: Self.new, limit: 0))
+                    transaction.add(Query(Self.waitForGate, .int8(StoreProcesses.gate)))
+                    _ = try await processes.pool.run(transaction)
+                }
+                try await processes.waitForBlocked(1)
+                let removal = Task(executorPreference: processes.pool.shard) {
+                    try await store.deleteConversation(appID: Self.old)
+                }
+                try await processes.waitForBlocked(2)
+                try await release()
+                try await opening.value
+                try await removal.value
+            }
+            #expect(
+                try await processes.sql("SELECT DISTINCT appid = '\(Self.new)' FROM chatterd_attachment_uses") == [
+                    ["t"]
+                ])
+            #expect(try await processes.attachments().count == 2)
+            #expect(
+                try await store.open([message], appID: Self.new).history.messages.json.array.contains(0x01) == false)
+        }
+    }
+
+    private static let waitForGate = Statement("wait_for_gate", .int8, sql: "SELECT pg_advisory_xact_lock($1)")
+
+    /// Prompts, replacements and removals with the same few images, all at once.
+    @Test func attachmentsAreConsistentAfterConcurrentChanges() async throws {
+        try await StoreProcesses.run { processes in
+            let stores = [processes.largeStore(), processes.largeStore()]
+            let images = (0..<4).map { ImageMessages.image(UInt64($0), size: 2_000 + $0) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for worker in 0..<6 {
+                    group.addTask(executorPreference: processes.pool.shard) {
+                        var random = SeededGenerator(seed: UInt64(worker))
+                        for _ in 0..<25 {
+                            let store = stores[worker % 2]
+                            let appID = "app\u{1F}\u{1F}\(Int.random(in: 0..<3, using: &random))"
+                            let message = ImageMessages.message(
+                                "m",
+                                Array(images.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random))))
+                            switch Int.random(in: 0..<10, using: &random) {
+                            case ..<2: try await store.deleteConversation(appID: appID)
+                            case ..<4: try await store.replaceConversation(appID: appID, with: [message])
+                            default:
+                                _ = try await store.openTurn(
+                                    TurnOpening(appID: appID, prompts: [message], id: .random(), model: "m"))
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            // Each reference has its attachment, and each attachment a conversation.
+            let missing = try await processes.sql(
+                """
+                SELECT c.appid FROM chatts c WHERE left(c.extras, 1) = E'\\x01' AND chatterd_members(c.appid, c.extras) IS NULL
+                UNION ALL
+                SELECT a.app FROM chatterd_attachments a WHERE NOT EXISTS (
+                    SELECT FROM chatterd_attachment_uses u WHERE u.app = a.app AND u.digest = a.digest)
+                UNION ALL
+                SELECT u.appid FROM chatterd_attachment_uses u
+                WHERE NOT EXISTS (SELECT FROM chatterd_conversations v WHERE v.appid = u.appid)
+                """)
+            #expect(missing.isEmpty)
+            _ = try await processes.attachments()
+            for number in 0..<3 {
+                try await stores[0].deleteConversation(appID: "app\u{1F}\u{1F}\(number)")
+            }
+            #expect(try await processes.attachments().isEmpty)
+        }
+    }
+}

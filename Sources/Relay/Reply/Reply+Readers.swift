@@ -62,13 +62,24 @@ extension Reply {
         guard case .cancel(let policy) = onDisconnect else { return }
         let grace = policy + audience.timeReadElsewhere(at: context.scheduler.now())
         guard grace > .zero else {
-            cancel(.abandoned)
+            graceIsOver()
             return
         }
         if graceAlarm == nil {
-            graceAlarm = context.scheduler.makeAlarm { [unowned self] in cancel(.abandoned) }
+            graceAlarm = context.scheduler.makeAlarm { [unowned self] in graceIsOver() }
         }
         graceAlarm?.set(after: grace)
+    }
+
+    /// Cancels the reply soon, unless it has a reader then.
+    ///
+    /// A reader on another shard may have the head of its response already, while its `addFollower` still waits in this shard's queue.
+    /// The check comes behind it in that queue.
+    private func graceIsOver() {
+        context.scheduler.run(with: self) { reply in
+            guard reply.audience.isAbandonedHere, !reply.isReadElsewhere else { return }
+            reply.cancel(.abandoned)
+        }
     }
 
     /// Whether the answer is not over.

@@ -129,8 +129,8 @@ final class TestRelay {
         return post
     }
 
-    /// Subscribes another reader to the reply of a prompt, from its start.
-    func read(_ post: SentPrompt) throws -> RecordingReader {
+    /// Subscribes another reader to the reply of a prompt, from its start, and runs `next` before any other shard runs.
+    func read(_ post: SentPrompt, andThen next: @escaping @Sendable () -> Void = {}) throws -> RecordingReader {
         let id = try #require(post.id)
         let reader = RecordingReader()
         let subscriptions = subscriptions
@@ -138,6 +138,7 @@ final class TestRelay {
             guard let record = try? await service.find(id) else { return }
             subscriptions.byReader[ObjectIdentifier(reader)] = service.subscribe(
                 reader, to: record, from: ReplyPosition())
+            next()
         }
         return reader
     }

@@ -7,7 +7,7 @@ import base64
 import json
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Awaitable, Callable
 from urllib.parse import quote
 
@@ -21,7 +21,7 @@ APPS = ("chaos.shop", "chaos.desk")
 SEPARATOR = "\x1f"
 """The separator of app, person and name in the key of a conversation."""
 TICK = 1.0
-"""Seconds by which a process may notice an end later: it reads whole seconds, from a clock of the kernel that lags."""
+"""Seconds by which a process may notice an end later: it reads whole seconds."""
 REFUSALS = 5
 """Refusals in a row after which a process counts as knowing of a revocation: its shards learn of it one after the other."""
 
@@ -38,6 +38,7 @@ class Credential:
     name: str = ""  # the id of a key
     is_revoked: bool = False  # a revocation has been sent
     is_dead: bool = False  # all processes have refused it
+    made: float = field(default_factory=time.time)  # when its maker answered, in seconds since 1970
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +60,7 @@ class Credential:
         return self.address(f"/replies/{self.reply}") if self.reply else "/session"
 
     def __str__(self) -> str:
-        return f"a {self.kind} until {self.ends[0]:.0f}{', revoked' if self.is_revoked else ''}{', dead' if self.is_dead else ''}"
+        return f"a {self.kind} of {self.made:.3f} until {self.ends[0]:.0f}{', revoked' if self.is_revoked else ''}{', dead' if self.is_dead else ''}"
 
 
 @dataclass(frozen=True)

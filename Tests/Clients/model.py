@@ -87,7 +87,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         exchange = Exchange(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.close_connection = True
         model, name = self.server.model, exchange.request.get("model")
         is_shown = self.path == "/api/show"
         if not is_shown:
@@ -117,6 +116,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
+        # A connection that closes unannounced may lose the next request.
+        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 

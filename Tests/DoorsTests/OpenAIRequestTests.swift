@@ -83,7 +83,8 @@ struct OpenAIRequestTests {
         let call = #"{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"b\":1,\"a\":2}"}}"#
         let messages =
             #"[{"role":"developer","content":"s"},{"role":"user","content":"Hi"},"#
-            + #"{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[\#(call)]},"#
+            + #"{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[\#(call)],"#
+            + #""function_call":null,"provider_specific_fields":{"refusal":null}},"#
             + #"{"role":"tool","tool_call_id":"c1","content":"9"}]"#
         #expect(
             try read("", messages: messages) == [

@@ -3,10 +3,11 @@ import ChatterdLanguageModels
 
 /// The messages of `/v1/chat/completions`.
 enum OpenAIMessages {
-    /// The members of a message that are translated; others are refused.
+    /// The members of a message that are translated; others are refused. `provider_specific_fields` has no effect: LiteLLM keeps there
+    /// what a server says beside an answer, and sends it back with the message.
     static let members: Set<String> = [
         "role", "content", "name", "refusal", "reasoning_content", "reasoning", "tool_calls", "tool_call_id",
-        "annotations",
+        "annotations", "provider_specific_fields",
     ]
 
     /// Translates `messages`.

@@ -22,7 +22,8 @@ class ReplyTestCase(unittest.TestCase):
 
     @classmethod
     def serve(cls):
-        cls.server = Server(cls.directory, OLLAMA_URL=cls.model.url)
+        # A client that has gone is noticed at the next keep-alive.
+        cls.server = Server(cls.directory, OLLAMA_URL=cls.model.url, CHATTERD_KEEPALIVE="1s")
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url
 

@@ -15,8 +15,11 @@ from wire import Exchange, Lost
 REFUSALS = (500, 502, 503, 504, 529, 404)
 """Statuses of scripted failures, of busy processes and of a lost database."""
 BUSY = (503, 529)
-INTERIM = ("The credential has been revoked", "the database has not confirmed yet")
-"""Errors that end a stream and not its reply."""
+INTERIM = (
+    "The credential has been revoked", "the database has not confirmed yet", "The server is being stopped",
+    "The database cannot be reached",
+)
+"""Errors that may end a stream and not its reply."""
 
 
 class DoorClient(Client):
@@ -76,8 +79,7 @@ class DoorClient(Client):
             if leaves_at is not None:
                 self._record.note(prompt.token, f"{reader}: leaves")
                 break
-            is_interim = any(text in answer.error for text in INTERIM)
-            if answer.end == "done" or answer.end == "error" and not is_interim and await self._has_stored_end(reply):
+            if answer.end == "done" or answer.end == "error" and await self._is_end(reply, answer.error):
                 self._record.note(prompt.token, f"{reader}: {answer.end} {answer.error}")
                 reply.deliveries[-1].is_final = True
                 break
@@ -133,8 +135,17 @@ class DoorClient(Client):
             return False
         return reply is not None or exchange.status not in BUSY
 
+    async def _is_end(self, reply: Reply, error: str) -> bool:
+        """Whether an error is the end of the reply: then every retry would get it, too."""
+        state = await self._stored_state(reply)
+        return state != "streaming" and not (state == "complete" and any(text in error for text in INTERIM))
+
     async def _has_stored_end(self, reply: Reply) -> bool:
         """Whether the reply is over: then every retry would get the same end."""
+        return await self._stored_state(reply) != "streaming"
+
+    async def _stored_state(self, reply: Reply) -> str:
+        """The state of the reply; empty if it is gone or the run is over."""
         while not self._state.is_over:
             try:
                 exchange = await self._ask("GET", f"/replies/{reply.id}", {"Accept": "application/json"})
@@ -144,11 +155,11 @@ class DoorClient(Client):
             else:
                 exchange.close()
                 if exchange.status == 200:
-                    return bool(said["state"] != "streaming")
+                    return str(said["state"])
                 if exchange.status != 503:
-                    return True
+                    return ""
             await self._state.pause(self._chance, 0.3)
-        return True
+        return ""
 
     async def _deliver(
         self, prompt: Prompt, reply: Reply, exchange: Exchange, answer: DoorAnswer, leaves_at: int | None

@@ -62,11 +62,11 @@ extension Reply {
         guard case .cancel(let policy) = onDisconnect else { return }
         let grace = policy + audience.timeReadElsewhere(at: context.scheduler.now())
         guard grace > .zero else {
-            graceIsOver()
+            cancelIfAbandoned()
             return
         }
         if graceAlarm == nil {
-            graceAlarm = context.scheduler.makeAlarm { [unowned self] in graceIsOver() }
+            graceAlarm = context.scheduler.makeAlarm { [unowned self] in cancelIfAbandoned() }
         }
         graceAlarm?.set(after: grace)
     }
@@ -75,7 +75,7 @@ extension Reply {
     ///
     /// A reader on another shard may have the head of its response already, while its `addFollower` still waits in this shard's queue.
     /// The check comes behind it in that queue.
-    private func graceIsOver() {
+    private func cancelIfAbandoned() {
         context.scheduler.run(with: self) { reply in
             guard reply.audience.isAbandonedHere, !reply.isReadElsewhere else { return }
             reply.cancel(.abandoned)

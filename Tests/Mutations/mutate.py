@@ -247,7 +247,7 @@ class Scratch:
     def build(self) -> Outcome:
         """Builds the tests."""
         # SwiftPM locks by the path of the build directory, which all copies share.
-        return self.run("swift", "build", "--build-tests", "--disable-index-store", "--ignore-lock", limit=BUILD_LIMIT)
+        return self.run("swift", "build", "--build-tests", "--ignore-lock", limit=BUILD_LIMIT)
 
     def test(self, pattern: str, limit: float) -> Outcome:
         """Runs the tests of a filter, or all if it is empty."""

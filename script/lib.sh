@@ -23,9 +23,6 @@ quietly() {
     return "$status"
 }
 
-# debug_build ARGUMENTS: without an index for editors, which costs a quarter of the time. A build with other options starts afresh.
-debug_build() { quietly swift build --disable-index-store "$@"; }
-
 # release_build ARGUMENTS: an optimized build without checks of exclusive access (docs/decisions/0012).
 release_build() { quietly swift build -c release -Xswiftc -enforce-exclusivity=unchecked "$@"; }
 

@@ -123,7 +123,7 @@ struct AnthropicTests {
     @Test func wholeAnswerIsAMessage() {
         let calls = #"{"id":"t1","function":{"name":"f","arguments":{"a":1}}}"#
         #expect(
-            whole("a", thinking: "hm", calls: calls, last: last(reason: "length"), by: AnthropicMessages())
+            encodeWhole("a", thinking: "hm", calls: calls, last: last(reason: "length"), by: AnthropicMessages())
                 == #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":""},{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":7}}"#
         )
     }

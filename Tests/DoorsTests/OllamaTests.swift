@@ -81,10 +81,10 @@ struct OllamaTests {
         let end = #""done":true,"done_reason":"stop","prompt_eval_count":5,"eval_count":7}"#
         let head = #"{"model":"u","created_at":"2026-01-01T00:00:01Z","#
         #expect(
-            whole("a", thinking: "b", calls: "{}", last: last(), by: OllamaChat())
+            encodeWhole("a", thinking: "b", calls: "{}", last: last(), by: OllamaChat())
                 == head + #""message":{"role":"assistant","content":"a","thinking":"b","tool_calls":[{}]},"# + end)
         #expect(
-            whole("a", thinking: "b", calls: "{}", last: last(), by: OllamaGenerate())
+            encodeWhole("a", thinking: "b", calls: "{}", last: last(), by: OllamaGenerate())
                 == head + #""response":"a","thinking":"b","tool_calls":[{}],"# + end)
     }
 

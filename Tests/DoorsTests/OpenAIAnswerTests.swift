@@ -70,13 +70,13 @@ struct OpenAIAnswerTests {
 
     @Test func wholeAnswerIsOneObject() {
         #expect(
-            whole("a\"b", thinking: "hm", last: last(), by: OpenAIChat())
+            encodeWhole("a\"b", thinking: "hm", last: last(), by: OpenAIChat())
                 == #"{"id":"chatcmpl-\#(replyID)","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a\"b","refusal":null,"reasoning_content":"hm"},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12}}"#
         )
     }
 
     @Test func wholeAnswerWithCallsHasNoText() {
-        let body = whole(
+        let body = encodeWhole(
             "", calls: #"{"function":{"name":"f","arguments":{"a":1}}}"#, last: last(), by: OpenAIChat())
         #expect(
             body.contains(

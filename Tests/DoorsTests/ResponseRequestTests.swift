@@ -119,8 +119,8 @@ struct ResponseRequestTests {
         let schemas = try SpecificationSchemas.openResponses()
         let calls = #"{"function":{"name":"f","arguments":{"a":1}}}"#
         for json in [
-            whole("Hi", thinking: "hm", calls: calls, last: last(), by: OpenResponses()),
-            whole("", last: last(reason: "length"), by: OpenResponses()),
+            encodeWhole("Hi", thinking: "hm", calls: calls, last: last(), by: OpenResponses()),
+            encodeWhole("", last: last(reason: "length"), by: OpenResponses()),
         ] {
             #expect(
                 schemas.problems(of: json, as: "ResponseResource").isEmpty,

@@ -34,7 +34,7 @@ func stream(_ lines: [String], by translator: any ChatTranslator, usage: Bool = 
 }
 
 /// An answer that is not streamed. The texts are not escaped.
-func whole(
+func encodeWhole(
     _ text: String, thinking: String = "", calls: String = "", last: String, by translator: any ChatTranslator
 ) -> String {
     func buffer(_ text: String) -> ByteBuffer {

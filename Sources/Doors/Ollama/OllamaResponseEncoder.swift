@@ -45,8 +45,8 @@ struct OllamaResponseEncoder: AnswerEncoder {
 }
 
 extension ByteBuffer {
-    /// Appends a line of `/api/chat` as one of `/api/generate`: `response` takes the place of `message`, and `write` appends its value and the
-    /// members after it.
+    /// Appends a line of `/api/chat` as one of `/api/generate`: `response` takes the place of `message`, and `write` appends its value
+    /// and the members after it.
     mutating func append(generated line: Span<UInt8>, _ write: (inout ByteBuffer) -> Void) {
         var separator: StaticString = "{"
         JSONMembers.forEach(of: line) { reader, key, value in

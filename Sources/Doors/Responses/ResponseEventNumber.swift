@@ -2,8 +2,8 @@
 ///
 /// A number follows from the content before the event alone, not from the pieces in which a model server has sent it: a delta has the number
 /// of bytes so far. So every process gives the same numbers, whatever the pieces are in which it reads the answer, and a client gets
-/// exactly the rest after any number. The order is that of the stored answer: reasoning, text, calls of tools, end. All numbers of a first attempt fit into
-/// 32 bits with a sign, which several clients use.
+/// exactly the rest after any number. The order is that of the stored answer: reasoning, text, calls of tools, end. All numbers of a
+/// first attempt fit into 32 bits with a sign, which several clients use.
 enum ResponseEventNumber {
     /// The numbers of one part of the answer. An answer is smaller, as `Setting.answerLimit` has it.
     private static let part = 1 << 29

@@ -203,8 +203,8 @@ public final class ConversationArchive {
     /// - Parameters:
     ///   - file: the lines.
     ///   - isPiece: whether the file may be a piece. A piece without a header continues behind the stored rows.
-    /// - Throws: `invalidRequest` with the number of the line, `conversationExists`, `conversationNotFound` for a later piece, `historyTooLarge`,
-    ///   `attachmentsFull`, `storeUnavailable`.
+    /// - Throws: `invalidRequest` with the number of the line, `conversationExists`, `conversationNotFound` for a later piece,
+    ///   `historyTooLarge`, `attachmentsFull`, `storeUnavailable`.
     public func importFile(
         _ file: [UInt8], isPiece: Bool, into key: ConversationKey
     ) async throws(RelayError) -> Imported {

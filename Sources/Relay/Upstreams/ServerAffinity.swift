@@ -2,7 +2,8 @@
 /// before.
 ///
 /// Rendezvous hashing: each server has a weight for the conversation, and the greatest counts. All processes agree, and a server that is
-/// added or removed changes the preference of its own share of the conversations only (docs/decisions/0045-conversations-keep-their-server.md).
+/// added or removed changes the preference of its own share of the conversations only
+/// (docs/decisions/0045-conversations-keep-their-server.md).
 struct ServerAffinity {
     private static let prime: UInt64 = 0x0000_0100_0000_01b3
 

@@ -174,8 +174,8 @@ public final class Application: Sendable {
 
     // MARK: - Run
 
-    /// Reads again: the certificate of HTTPS, the keys and authorities of model servers, and the keys of issuers. If the certificate cannot be
-    /// used, the server logs the reason and keeps the old one.
+    /// Reads again: the certificate of HTTPS, the keys and authorities of model servers, and the keys of issuers. If the certificate
+    /// cannot be used, the server logs the reason and keeps the old one.
     public func reload() {
         Task { [registry] in await registry.reload() }
         process.issuers.reload()

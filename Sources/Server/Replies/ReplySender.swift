@@ -17,7 +17,8 @@ struct ReplySender: Sendable {
         self.memory = memory
     }
 
-    /// Answers with a new reply and starts it. The response ends early if the credential of `watch` is revoked. An event stream may continue after the return.
+    /// Answers with a new reply and starts it. The response ends early if the credential of `watch` is revoked. An event stream may
+    /// continue after the return.
     func start(
         _ reply: Reply, as form: ReplyForm, to responder: Responder, until watch: RevocationWatch
     ) async {

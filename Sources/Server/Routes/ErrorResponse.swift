@@ -37,8 +37,8 @@ extension RelayError.Code {
 }
 
 extension Responder {
-    /// Answers with an error as JSON, in the form of the request's door if it came to one. A 503 and a 429 have `Retry-After`. An exceeded limit has its numbers, and a busy conversation its
-    /// running reply, as members and fields.
+    /// Answers with an error as JSON, in the form of the request's door if it came to one. A 503 and a 429 have `Retry-After`. An
+    /// exceeded limit has its numbers, and a busy conversation its running reply, as members and fields.
     func refuse(_ error: RelayError, fields: Fields = [:]) {
         annotate(error)
         var fields = fields

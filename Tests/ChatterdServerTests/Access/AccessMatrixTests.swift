@@ -3,8 +3,8 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
-/// Every endpoint with every kind of credential, in both modes, against docs/access-matrix.md: no stranger gets a byte of ada's conversation or
-/// changes a row of it.
+/// Every endpoint with every kind of credential, in both modes, against docs/access-matrix.md: no stranger gets a byte of ada's
+/// conversation or changes a row of it.
 @Suite(.timeLimit(.minutes(30))) struct AccessMatrixTests {
     /// The credentials, in the order of the columns.
     private static let columns = [

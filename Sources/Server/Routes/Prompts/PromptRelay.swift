@@ -9,8 +9,8 @@ import ChatterdModelServers
 import ChatterdRelay
 import ChatterdSockets
 
-/// Relays one `/llmprompt`, or another request that is passed on: the request to a model server, and its answer to the client. Confined to its
-/// shard.
+/// Relays one `/llmprompt`, or another request that is passed on: the request to a model server, and its answer to the client. Confined
+/// to its shard.
 ///
 /// Without a form the client gets the bytes of the model server, and errors in Ollama's form. With a form the head of a streamed response
 /// waits for the first output, so that an error before it has its status.

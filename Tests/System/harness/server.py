@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
+TOP = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("CHATTERD", str(TOP / ".build/debug/chatterd"))
 TIMEOUT = 240
 # Limits that no test reaches, even on a busy machine.

@@ -8,11 +8,11 @@ import subprocess
 import unittest
 
 from page.hostile import HOST, hostile_texts
+from harness.server import TOP
 from page.markdown_page import FILES, LENIENT, MarkdownPage
 from page.texts import SHAPES, cut_texts
 
-ROOT = FILES.parent.parent.parent
-DOCUMENT = (ROOT / "docs" / "markdown.md").read_text()
+DOCUMENT = (TOP / "docs" / "markdown.md").read_text()
 EXAMPLES = json.loads(pathlib.Path(os.environ["COMMONMARK"]).read_text())
 # Debian's cmark follows CommonMark 0.30, the examples 0.31. These have another result there.
 CHANGED_EXAMPLES = {354, 625, 626}

@@ -7,19 +7,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 from attacks.attack_list import ATTACKS, GROWS_FIRST, STAYS_FLAT
 from attacks.ordinary_client import OrdinaryClient
 from attacks.readers import SlowReaders, make_answer
+from harness.chatterd import LISTENING, Chatterd
 from harness.cluster import Cluster
-from harness.processes import TIMEOUT, die_with_us, keep_port
+from harness.machine import end_with_us, run_program, say
 
 BUDGET = 256 << 20
 MARGIN = 1.2
@@ -32,75 +31,44 @@ SLOWER = 3
 """The highest allowed factor by which slow readers delay a prompt."""
 
 
-def say(*words: object) -> None:
-    """Prints at once."""
-    print(*words, flush=True)
-
-
-class Relay:
+class Relay(Chatterd):
     """A chatterd with a budget, and its resident memory."""
 
     def __init__(self, program: str, scratch: str, conninfo: str, model: int) -> None:
-        holder = keep_port()
-        self.port = int(holder.getsockname()[1])
-        self.log = f"{scratch}/chatterd.log"
-        ours = ("PG", "CHATTERD_", "DATABASE_", "OLLAMA_")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {
-            "CHATTERD_LISTEN": f"127.0.0.1:{self.port}", "DATABASE_URL": conninfo, "CHATTERD_SHARDS": "2",
-            "CHATTERD_MEMORY": f"{BUDGET >> 20}MiB", "CHATTERD_FAILOVER_ATTEMPTS": "0", "CHATTERD_RESCUE_ATTEMPTS": "0",
-            "CHATTERD_UPSTREAMS": f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]',
-        }
-        with open(self.log, "ab") as log:
-            # Earlier processes have written to the same file.
-            self._log_start = log.tell()
-            self._process = subprocess.Popen(
-                [program, "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True,
-                preexec_fn=die_with_us)
-        self._holder, self._over = holder, threading.Event()
+        super().__init__(
+            scratch, program, DATABASE_URL=conninfo, CHATTERD_SHARDS="2", CHATTERD_MEMORY=f"{BUDGET >> 20}MiB",
+            CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="0",
+            CHATTERD_UPSTREAMS=f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]')
         self.peak = 0
         self.samples: list[int] = []
         """The resident memory at each sample since `samples` was last emptied."""
-        self._sampler = threading.Thread(target=self._sample, daemon=True)
+        self._over = threading.Event()
+
+    def begin(self) -> None:
+        """Starts the process, waits until it listens, and begins to sample."""
+        self.start()
+        self.expect(LISTENING)
+        threading.Thread(target=self._sample, daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
         """Whether the process runs."""
-        return self._process.poll() is None
-
-    def resident(self) -> int:
-        """The resident memory of the process in bytes."""
-        with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return self.process is not None and self.process.poll() is None
 
     def _sample(self) -> None:
+        assert self.process is not None
         while not self._over.wait(0.02):
             try:
-                self.samples.append(self.resident())
+                with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
+                    self.samples.append(int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE"))
                 self.peak = max(self.peak, self.samples[-1])
             except (OSError, IndexError):
                 return
 
-    def wait_until_ready(self) -> None:
-        """Waits until it listens."""
-        until = time.monotonic() + TIMEOUT
-        while time.monotonic() < until and self.is_alive:
-            if "listening on" in self._logged():
-                self._sampler.start()
-                return
-            time.sleep(0.05)
-        raise RuntimeError(f"chatterd does not start: {self._logged()[-2000:]}")
-
-    def _logged(self) -> str:
-        with open(self.log, "rb") as log:
-            log.seek(self._log_start)
-            return log.read().decode(errors="replace")
-
-    def stop(self) -> None:
+    def close(self) -> None:
         """Kills it."""
         self._over.set()
-        self._process.kill()
-        self._process.wait()
-        self._holder.close()
+        super().close()
 
 
 class AttackRuns:
@@ -120,7 +88,7 @@ class AttackRuns:
         cluster = Cluster(self._scratch)
         await cluster.make()
         model = subprocess.Popen(
-            [sys.executable, "-B", "-m", "attacks.model"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=die_with_us)
+            [sys.executable, "-B", "-m", "attacks.model"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=end_with_us)
         assert model.stdout is not None
         port = int(model.stdout.readline())
         try:
@@ -140,14 +108,14 @@ class AttackRuns:
         await cluster.run("CREATE DATABASE attacked", "postgres")
         relay = Relay(self._options.program, self._scratch, cluster.conninfo.replace("dbname=chaos", "dbname=attacked"), model)
         try:
-            relay.wait_until_ready()
+            relay.begin()
             await asyncio.to_thread(work, relay)
         finally:
-            relay.stop()
+            relay.close()
 
     def _attack(self, name: str, relay: Relay) -> None:
         attacker = subprocess.Popen(
-            [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=die_with_us)
+            [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=end_with_us)
         client = OrdinaryClient(relay.port)
         try:
             if name in GROWS_FIRST and attacker.stdout is not None:
@@ -165,7 +133,7 @@ class AttackRuns:
         say(f"{name:24} {relay.peak / (1 << 20):9.0f} {client.answered:9} {client.refused:6} {len(client.wrong):6} "
             f"{median * 1000:10.0f} {slowest * 1000:11.0f}")
         if not relay.is_alive:
-            self.fail(f"chatterd is gone: see {relay.log}")
+            self.fail(f"chatterd is gone: see {relay.log_path}")
         if relay.peak > MARGIN * BUDGET:
             self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
         if name in STAYS_FLAT:
@@ -221,15 +189,14 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--readers", type=int, default=1000)
     options = parser.parse_args()
-    scratch = tempfile.mkdtemp(prefix="chatterd-attacks-")
-    runs = AttackRuns(options, scratch)
-    try:
+
+    def work(scratch: str) -> bool:
+        runs = AttackRuns(options, scratch)
         asyncio.run(runs.run())
-    finally:
-        if runs.failures == 0:
-            shutil.rmtree(scratch, ignore_errors=True)
-    say("\nall as it should be" if runs.failures == 0 else f"\n{runs.failures} things are WRONG, see {scratch}")
-    return 1 if runs.failures else 0
+        say("\nall as it should be" if runs.failures == 0 else f"\n{runs.failures} things are WRONG")
+        return runs.failures == 0
+
+    return run_program("attacks", work)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import threading
 import time
 
 from attacks.model import ANSWER
+from harness.client import connect, events
 
 TIMEOUT = 60.0
 """Seconds after which a prompt counts as unanswered."""
@@ -50,24 +51,17 @@ class OrdinaryClient(threading.Thread):
             self._over.wait(self._pause)
 
     def _ask(self, app: str) -> str:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT)
         body = {"appID": app, "model": "short", "messages": [{"role": "user", "content": "Hello"}]}
-        try:
+        with connect(f"http://127.0.0.1:{self._port}", TIMEOUT) as connection:
             connection.request("POST", "/llmchat", json.dumps(body), {"Content-Type": "application/json"})
             response = connection.getresponse()
-            text = response.read().decode()
-        finally:
-            connection.close()
+            text = response.read()
         if response.status == 503:
             return "refused" if response.getheader("Retry-After") else "503 without Retry-After"
         if response.status != 200:
-            return f"{response.status}: {text[:200]}"
+            return f"{response.status}: {text[:200]!r}"
         said, done = "", False
-        for event in text.split("\n\n"):
-            data = next((line[6:] for line in event.split("\n") if line.startswith("data: ")), None)
-            if data is None:
-                continue
-            line = json.loads(data)
+        for _, _, line in events(text):
             if "error" in line:
                 return "refused" if line.get("code") == "overloaded" else f"error {line.get('code')}: {line['error']}"
             said += line.get("message", {}).get("content", "")

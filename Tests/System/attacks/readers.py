@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from harness.processes import die_with_us
+from harness.machine import end_with_us
 
 PIECE, PAUSE = 8_192, 0.2
 """The bytes that each reader reads at once, and the seconds of its pause after that."""
@@ -39,7 +39,7 @@ class SlowReaders:
     def __init__(self, port: int, path: str, count: int) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-B", "-m", "attacks.readers", str(port), path, str(count)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, preexec_fn=die_with_us)
+            stdout=subprocess.PIPE, text=True, preexec_fn=end_with_us)
         assert self._process.stdout is not None
         self._process.stdout.readline()
 

@@ -13,7 +13,8 @@ import subprocess
 import threading
 import urllib.parse
 
-from harness.server import TIMEOUT, LocalServer, stop_with_us
+from harness.local_server import LocalServer
+from harness.machine import TIMEOUT, end_with_us
 
 PROGRAM = os.environ.get("CHROMIUM", "chromium")
 
@@ -219,7 +220,7 @@ def browser(directory, url):
         process = subprocess.Popen(
             [*command, f"--user-data-dir={home}/profile", url],
             env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            preexec_fn=stop_with_us,
+            preexec_fn=end_with_us,
         )
     try:
         yield process

@@ -4,9 +4,10 @@ import json
 import unittest
 
 from browser.browser import Network, found
+from harness.chatterd import Server
 from harness.client import call, prompt, stream
+from harness.machine import make_directory
 from harness.model import Model, speech
-from harness.server import Server, make_directory
 
 
 class BrowserTests(unittest.TestCase):

@@ -5,8 +5,9 @@ import unittest
 import urllib.parse
 
 from browser.browser import Network, visited
+from harness.chatterd import Server
 from harness.client import call, prompt, stream
-from harness.server import Server, make_directory
+from harness.machine import make_directory
 
 
 class PageTests(unittest.TestCase):

@@ -6,14 +6,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import gc
-import os
+import json
 import random
-import resource
-import shutil
-import signal
 import sys
-import tempfile
 import traceback
 
 from chaos.checks import Checks
@@ -24,9 +21,10 @@ from chaos.failure_injector import FailureInjector
 from chaos.intruder import Intruder
 from chaos.run_state import RunState
 from harness.cluster import Cluster
-from harness.cutting_proxy import CuttingProxy
+from harness.cutting_proxy import CuttingProxy, Cut
+from harness.machine import TIMEOUT, raise_file_limit, run_program, say
 from harness.pooler import PooledCluster
-from harness.processes import TIMEOUT, Server
+from harness.processes import Process
 from harness.record import Record
 from harness.upstream import Upstream
 
@@ -55,19 +53,6 @@ NONE_OF = [
 INTRUDERS = 3
 
 
-def say(*words: object) -> None:
-    """Prints at once."""
-    print(*words, flush=True)
-
-
-class Process(Server):
-    """A chatterd that needs credentials."""
-
-    def settings(self) -> dict[str, str]:
-        """The settings in addition to those of all tests with several processes."""
-        return super().settings() | {"CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN}
-
-
 class Run:
     """One run, from the first process to the last check."""
 
@@ -78,7 +63,7 @@ class Run:
         self.access = Access(self.state, options.standby == "async")
         self.upstream = Upstream(self.record)
         self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
-        self.servers: list[Server] = []
+        self.servers: list[Process] = []
         self.checks = Checks(self.state, self.upstream, self.cluster)
         self._numbers = iter(range(1 << 30))
 
@@ -98,7 +83,7 @@ class Run:
             # From here on the run itself closes connections.
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             for server in self.servers:
-                server.abandon()
+                server.close()
             self.cluster.stop()
 
     def _chance(self, name: str) -> random.Random:
@@ -106,11 +91,15 @@ class Run:
 
     async def _start(self) -> None:
         await asyncio.gather(self.upstream.start(), self.cluster.make())
+        # The context is stated, so that chatterd does not mistake an empty answer for a conversation that is too long.
+        upstreams = [{"name": "scripted", "kind": "ollama", "url": self.upstream.url, "context": 1_000_000}]
+        settings = {"CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN}
         for slot in range(3):
-            server: Server = Process(slot, self.options.program, self.scratch, self.cluster.conninfo, self.upstream.port, self.record)
+            server = Process(slot, self.options.program, self.scratch, self.cluster.conninfo, self.record, **settings)
             server.start()
             self.servers.append(server)
-            proxy = CuttingProxy(self.record, self._chance(f"cutter/{slot}"), lambda server=server: server.changes)
+            draw = functools.partial(Cut.draw, self._chance(f"cutter/{slot}"))
+            proxy = CuttingProxy(draw, lambda server=server: server.changes, self.record.count)
             await proxy.start(server.port)
             self.state.proxies.append(proxy)
         for server in self.servers:
@@ -205,7 +194,17 @@ class Run:
             if violation.token and violation.token not in reported:
                 reported.add(violation.token)
                 say(self.details(violation.token))
-        return not violations
+        if not violations:
+            say("all is well")
+            return True
+        with open(f"{self.scratch}/report.txt", "w", encoding="utf-8") as file:
+            file.write("\n".join(self.record.failures) + "\n")
+            for violation in violations:
+                file.write(f"\n== {violation.kind}: {violation.token}\n  {violation.text}\n")
+                if violation.token:
+                    file.write(self.details(violation.token) + "\n")
+        say("\nreport.txt, beside the logs, tells all of it")
+        return False
 
     def details(self, token: str) -> str:
         """All records of a prompt."""
@@ -238,40 +237,19 @@ def main() -> int:
     for name, value in usual.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    raise_file_limit()
     gc.freeze()
-    scratch = tempfile.mkdtemp(prefix="chaos.")
     standby = {"none": "no standby", "sync": "a synchronous standby", "async": "an asynchronous standby"}[options.standby]
     say(f"seed {options.seed}: at least {options.cuts} cuts and {options.failures} failures, {options.clients} clients, {standby}, "
         f"{options.minutes:g} minutes at most")
-    run = Run(options, scratch)
-    # Ends as after Ctrl-C, so that no process and no file remains.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
+
+    def work(scratch: str) -> bool:
+        run = Run(options, scratch)
         asyncio.run(run.run())
-    except KeyboardInterrupt:
-        shutil.rmtree(scratch, ignore_errors=True)
-        return 130
-    except Exception:
-        traceback.print_exc()
-        say(f"the run itself failed; logs are in {scratch}")
-        return 1
-    is_well = run.report()
-    if is_well:
-        shutil.rmtree(scratch, ignore_errors=True)
-        say("all is well")
-        return 0
-    with open(f"{scratch}/report.txt", "w", encoding="utf-8") as file:
-        file.write("\n".join(run.record.failures) + "\n")
-        for violation in run.record.violations:
-            file.write(f"\n== {violation.kind}: {violation.token}\n  {violation.text}\n")
-            if violation.token:
-                file.write(run.details(violation.token) + "\n")
-    say(f"\nlogs and report.txt, which tells all of it, are in {scratch}")
-    return 1
+        return run.report()
+
+    return run_program("chaos", work)
 
 
 if __name__ == "__main__":
-    os.environ.pop("PGOPTIONS", None)
     sys.exit(main())

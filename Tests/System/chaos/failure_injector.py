@@ -8,7 +8,7 @@ import random
 from typing import Any, AsyncIterator, Coroutine
 
 from harness.cluster import Cluster
-from harness.processes import Server
+from harness.processes import Process
 from harness.record import Record
 
 FAILURES = {
@@ -28,7 +28,7 @@ FREEZES = ((0.2, 4), (9, 13), (14, 25))
 class FailureInjector:
     """Distributes its failures over the run."""
 
-    def __init__(self, record: Record, chance: random.Random, servers: list[Server], cluster: Cluster, longest: float) -> None:
+    def __init__(self, record: Record, chance: random.Random, servers: list[Process], cluster: Cluster, longest: float) -> None:
         self._record, self._chance, self._servers, self._cluster = record, chance, servers, cluster
         self._longest = longest  # the longest freeze, in seconds
         self._under_way: set[asyncio.Task[None]] = set()
@@ -93,10 +93,10 @@ class FailureInjector:
 
     # --- chatterd
 
-    async def _each(self, verb: str, victims: list[Server], seconds: float) -> None:
+    async def _each(self, verb: str, victims: list[Process], seconds: float) -> None:
         await asyncio.gather(*(self._one(verb, victim, seconds) for victim in victims))
 
-    async def _one(self, verb: str, victim: Server, seconds: float) -> None:
+    async def _one(self, verb: str, victim: Process, seconds: float) -> None:
         name = f"chatterd {victim.slot}, life {victim.kills}"
         if victim.failure_lock.locked():
             # Another failure is not over. All failures that waited for it would happen at once.
@@ -104,7 +104,7 @@ class FailureInjector:
         async with victim.failure_lock, self._death():
             if verb == "kill":
                 self._did(f"killed {name}", "kills of chatterd")
-                await victim.kill()
+                await victim.replace()
             elif verb == "restart":
                 self._did(f"restarts {name} with SIGTERM", "restarts of chatterd")
                 await victim.restart()
@@ -142,7 +142,7 @@ class FailureInjector:
             self._did("killed a backend of PostgreSQL", "kills of PostgreSQL")
             await self._cluster.kill_backend(number)
 
-    async def _kill_postmaster(self, victims: list[Server]) -> None:
+    async def _kill_postmaster(self, victims: list[Process]) -> None:
         if self._cluster.failure_lock.locked():
             return
         async with self._cluster.failure_lock:

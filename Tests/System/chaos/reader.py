@@ -12,7 +12,7 @@ from chaos.run_state import Reply, RunState
 from harness.cutting_proxy import CuttingProxy
 from harness.exchange import Exchange, Lost
 from harness.ledger import Ledger, Wrong
-from harness.processes import TIMEOUT
+from harness.machine import TIMEOUT
 
 LATE = 200
 """Events of a slow answer that may be on their way when all processes have refused the credential of its reader."""

@@ -13,9 +13,10 @@ import time
 import unittest
 import urllib.parse
 
+from harness.chatterd import PROGRAM, Server
 from harness.client import ask, connect, post, prompt, said, stream
+from harness.machine import TIMEOUT, TOP, make_directory
 from harness.model import Model
-from harness.server import TIMEOUT, PROGRAM, TOP, Server, make_directory
 
 
 class RunningServerTests(unittest.TestCase):

@@ -9,9 +9,9 @@ import threading
 import unittest
 
 from harness.client import Reader, call, read_until, said, stream
+from harness.machine import TIMEOUT
 from harness.model import Model, speech
 from harness.reply_test_case import JSON, ReplyTestCase
-from harness.server import TIMEOUT
 
 
 class ResumedReplyTests(ReplyTestCase):

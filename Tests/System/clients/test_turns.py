@@ -4,9 +4,9 @@ import concurrent.futures
 import unittest
 
 from harness.client import Reader, call, post, read_until, stop, stream
+from harness.machine import TIMEOUT
 from harness.model import speech
 from harness.reply_test_case import JSON, ReplyTestCase
-from harness.server import TIMEOUT
 
 
 class StopAndRetryTests(ReplyTestCase):

@@ -1,8 +1,9 @@
 """Base class of the tests of the front doors: a chatterd in front of a scripted Ollama."""
 
+from harness.chatterd import Server
+from harness.machine import TIMEOUT
 from harness.model import Model
 from harness.reply_test_case import ReplyTestCase
-from harness.server import TIMEOUT, Server
 
 TOOL = {
     "name": "weather",

@@ -6,8 +6,8 @@ import openai
 import pydantic
 
 from doors.door_test_case import DoorTestCase
+from harness.machine import TIMEOUT
 from harness.model import Model
-from harness.server import TIMEOUT
 
 HELLO = [{"role": "user", "content": "Hi"}]
 

@@ -14,8 +14,8 @@ import unittest
 import urllib.parse
 
 from doors.door_test_case import DoorTestCase
+from harness.machine import TIMEOUT
 from harness.model import Model
-from harness.server import TIMEOUT
 
 FIXTURES = pathlib.Path(__file__).with_name("fixtures")
 KINDS = {

@@ -10,8 +10,8 @@ import pydantic
 
 from doors.door_test_case import ADMIN_TOKEN, CALL, TOOL, DoorTestCase
 from harness.client import ask, stream
+from harness.machine import TIMEOUT
 from harness.model import speech
-from harness.server import TIMEOUT
 
 
 class OllamaTests(DoorTestCase):

@@ -13,8 +13,8 @@ import litellm
 import openai
 
 from doors.door_test_case import CALL, TOOL, DoorTestCase
+from harness.machine import TIMEOUT
 from harness.model import speech
-from harness.server import TIMEOUT
 
 TOOLS = [{"type": "function", "function": TOOL}]
 

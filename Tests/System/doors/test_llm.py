@@ -7,8 +7,8 @@ import sys
 import unittest
 
 from doors.door_test_case import CALL, DoorTestCase
+from harness.machine import TIMEOUT, make_directory
 from harness.model import speech
-from harness.server import TIMEOUT, make_directory
 
 # A model in a conversation of its library that calls a tool.
 CHAIN = """

@@ -6,15 +6,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import resource
-import shutil
 import sys
-import tempfile
 
 from fairness.fair_cluster import FairCluster
 from fairness.queue_scenarios import Findings, crowd, crowd_in_steps, death, equals, tidy
-
+from harness.machine import raise_file_limit, run_program, say
 
 LIMIT = 1200
 """Timeout of the whole run in seconds: a prompt that waits for ever ends it."""
@@ -55,26 +51,20 @@ def main() -> int:
     options = parser.parse_args()
     if options.service is None:
         options.service = 0.05 if options.short else 0.25
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    scratch = tempfile.mkdtemp(prefix="chatterd-fairness.")
-    findings = Findings(faults=["the run was not completed"])
-    try:
-        findings = asyncio.run(run(options, scratch))
-    finally:
-        if findings.faults:
-            print(f"logs: {scratch}", file=sys.stderr)
-        else:
-            shutil.rmtree(scratch, ignore_errors=True)
+    raise_file_limit()
+    return run_program("fairness", lambda scratch: report(asyncio.run(run(options, scratch))))
+
+
+def report(findings: Findings) -> bool:
+    """Prints the table; returns whether there is no fault."""
     width = max(len(what) for what, _, _ in findings.figures)
     for name, found, required in findings.figures:
-        print(f"{name:<{width}}  {found:>8}  {required}")
+        say(f"{name:<{width}}  {found:>8}  {required}")
     for fault in findings.faults[:20]:
-        print(f"FAULT {fault}")
-    print("fair" if not findings.faults else f"{len(findings.faults)} faults")
-    return 1 if findings.faults else 0
+        say(f"FAULT {fault}")
+    say("fair" if not findings.faults else f"{len(findings.faults)} faults")
+    return not findings.faults
 
 
 if __name__ == "__main__":
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.exit(main())

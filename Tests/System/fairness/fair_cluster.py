@@ -8,30 +8,12 @@ import json
 from typing import Any
 
 from fairness.slot_server import SlotServer
+from harness.chatterd import LONG
 from harness.cluster import Cluster
-from harness.exchange import Exchange, Lost
+from harness.exchange import Address, Exchange, Lost
 from harness.pooler import PooledCluster
-from harness.processes import LONG, Server
+from harness.processes import Process
 from harness.record import Record
-
-
-class Process(Server):
-    """A chatterd that knows one model server, with one slot."""
-
-    def settings(self) -> dict[str, str]:
-        """The settings in addition to those of the chaos test."""
-        upstream = {"name": "one", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "models": ["fair"], "slots": 1}
-        return LONG | {"CHATTERD_UPSTREAMS": json.dumps([upstream]), "CHATTERD_MAX_WAITING_TURNS": "500"}
-
-
-class DirectAddress:
-    """The address of a process, in place of the cutting proxy of `Exchange`."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    def link(self, _: int) -> None:
-        """Connections are not cut here."""
 
 
 class Prompt:
@@ -62,8 +44,11 @@ class FairCluster:
     async def start(self) -> None:
         """Starts everything, and waits until it is ready."""
         await asyncio.gather(self.slots.start(), self.database.make())
+        # A chatterd knows one model server, with one slot.
+        upstream = {"name": "one", "kind": "ollama", "url": self.slots.url, "models": ["fair"], "slots": 1}
+        settings = LONG | {"CHATTERD_UPSTREAMS": json.dumps([upstream]), "CHATTERD_MAX_WAITING_TURNS": "500"}
         for number in range(3):
-            process = Process(number, self._program, self._scratch, self.database.conninfo, self.slots.port, self.record)
+            process = Process(number, self._program, self._scratch, self.database.conninfo, self.record, **settings)
             process.start()
             self.processes.append(process)
         for process in self.processes:
@@ -76,7 +61,7 @@ class FairCluster:
     def abandon(self) -> None:
         """Kills all remaining processes."""
         for process in self.processes:
-            process.abandon()
+            process.close()
         self.database.stop()
 
     async def post(self, prompt: Prompt, **more: Any) -> Prompt:
@@ -97,7 +82,7 @@ class FairCluster:
         await self._read(prompt, await self._ask(process, "GET", prompt.reply))
 
     async def _ask(self, process: int, method: str, path: str, body: Any = None) -> Exchange:
-        return await Exchange.ask(DirectAddress(self.processes[process].port), self.record, method, path, None, body)  # type: ignore[arg-type]
+        return await Exchange.ask(Address(self.processes[process].port), self.record, method, path, None, body)
 
     async def _read(self, prompt: Prompt, exchange: Exchange) -> None:
         try:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from fairness.fair_cluster import FairCluster, Prompt
-from harness.processes import TIMEOUT
+from harness.machine import TIMEOUT
 
 
 @dataclass
@@ -162,7 +162,7 @@ async def death(cluster: FairCluster, findings: Findings, apps: int, prompts: in
     cluster.slots.open()
     expected = [prompt.token for prompt in lines]
     await cluster.slots.wait_for(apps + 1, set(expected))
-    await cluster.processes[victim].kill()
+    await cluster.processes[victim].replace()
     # The others do not wait for its lease to run out.
     await cluster.slots.wait_for(2 * apps, set(expected))
     cluster.slots.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from dataclasses import dataclass
+
+from harness.model_server import LAST, ModelExchange, ModelServer, line
 
 
 @dataclass
@@ -18,24 +19,18 @@ class Call:
     is_whole: bool = False
 
 
-class SlotServer:
+class SlotServer(ModelServer):
     """POST /api/chat with a fixed service time."""
 
     def __init__(self, service: float) -> None:
+        super().__init__(self._answer)
         self.service = service
-        self.port = 0
         self.calls: list[Call] = []
         self.running = 0
         self.most = 0  # answers at once
-        self._server: asyncio.Server | None = None
         self._progress = asyncio.Event()
         self._room = math.inf  # answers that may still begin
         self._opened = asyncio.Event()
-
-    async def start(self) -> None:
-        """Listens on a free port."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
         """Begins no further answer: requests wait."""
@@ -64,43 +59,26 @@ class SlotServer:
             self._progress.clear()
             await self._progress.wait()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            length = next(int(line.split(":")[1]) for line in head.split("\r\n") if line.startswith("content-length:"))
-            body = json.loads(await reader.readexactly(length))
-            await self._answer(body, reader, writer)
-        except (OSError, asyncio.IncompleteReadError, StopIteration):
-            pass  # the client has disconnected, or sent another request
-        finally:
-            writer.close()
-
-    async def _answer(self, body: dict[str, list[dict[str, str]]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, exchange: ModelExchange) -> None:
+        if exchange.method != "POST":
+            return
         clock = asyncio.get_running_loop().time
-        call = Call(body["messages"][-1]["content"], clock())
+        call = Call(exchange.request["messages"][-1]["content"], clock())
         self.calls.append(call)
         self._progress.set()
         self.running += 1
         self.most = max(self.most, self.running)
         try:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n")
-            await writer.drain()
+            await exchange.begin()
             while self._room < 1:
                 self._opened.clear()
                 await self._opened.wait()
             self._room -= 1
-            try:
-                # No bytes arrive unless the client disconnects.
-                async with asyncio.timeout(self.service):
-                    await reader.read(1)
-                return
-            except TimeoutError:
-                pass
+            # No bytes arrive unless the client disconnects.
+            await exchange.rest(self.service)
             call.is_whole = True
         finally:
             self.running -= 1
             call.ended = clock()
-        for content, end in ((call.token, {"done": False}), ("", {"done": True, "done_reason": "stop"})):
-            line = {"model": "fair", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": content}}
-            writer.write(json.dumps(line | end).encode() + b"\n")
-        await writer.drain()
+        await exchange.send(line("fair", {"content": call.token}) + line("fair", {}, **LAST))
+        await exchange.finish()

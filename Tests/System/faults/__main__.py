@@ -8,22 +8,21 @@ import argparse
 import asyncio
 import collections
 import json
-import os
-import shutil
-import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
 
 from faults.behaviours import GOOD
 from faults.catalogue import CATALOGUE, Fault, drawn
 from faults.dialects import DIALECTS
-from faults.fault_case import CANARY, FORMS, SCORES, DirectAddress, CaseRun, SharedSetup, FaultCase
+from faults.fault_case import CANARY, FORMS, SCORES, CaseRun, SharedSetup, FaultCase
 from faults.provider import ScriptedServer, Provider
+from harness.chatterd import LONG
 from harness.cluster import Cluster
-from harness.processes import LONG, TIMEOUT, Server
+from harness.exchange import Address
+from harness.machine import TIMEOUT, run_program, say
+from harness.processes import Process
 from harness.record import Record
 
 FAILOVERS, RESCUES = 4, 2
@@ -42,27 +41,6 @@ KEYS = f"""
 SELECT count(*) AS n FROM (SELECT to_jsonb(c)::text AS t FROM chatts c UNION ALL
     SELECT to_jsonb(u)::text FROM chatterd_upstreams u) rows WHERE t LIKE '%{CANARY}-%'
 """
-
-
-def say(*words: object) -> None:
-    """Prints at once."""
-    print(*words, flush=True)
-
-
-class Relay(Server):
-    """A chatterd with the model servers of all cases."""
-
-    def __init__(
-        self, number: int, program: str, scratch: str, conninfo: str, upstreams: list[dict[str, object]], record: Record, wait: str
-    ) -> None:
-        super().__init__(number, program, scratch, conninfo, 0, record)
-        self._list, self._wait = f"{scratch}/upstreams.json", wait
-        with open(self._list, "w", encoding="utf-8") as file:
-            json.dump(upstreams, file)
-
-    def settings(self) -> dict[str, str]:
-        """The settings of this process alone."""
-        return SETTINGS | {"CHATTERD_UPSTREAMS": self._list, "CHATTERD_UPSTREAM_RESTART_WAIT": self._wait}
 
 
 class FaultTable:
@@ -94,15 +72,15 @@ class FaultTable:
                 # From here on the run itself closes connections.
                 asyncio.get_running_loop().set_exception_handler(lambda *_: None)
                 for relay in relays.values():
-                    relay.abandon()
+                    relay.close()
                 self._cluster.stop()
 
-    async def _run(self, relay: Relay, cases: list[FaultCase]) -> None:
+    async def _run(self, relay: Process, cases: list[FaultCase]) -> None:
         if not cases:
             return
         relay.start()
         await relay.wait_until_ready()
-        setup = SharedSetup(DirectAddress(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
+        setup = SharedSetup(Address(relay.port), self._record, self._cluster, self._steady, FAILOVERS + RESCUES)
         semaphore = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(self._one(CaseRun(case, setup), semaphore) for case in cases))
         relay.look()
@@ -117,7 +95,7 @@ class FaultTable:
             except Exception:  # the others continue, and the run fails at its end
                 run.case.text = f"a fault of this program: {traceback.format_exc()}"
 
-    def _make_relays(self, closed_port: int) -> dict[bool, Relay]:
+    def _make_relays(self, closed_port: int) -> dict[bool, Process]:
         """Processes by whether they wait for servers that restart. Both have all servers, as the list is in the database."""
         entries = [entry for case in self.cases for entry in case.entries(self._provider, closed_port)]
         self._steady = {}
@@ -126,11 +104,16 @@ class FaultTable:
             self._steady[kind] = self._provider.servers[f"{server.model}/t"] = server
             url = f"http://127.0.0.1:{self._provider.port}/{server.model}/t" + ("/v1" if kind == "openai" else "")
             entries.append({"name": server.model, "kind": kind, "url": url, "key": server.key, "models": [server.model]})
+        path = f"{self._scratch}/upstreams.json"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(entries, file)
+        settings = SETTINGS | {"CHATTERD_UPSTREAMS": path}
         return {
-            waits: Relay(number, self._options.program, self._scratch, self._cluster.conninfo, entries, self._record, wait)
+            waits: Process(number, self._options.program, self._scratch, self._cluster.conninfo, self._record,
+                           **settings | {"CHATTERD_UPSTREAM_RESTART_WAIT": wait})
             for number, (waits, wait) in enumerate({False: NO_WAIT, True: WAIT}.items())}
 
-    async def _look_around(self, relay: Relay) -> None:
+    async def _look_around(self, relay: Process) -> None:
         """Checks that no forbidden text and no leftover exists at the end."""
         until = time.monotonic() + TIMEOUT
         while True:
@@ -147,8 +130,7 @@ class FaultTable:
                 self.wrongs.append(f"{case.name}: asked again when all was over: {'; '.join(map(str, case.calls))}")
         for text in self._provider.elsewhere:
             self.wrongs.append(f"a redirect was followed: {text!r}")
-        with open(relay.log_path, encoding="utf-8", errors="replace") as log:
-            self.wrongs += [f"a key in the log: {line}" for line in log if f"{CANARY}-" in line]
+        self.wrongs += [f"a key in the log: {line}" for line in relay.log().splitlines() if f"{CANARY}-" in line]
         if (await self._cluster.rows(KEYS))[0]["n"]:
             self.wrongs.append("a key in the database")
         self.wrongs += [f"{violation.kind}: {violation.text}" for violation in self._record.violations]
@@ -177,7 +159,10 @@ class FaultTable:
         say("")
         for kind in self._options.kinds:
             self._sum_up(kind)
-        return not self.wrongs and all(case.is_well for case in self.cases)
+        if self.wrongs or not all(case.is_well for case in self.cases):
+            return False
+        say("all is well")
+        return True
 
     @staticmethod
     def _cell(case: FaultCase | None) -> str:
@@ -229,30 +214,16 @@ def main() -> int:
         options.drawn = 10 if options.short else 100
     options.kinds = [options.kind] if options.kind else ["openai", "ollama"]
     options.forms = [options.form] if options.form else ["stream", "alone"] if options.short else list(FORMS)
-    scratch = tempfile.mkdtemp(prefix="faults.")
-    bench = FaultTable(options, scratch)
-    if not bench.cases:
-        say("there is no such fault")
-        return 2
-    # Ends as after Ctrl-C, so that no process and no file remains.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        asyncio.run(bench.run())
-    except KeyboardInterrupt:
-        shutil.rmtree(scratch, ignore_errors=True)
-        return 130
-    except Exception:
-        traceback.print_exc()
-        say(f"the run itself failed; logs are in {scratch}")
-        return 1
-    if bench.report():
-        shutil.rmtree(scratch, ignore_errors=True)
-        say("all is well")
-        return 0
-    say(f"\nlogs are in {scratch}")
-    return 1
+
+    def work(scratch: str) -> bool:
+        table = FaultTable(options, scratch)
+        if not table.cases:
+            raise ValueError("there is no such fault")
+        asyncio.run(table.run())
+        return table.report()
+
+    return run_program("faults", work)
 
 
 if __name__ == "__main__":
-    os.environ.pop("PGOPTIONS", None)
     sys.exit(main())

@@ -15,9 +15,9 @@ from faults.dialects import DIALECTS
 from faults.numbered_words import Text, call_of, thoughts_of
 from faults.provider import Call, ScriptedServer, ServerPort, Provider
 from harness.cluster import Cluster
-from harness.exchange import Exchange, Lost
+from harness.exchange import Address, Exchange, Lost
 from harness.ledger import Ledger, Seal, Wrong
-from harness.processes import TIMEOUT
+from harness.machine import TIMEOUT
 from harness.record import Record
 from harness.script import canonical
 
@@ -38,20 +38,10 @@ class Broken(Exception):
 
 
 @dataclass
-class DirectAddress:
-    """The port of chatterd, in place of the cutting proxy."""
-
-    port: int
-
-    def link(self, _: int) -> None:
-        """Connections are not cut here."""
-
-
-@dataclass
 class SharedSetup:
     """The setup that all cases share."""
 
-    address: DirectAddress
+    address: Address
     record: Record
     cluster: Cluster
     steady: dict[str, ScriptedServer]  # by kind: a healthy server
@@ -192,7 +182,7 @@ class CaseRun:
     async def _open(self, own_port: ServerPort) -> None:
         """Makes the first server listen: at once, or some time after the request if it restarts before the answer."""
         if self._fault.behaviour.then == "restart":
-            await own_port.open()
+            await own_port.start()
         else:
             self._opening = asyncio.create_task(own_port.restart())
 
@@ -210,7 +200,7 @@ class CaseRun:
         return await self._ask("POST", "/llmchat", body=body)
 
     async def _ask(self, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None) -> Exchange:
-        return await Exchange.ask(self._setup.address, self._setup.record, method, path, fields, body)  # type: ignore[arg-type]
+        return await Exchange.ask(self._setup.address, self._setup.record, method, path, fields, body)
 
     async def _ask_stream(self) -> tuple[str, str, str, dict[str, Any]]:
         prompt = f"{self.case.name}: süße Grüße 🌍"

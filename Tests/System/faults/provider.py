@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-import struct
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +10,8 @@ from typing import Any
 from faults.behaviours import Behaviour
 from faults.dialects import Dialect
 from faults.numbered_words import TOTAL, Text, word
-from harness.processes import keep_port
+from harness.machine import keep_port
+from harness.model_server import ModelExchange, ModelServer
 
 TIMEOUT = 600.0
 """Seconds after which a silent server closes the connection."""
@@ -39,38 +37,21 @@ class Call:
         return f"{self.label} at {self.began:.3f} from word {self.first}: {self.outcome}, {len(self.messages)} messages"
 
 
-class ServerPort:
+class ServerPort(ModelServer):
     """A port of one server that may be closed for a while: connections are refused then."""
 
     DOWN = 1.0
     """Seconds for which a server that restarts is away."""
 
     def __init__(self, provider: Provider) -> None:
-        self._provider = provider
         self._keeper = keep_port()
-        self.port: int = self._keeper.getsockname()[1]
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-
-    async def open(self) -> None:
-        """Listens."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=1 << 20, reuse_address=True)
+        super().__init__(provider.script, self._keeper.getsockname()[1])
 
     async def restart(self) -> None:
         """Closes the port and all connections, and listens again after a while."""
-        if self._server:
-            self._server.close()
-        for writer in list(self._writers):
-            writer.close()
+        await self.stop()
         await asyncio.sleep(self.DOWN)
-        await self.open()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        try:
-            await self._provider.serve(reader, writer)
-        finally:
-            self._writers.discard(writer)
+        await self.start()
 
 
 @dataclass
@@ -89,56 +70,39 @@ class ScriptedServer:
     restarts: asyncio.Task[None] | None = None  # a restart under way
 
 
-class Provider:
+class Provider(ModelServer):
     """One port for all servers: the path tells them apart."""
 
     def __init__(self) -> None:
-        self.port = 0
-        self.elsewhere_port = 0
-        self.elsewhere: list[str] = []  # the requests to the target of a redirect
+        super().__init__(self._exchange)
+        self.trap = ModelServer(self._catch)
+        """The target of redirects."""
+        self.elsewhere: list[str] = []  # the requests to it
         self.servers: dict[str, ScriptedServer] = {}
-        self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
         """Listens on free ports."""
-        self._servers = [
-            await asyncio.start_server(self.serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024),
-            await asyncio.start_server(self._trap, "127.0.0.1", 0)]
-        self.port, self.elsewhere_port = (server.sockets[0].getsockname()[1] for server in self._servers)
+        await super().start()
+        await self.trap.start()
 
-    async def _trap(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.elsewhere.append((await reader.read(2000)).decode(errors="replace"))
-        writer.close()
+    async def _catch(self, exchange: ModelExchange) -> None:
+        self.elsewhere.append(f"{exchange.method} {exchange.path} {exchange.fields}")
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serves one connection."""
-        try:
-            while await self._exchange(reader, writer):
-                pass
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        method, path, _ = head[0].split(" ", 2)
-        fields = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in head[1:] if line)}
-        body = await reader.readexactly(int(fields.get("content-length", "0")))
+    async def _exchange(self, exchange: ModelExchange) -> None:
+        method, path = exchange.method, exchange.path
         server = self.servers.get("/".join(path.split("/")[1:3]))
         if server is None:
-            return await self._say(writer, 404, "text/plain", b"no such server")
-        key = fields.get("authorization", "").removeprefix("Bearer ")
+            return await exchange.answer("no such server", 404, "text/plain")
+        key = exchange.fields.get("authorization", "").removeprefix("Bearer ")
         if key != server.key:
             server.strange.append(f"{method} {path} with the key {key!r}")
         if method != "POST" or not path.endswith(server.dialect.path):
-            return await self._say(writer, 200, "application/json", server.dialect.models([server.model]).encode())
-        call, behaviour = self._accept_call(server, key, json.loads(body))
+            return await exchange.answer(server.dialect.models([server.model]))
+        call, behaviour = self._accept_call(server, key, exchange.request)
         try:
-            return await Answer(self, server, call, behaviour, reader, writer).run()
+            await Answer(self, server, call, behaviour, exchange).run()
         except OSError:
             call.outcome = "left"
-            return False
 
     @staticmethod
     def _accept_call(server: ScriptedServer, key: str, body: dict[str, Any]) -> tuple[Call, Behaviour]:
@@ -164,69 +128,58 @@ class Provider:
         server.calls.append(call)
         return call, behaviour
 
-    @staticmethod
-    async def _say(writer: asyncio.StreamWriter, status: int, type: str, body: bytes, fields: str = "") -> bool:
-        head = f"HTTP/1.1 {status} Scripted\r\nContent-Type: {type}\r\nContent-Length: {len(body)}\r\n{fields}\r\n"
-        writer.write(head.encode() + body)
-        await writer.drain()
-        return True
-
 
 class Answer:
     """One running answer."""
 
     def __init__(
-        self, provider: Provider, server: ScriptedServer, call: Call, behaviour: Behaviour, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, provider: Provider, server: ScriptedServer, call: Call, behaviour: Behaviour, exchange: ModelExchange
     ) -> None:
         self._provider, self._server, self._call, self._behaviour = provider, server, call, behaviour
-        self._reader, self._writer = reader, writer
+        self._exchange = exchange
         self._dialect = server.dialect
         self._model = behaviour.model or server.model
 
-    async def run(self) -> bool:
-        """Sends the answer; returns whether the connection can be used again."""
-        behaviour, call = self._behaviour, self._call
+    async def run(self) -> None:
+        """Sends the answer."""
+        behaviour, call, exchange = self._behaviour, self._call, self._exchange
         if behaviour.silent:
             return await self._wait_for_leave()
         if behaviour.hangs_up or behaviour.raw:
-            self._writer.write(behaviour.raw)
             call.outcome = "hung up"
-            return False
+            return await exchange.send_raw(behaviour.raw)
         if behaviour.is_late:
-            await self._rest(behaviour.pause)
+            await exchange.rest(behaviour.pause)
         if behaviour.status != 200 or behaviour.body_of_error or behaviour.page:
             return await self._refuse()
         prompt = sum(8 + len(str(message.get("content", "")).encode()) * 2 // 7 for message in call.messages)
         if behaviour.window and prompt > behaviour.window:
             call.outcome = "too long"
-            return await self._body(400, self._dialect.too_long(prompt, behaviour.window))
-        self._writer.write((
-            f"HTTP/1.1 200 OK\r\nContent-Type: {self._dialect.content_type}\r\nTransfer-Encoding: chunked\r\n\r\n").encode())
-        return await self._stream(prompt)
+            return await exchange.answer(self._dialect.too_long(prompt, behaviour.window), 400)
+        await exchange.begin(self._dialect.content_type)
+        await self._stream(prompt)
 
-    async def _refuse(self) -> bool:
+    async def _refuse(self) -> None:
         behaviour = self._behaviour
         self._call.outcome = f"status {behaviour.status}"
         self._call.retry_after = behaviour.retry_after or 0
         fields = "" if behaviour.retry_after is None else f"Retry-After: {behaviour.retry_after}\r\n"
         if behaviour.location:
-            fields += f"Location: http://127.0.0.1:{self._provider.elsewhere_port}/taken\r\n"
+            fields += f"Location: {self._provider.trap.url}/taken\r\n"
         if behaviour.page:
-            return await self._body(behaviour.status, behaviour.page, "text/html; charset=utf-8", fields)
-        return await self._body(behaviour.status, self._dialect.refusal(behaviour.says, behaviour.type), "application/json", fields)
+            await self._exchange.answer(behaviour.page, behaviour.status, "text/html; charset=utf-8", fields)
+        else:
+            await self._exchange.answer(self._dialect.refusal(behaviour.says, behaviour.type), behaviour.status, fields=fields)
 
-    async def _body(self, status: int, body: str, type: str = "application/json", fields: str = "") -> bool:
-        return await Provider._say(self._writer, status, type, body.encode(), fields)
-
-    async def _stream(self, prompt: int) -> bool:
-        behaviour, call, say = self._behaviour, self._call, self._say
+    async def _stream(self, prompt: int) -> None:
+        behaviour, call, say = self._behaviour, self._call, self._exchange.send
         if behaviour.empty:
             call.outcome = "empty"
-            return await self._close_body()
+            return await self._exchange.finish()
         if not behaviour.is_bare:
             await say(self._dialect.opening(self._model))
         if not behaviour.is_late:
-            await self._rest(behaviour.pause)
+            await self._exchange.rest(behaviour.pause)
         for _ in range(behaviour.comments):
             await say(": still thinking\n\n" if self._dialect.kind == "openai" else self._dialect.word(self._model, ""))
         for index in range(behaviour.thoughts):
@@ -237,10 +190,11 @@ class Answer:
         if behaviour.is_mute and call.first > 0:
             call.outcome = "mute"
             await say(self._dialect.end(self._model, 0, prompt))
-            return await self._close_body()
+            return await self._exchange.finish()
         for index in range(call.first, TOTAL):
             if index == call.first + behaviour.words and behaviour.then != "end" and not await self._then(index):
-                return False
+                self._exchange.stays_open = False
+                return
             lead = call.lead if index == call.first else ""
             said = self._dialect.word(self._model, lead + word(index, self._voice(index)))
             await say(said * (2 if index == behaviour.twice else 1))
@@ -249,7 +203,7 @@ class Answer:
         await say(end * (2 if behaviour.then == "end twice" else 1))
         if call.outcome in ("running", "end twice"):
             call.outcome = "complete" if call.said_before is None else "said again"
-        return await self._close_body()
+        return await self._exchange.finish()
 
     def _voice(self, index: int) -> str:
         """The name in a word: the call, or an earlier one whose words the model repeats."""
@@ -264,36 +218,34 @@ class Answer:
         match behaviour.then:
             case "cut in a line":
                 said = dialect.word(self._model, word(index, call.label)).encode()
-                self._chunk(said[:len(said) * 3 // 4])
+                await self._exchange.send(said[:len(said) * 3 // 4])
             case "reset":
-                linger = struct.pack("ii", 1, 0)
-                self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 # Wait, so that the bytes written so far arrive before the reset.
                 await asyncio.sleep(0.05)
-                self._writer.transport.abort()
+                self._exchange.reset()
             case "stall":
                 await self._wait_for_leave()
             case "comments":
-                while not self._has_left():
-                    await self._say(": still thinking\n\n")
+                while True:
+                    await self._exchange.send(": still thinking\n\n")
                     await asyncio.sleep(0.1)
             case "garbage":
-                await self._say(dialect.garbage())
+                await self._exchange.send(dialect.garbage())
                 return True
             case "error":
-                await self._say(dialect.error(text))
-                await self._close_body()
+                await self._exchange.send(dialect.error(text))
+                await self._exchange.finish()
             case "error, then end":
-                await self._say(dialect.error(text) + dialect.done())
-                await self._close_body()
+                await self._exchange.send(dialect.error(text) + dialect.done())
+                await self._exchange.finish()
             case "clean end":
-                await self._close_body()
+                await self._exchange.finish()
             case "silent failure":
-                await self._say(dialect.word("", ""))
-                await self._close_body()
+                await self._exchange.send(dialect.word("", ""))
+                await self._exchange.finish()
             case "empty end":
-                await self._say(dialect.empty())
-                await self._close_body()
+                await self._exchange.send(dialect.empty())
+                await self._exchange.finish()
             case "restart":
                 own_port = self._server.own_port
                 assert own_port
@@ -306,51 +258,24 @@ class Answer:
                 raise AssertionError(other)
         return False
 
-    async def _tool(self, prompt: int) -> bool:
+    async def _tool(self, prompt: int) -> None:
         behaviour, call, dialect = self._behaviour, self._call, self._dialect
         pieces = dialect.call(self._model, call.label)
         if behaviour.then == "cut":
             for piece in pieces[:-1]:
-                await self._say(piece)
+                await self._exchange.send(piece)
             call.outcome = "cut"
-            return False
+            return
         if behaviour.is_limited:
-            await self._say(dialect.cut_call(self._model, call.label, behaviour.then == "closed"))
+            await self._exchange.send(dialect.cut_call(self._model, call.label, behaviour.then == "closed"))
         elif behaviour.then == "broken call":
-            await self._say(dialect.broken_call(self._model, call.label))
+            await self._exchange.send(dialect.broken_call(self._model, call.label))
         else:
-            await self._say("".join(pieces) + dialect.end(self._model, 9, prompt, True))
+            await self._exchange.send("".join(pieces) + dialect.end(self._model, 9, prompt, True))
         call.outcome = "complete" if behaviour.then == "end" or behaviour.is_limited else behaviour.then
-        return await self._close_body()
+        return await self._exchange.finish()
 
-    def _chunk(self, piece: bytes) -> None:
-        if piece:
-            self._writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-
-    async def _say(self, text: str) -> None:
-        self._chunk(text.encode())
-        await self._writer.drain()
-        if self._has_left():
-            raise ConnectionResetError
-
-    async def _close_body(self) -> bool:
-        self._writer.write(b"0\r\n\r\n")
-        await self._writer.drain()
-        return True
-
-    async def _rest(self, seconds: float) -> None:
-        """Pauses; throws if the peer disconnects meanwhile."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if self._has_left():
-                raise ConnectionResetError
-            await asyncio.sleep(0.05)
-
-    async def _wait_for_leave(self) -> bool:
+    async def _wait_for_leave(self) -> None:
         """Sends no bytes until the peer has disconnected, as it must."""
-        await self._rest(TIMEOUT)
+        await self._exchange.rest(TIMEOUT)
         self._call.outcome = "the client did not leave"
-        return False
-
-    def _has_left(self) -> bool:
-        return self._reader.at_eof() or self._reader.exception() is not None or self._writer.transport.is_closing()

@@ -5,7 +5,8 @@ import http.client
 import json
 import urllib.parse
 
-from harness.server import TIMEOUT
+from harness.events import event_of
+from harness.machine import TIMEOUT
 
 
 def prompt(text, app="client", **more):
@@ -13,10 +14,11 @@ def prompt(text, app="client", **more):
     return {"appID": app, "model": "echo", "messages": [{"role": "user", "content": text}], "stream": True} | more
 
 
-def connect(url, **options):
+def connect(url, timeout=TIMEOUT, **options):
+    """A connection to a server, for any number of requests."""
     address = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-    return contextlib.closing(kind(address.hostname, address.port, timeout=TIMEOUT, **options))
+    return contextlib.closing(kind(address.hostname, address.port, timeout=timeout, **options))
 
 
 def call(url, method, path, body=None, headers=None, **options):
@@ -71,22 +73,16 @@ def ask(url, text, app="client", **more):
 
 def said(stream):
     """The text of a stream's bytes, which must end with `done` and no error."""
-    lines = stream.decode().split("\n")
-    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-    assert events[-1]["done"] and "error" not in events[-1], events[-1]
-    return "".join(event["message"]["content"] for event in events)
+    lines = [line for _, _, line in events(stream)]
+    assert lines[-1]["done"] and "error" not in lines[-1], lines[-1]
+    return "".join(line["message"]["content"] for line in lines)
 
 
 def events(stream):
     """The kind, the id and the data of each whole event in a stream's bytes; an unfinished one at the end is left out."""
     for block in stream.split(b"\n\n")[:-1]:
-        fields = {"event": "message", "id": None, "data": None}
-        for line in block.decode().split("\n"):
-            name, colon, value = line.partition(":")
-            assert colon, f"a line without a colon: {line}"
-            fields[name] = value.removeprefix(" ")
-        if fields["data"] is not None:
-            yield fields["event"], fields["id"], json.loads(fields["data"])
+        if event := event_of(block):
+            yield event.name or "message", event.id or None, json.loads(event.data)
 
 
 class Reader:

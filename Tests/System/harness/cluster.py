@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import signal
 import subprocess
 from typing import Any, AsyncIterator
 
-from harness.processes import TIMEOUT, as_database_user, die_with_us
+from harness.machine import TIMEOUT, as_database_user, end_with_us
 
 SETTINGS = {
     "listen_addresses": "", "max_connections": 100, "shared_buffers": "64MB", "dynamic_shared_memory_type": "mmap", "fsync": "off",
@@ -64,7 +65,9 @@ class Node:
             # After a kill its children hold the shared memory for a moment; then a new one refuses to start.
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    command, stdout=self._log, stderr=self._log, start_new_session=True, preexec_fn=die_with_us, **self._as_user)
+                    command, stdout=self._log, stderr=self._log, start_new_session=True,
+                    # It ends at once, and removes its shared memory.
+                    preexec_fn=functools.partial(end_with_us, signal.SIGQUIT), **self._as_user)
             await asyncio.sleep(0.05)
             if self._process.poll() is None and await self._answers(socket):
                 return
@@ -134,8 +137,6 @@ class Cluster:
 
     def __init__(self, scratch: str, standby: str = "none") -> None:
         self._log = open(f"{scratch}/postgres.log", "ab")
-        if os.geteuid() == 0:
-            os.chmod(scratch, 0o711)
         self._scratch = scratch
         self._is_synchronous = standby == "sync"
         self.primary = Node(f"{scratch}/postgres", self._log)

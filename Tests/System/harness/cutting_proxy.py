@@ -1,4 +1,4 @@
-"""A plain TCP proxy before a process that cuts, stalls and delays connections."""
+"""A plain TCP proxy before a process that cuts, stalls, silences and delays connections."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import random
 import socket
 import struct
+from collections import Counter
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
 
-from harness.record import Record
+from harness import background
 
 
 @dataclass
@@ -72,35 +73,63 @@ class Link:
 
 
 class CuttingProxy:
-    """The proxy before one process. `changes` is a number that grows when the process dies; odd while it does."""
+    """The proxy before one process.
 
-    def __init__(self, record: Record, chance: random.Random, changes: Callable[[], int]) -> None:
+    `draw` makes the fault of the next connection. `changes` is a number that grows when the process dies; odd while it does. `counts`
+    gets the number of `cuts` and `stalls`.
+    """
+
+    def __init__(
+        self, draw: Callable[[], Cut] = Cut, changes: Callable[[], int] = lambda: 0, counts: Counter[str] | None = None
+    ) -> None:
         self.port = 0
-        self.is_calm = False
-        self._record, self._chance, self._changes = record, chance, changes
+        self.is_calm = False  # no connection has a fault
+        self.is_closed = False  # connections are cut as they come
+        self.is_mute = False  # answers are dropped
+        self.hold_at = b""  # the next answer that has this word stops behind it
+        self.count = 0  # of connections
+        self.draw = draw
+        self._changes, self._counts = changes, Counter() if counts is None else counts
         self._links: dict[int, Link] = {}
+        self._open: set[asyncio.StreamWriter] = set()
         self._upstream = 0
+        self._server: asyncio.Server | None = None
 
     async def start(self, upstream: int) -> None:
         """Listens on a free port for a server on port `upstream`."""
         self._upstream = upstream
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=1024)
-        self.port = server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=1024)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Listens no longer, and cuts all connections."""
+        if self._server is not None:
+            self._server.close()
+        self.cut(True)
 
     def link(self, port: int) -> Link | None:
         """Removes and returns the record of the connection of a client on a port."""
         return self._links.pop(port, None)
 
+    def cut(self, reset: bool = False) -> None:
+        """Cuts all connections."""
+        for writer in list(self._open):
+            end(writer, reset)
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = Link(self._changes)
         self._links[writer.get_extra_info("peername")[1]] = link
+        self.count += 1
         try:
+            if self.is_closed:
+                raise ConnectionRefusedError
             inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", self._upstream)
         except OSError:
             link.was_refused = True
             writer.transport.abort()
             return
-        cut = Cut() if self.is_calm else Cut.draw(self._chance)
+        cut = Cut() if self.is_calm else self.draw()
+        self._open |= {writer, inner_writer}
         pumps = {
             asyncio.ensure_future(self._ask(reader, inner_writer, cut)),
             asyncio.ensure_future(self._answer(inner_reader, writer, cut, link)),
@@ -109,9 +138,10 @@ class CuttingProxy:
         is_cut = not done or any(task.result() == "cut" for task in done)
         for task in rest:
             task.cancel()
+        self._open -= {writer, inner_writer}
         if is_cut:
             link.was_cut = True
-            self._record.count["cuts"] += 1
+            self._counts["cuts"] += 1
             end(inner_writer, cut.reset)
             if cut.lopsided:
                 await asyncio.sleep(cut.lopsided)
@@ -139,9 +169,15 @@ class CuttingProxy:
     async def _answer(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut: Cut, link: Link
     ) -> str:
-        passed = 0
+        passed, seen, is_held = 0, b"", False
         try:
             while piece := await reader.read(65536):
+                if self.is_mute or is_held:
+                    continue
+                if self.hold_at:
+                    seen += piece
+                    if is_held := self.hold_at in seen:
+                        self.hold_at = b""
                 limit = cut.answer_bytes
                 if limit is not None and passed + len(piece) > limit:
                     writer.write(piece[:max(0, limit - passed)])
@@ -154,11 +190,59 @@ class CuttingProxy:
                 if cut.stall_at is not None and passed > cut.stall_at:
                     cut.stall_at = None
                     link.was_stalled = True
-                    self._record.count["stalls"] += 1
+                    self._counts["stalls"] += 1
                     await asyncio.sleep(cut.stall)
         except OSError:
             pass
         return "left"
+
+
+class Gate:
+    """A cutting proxy whose test blocks, and cuts the connections itself."""
+
+    def __init__(self, url: str, add_cleanup: Callable[..., Any], reset: bool = False) -> None:
+        """`reset` cuts with RST, not FIN."""
+        self.proxy, self._reset = CuttingProxy(), reset
+        background.run(self.proxy.start(int(url.rpartition(":")[2])))
+        self.url = f"http://127.0.0.1:{self.proxy.port}"
+        add_cleanup(lambda: background.run(self.proxy.stop()))
+
+    @property
+    def count(self) -> int:
+        """The number of connections so far."""
+        return self.proxy.count
+
+    async def _cut(self) -> None:
+        self.proxy.cut(self._reset)
+
+    def cut(self) -> None:
+        """Cuts all connections."""
+        background.run(self._cut())
+
+    def close(self) -> None:
+        """Cuts all connections, and every later one at once."""
+        self.proxy.is_closed = True
+        self.cut()
+
+    def open(self) -> None:
+        """Passes connections on again, and their answers."""
+        self.proxy.is_closed = self.proxy.is_mute = False
+
+    def mute(self) -> None:
+        """Drops the answers until the gate is opened: requests arrive, and their responses are lost."""
+        self.proxy.is_mute = True
+
+    def hold_at(self, word: bytes) -> None:
+        """Stops the next answer that has this word, behind it."""
+        self.proxy.hold_at = word
+
+    def cut_after(self, size: int | Callable[[], int]) -> None:
+        """Cuts each later connection after this many bytes of its answers."""
+        self.proxy.draw = lambda: Cut(answer_bytes=size() if callable(size) else size)
+
+    def cut_no_more(self) -> None:
+        """Cuts no later connection by itself."""
+        self.proxy.draw = Cut
 
 
 def end(writer: asyncio.StreamWriter, reset: bool) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, AsyncIterator
 
 from harness.cutting_proxy import CuttingProxy, Link
-from harness.processes import TIMEOUT
+from harness.events import Event, event_of
+from harness.machine import TIMEOUT
 from harness.record import Record
 
 SILENCE = TIMEOUT
@@ -24,18 +25,19 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True)
-class Event:
-    """One server-sent event."""
+class Address:
+    """The port of a server whose connections this program does not cut, in place of a cutting proxy."""
 
-    name: str
-    id: str
-    data: str
+    port: int
+
+    def link(self, _: int) -> None:
+        """No record of a connection: each may be lost, by a program between this one and the server."""
 
 
 class Exchange:
     """A request, and its response so far, on a separate connection."""
 
-    def __init__(self, proxy: CuttingProxy, record: Record) -> None:
+    def __init__(self, proxy: CuttingProxy | Address, record: Record) -> None:
         self.status = 0
         self.fields: dict[str, str] = {}
         self.was_stalled = False
@@ -49,7 +51,7 @@ class Exchange:
 
     @classmethod
     async def ask(
-        cls, proxy: CuttingProxy, record: Record, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None
+        cls, proxy: CuttingProxy | Address, record: Record, method: str, path: str, fields: dict[str, str] | None = None, body: Any = None
     ) -> Exchange:
         """Sends a request, and returns when the head of the response has arrived; throws `Lost`."""
         exchange = cls(proxy, record)
@@ -140,16 +142,8 @@ class Exchange:
         async for piece in self.pieces():
             *blocks, rest = (rest + piece).split(b"\n\n")
             for block in blocks:
-                name = id = data = ""
-                for line in block.decode().split("\n"):
-                    if line.startswith("data: "):
-                        data = line[6:]
-                    elif line.startswith("id: "):
-                        id = line[4:]
-                    elif line.startswith("event: "):
-                        name = line[7:]
-                if data:
-                    yield Event(name, id, data)
+                if event := event_of(block):
+                    yield event
         if rest.strip():
             raise Lost(f"an event without its end: {rest[-100:]!r}", False)
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from harness.exchange import Event
+from harness.events import Event
 from harness.script import canonical
 
 

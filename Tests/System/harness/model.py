@@ -1,11 +1,14 @@
 """A model server of Ollama's kind whose answers the test controls."""
 
-import http.server
-import json
-import select
-import threading
+from __future__ import annotations
 
-from harness.server import TIMEOUT, LocalServer
+import json
+import threading
+import time
+
+from harness import background
+from harness.machine import TIMEOUT
+from harness.model_server import LAST, LINES, ModelServer, line
 
 WORDS = ["Grüße", "🐣", "日本語", "naïve", '"quoted"', "a\nline", "Ελλάδα", "👩‍👩‍👧", "plain", "\\u0041"]
 
@@ -16,12 +19,11 @@ def speech(count, name=""):
 
 
 class Exchange:
-    """One request to the model, and its answer so far."""
+    """One request to the model, and its answer so far, for a script that blocks."""
 
-    def __init__(self, handler, request):
-        self._handler = handler
-        self._left = False
-        self.request = request
+    def __init__(self, exchange):
+        self._exchange = exchange
+        self.request = exchange.request
         self.gone = threading.Event()
         self.said = ""
 
@@ -34,95 +36,43 @@ class Exchange:
         """Sends one line for each piece, until the client disconnects."""
         for piece in pieces:
             # Half of the lines have their characters as \u escapes.
-            line = {"message": {"role": "assistant", "content": piece}, "done": False}
-            self.write(line, ascii=len(self.said) % 2 == 1)
+            self.write({"message": {"role": "assistant", "content": piece}, "done": False}, ascii=len(self.said) % 2 == 1)
             self.said += piece
             self.leaves(within=pause)
 
     def until(self, event):
         """Waits for an event of the test, or for the peer to disconnect."""
-        while not event.is_set() and not self.leaves(within=0.01):
+        while not event.wait(0.01) and not self.leaves(within=0):
             pass
 
     def leaves(self, within=TIMEOUT):
         """Whether the peer closes the connection in this time."""
-        if not self._left and select.select([self._handler.connection], [], [], within)[0]:
-            self._left = not self._handler.connection.recv(1)
-            if self._left:
-                self.gone.set()
-        return self._left
+        until = time.monotonic() + within
+        while not self._exchange.has_left:
+            if (left := until - time.monotonic()) <= 0:
+                return False
+            time.sleep(min(0.01, left))
+        self.gone.set()
+        return True
 
     def end(self, **counts):
         counts = {"prompt_eval_count": len(self.request.get("messages", ())), "eval_count": 7, "total_duration": 12345678} | counts
-        self.write({"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"} | counts)
+        self.write({"message": {"role": "assistant", "content": ""}} | LAST | counts)
         self.finish()
 
     def finish(self):
         """Ends the answer after the lines that were written."""
-        self._send(b"0\r\n\r\n")
+        self._run(self._exchange.finish())
 
     def write(self, members, ascii=False):
-        line = {"model": self.request["model"], "created_at": "2026-01-01T00:00:00Z"} | members
-        data = json.dumps(line, ensure_ascii=ascii, separators=(",", ":")).encode() + b"\n"
-        self._send(b"%x\r\n%b\r\n" % (len(data), data))
+        said = {"model": self.request["model"], "created_at": "2026-01-01T00:00:00Z"} | members
+        self._run(self._exchange.send(json.dumps(said, ensure_ascii=ascii, separators=(",", ":")) + "\n"))
 
-    def _send(self, data):
+    def _run(self, work):
         try:
-            self._handler.wfile.write(data)
+            background.run(work)
         except OSError:
-            self._left = True
             self.gone.set()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        names = self.server.model.names
-        body = json.dumps({"models": [{"name": name} for name in names]} if names else {}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_POST(self):
-        exchange = Exchange(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        model, name = self.server.model, exchange.request.get("model")
-        is_shown = self.path == "/api/show"
-        if not is_shown:
-            with model.changed:
-                model.exchanges.append(exchange)
-                model.changed.notify_all()
-        if (is_shown or self.path in ("/api/chat", "/api/generate")) and not model.has(name):
-            return self.reply(404, {"error": f"model '{name}' not found"})
-        if is_shown:
-            return self.reply(200, model.shown)
-        empty = not exchange.request.get("messages") and not exchange.request.get("prompt")
-        if empty and self.path in ("/api/chat", "/api/generate"):
-            loaded = {"response": ""} if self.path == "/api/generate" else {"message": {"role": "assistant", "content": ""}}
-            head = {"model": name, "created_at": "2026-01-01T00:00:00Z"}
-            return self.reply(200, head | loaded | {"done": True, "done_reason": "load"})
-        self.send_response(200)
-        self.send_header("Content-Type", "application/x-ndjson")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.server.model.script(exchange) != Model.BREAK_OFF:
-            exchange.end()
-
-    def reply(self, status, document):
-        """Answers in one piece."""
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        # A connection that closes unannounced may lose the next request.
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
 class Model:
@@ -138,8 +88,33 @@ class Model:
         self.shown = {"capabilities": ["completion", "tools"], "details": {}, "model_info": {}}
         self.exchanges = []
         self.changed = threading.Condition()
-        server = LocalServer(Handler, tests.addClassCleanup)
-        server.model, self.url = self, server.url
+        server = ModelServer(self._serve)
+        background.run(server.start())
+        self.url = server.url
+        tests.addClassCleanup(lambda: background.run(server.stop()))
+
+    async def _serve(self, inner):
+        if inner.method == "GET":
+            names = self.names
+            return await inner.answer(json.dumps({"models": [{"name": name} for name in names]} if names else {}))
+        exchange, name = Exchange(inner), inner.request.get("model")
+        is_shown, is_chat = inner.path == "/api/show", inner.path in ("/api/chat", "/api/generate")
+        if not is_shown:
+            with self.changed:
+                self.exchanges.append(exchange)
+                self.changed.notify_all()
+        if (is_shown or is_chat) and not self.has(name):
+            return await inner.answer(json.dumps({"error": f"model '{name}' not found"}), 404)
+        if is_shown:
+            return await inner.answer(json.dumps(self.shown))
+        if is_chat and not inner.request.get("messages") and not inner.request.get("prompt"):
+            loaded = line(name, {}, done=True, done_reason="load")
+            if inner.path == "/api/generate":
+                loaded = json.dumps({key: value for key, value in json.loads(loaded).items() if key != "message"} | {"response": ""})
+            return await inner.answer(loaded)
+        await inner.begin(LINES)
+        if await background.in_thread(lambda: self.script(exchange)) != Model.BREAK_OFF:
+            await background.in_thread(exchange.end)
 
     def has(self, name):
         """Whether it answers prompts to a model of this name."""

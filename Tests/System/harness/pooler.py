@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.processes import as_database_user
+from harness.machine import as_database_user
 from harness.program import Program, configuration
 
 

@@ -8,8 +8,8 @@ import socket
 import subprocess
 from typing import Any
 
-from harness.processes import TIMEOUT, die_with_us, keep_port
-from harness.server import TOP
+from harness.machine import TIMEOUT, end_with_us, keep_port
+from harness.machine import TOP
 
 
 def configuration(name: str, changes: dict[str, str]) -> str:
@@ -36,7 +36,7 @@ class Program:
     async def launch(self, command: list[str], **options: Any) -> None:
         """Starts it, and waits until it accepts connections."""
         self._process = subprocess.Popen(
-            command, stdout=self._log, stderr=self._log, start_new_session=True, preexec_fn=die_with_us,
+            command, stdout=self._log, stderr=self._log, start_new_session=True, preexec_fn=end_with_us,
             **{"stdin": subprocess.DEVNULL} | options)
         until = asyncio.get_running_loop().time() + TIMEOUT
         while asyncio.get_running_loop().time() < until and self._process.poll() is None:

@@ -4,9 +4,10 @@ import threading
 import time
 import unittest
 
+from harness.chatterd import Server
 from harness.client import Reader, call, events, prompt, stream
+from harness.machine import TIMEOUT, make_directory
 from harness.model import Model
-from harness.server import TIMEOUT, Server, make_directory
 
 JSON = {"Accept": "application/json"}
 

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 from harness.client import call, connect
-from harness.server import TIMEOUT, TOP, stop_with_us
+from harness.machine import TIMEOUT, TOP, end_with_us
 from models.scripts import SCRIPTS
 
 MODEL = "scripted"
@@ -73,7 +73,7 @@ def listening(command, environment=None):
     """Runs a server; returns its process and its address, which it prints."""
     process = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        preexec_fn=stop_with_us,
+        preexec_fn=end_with_us,
     )
     addresses = queue.Queue()
     threading.Thread(target=_read, args=(process.stdout, addresses), daemon=True).start()

@@ -1,52 +1,17 @@
 """Base class of the tests of real model servers: a chatterd in front of one, and helpers for client actions."""
 
-import contextlib
 import json
-import select
-import socket
-import socketserver
-import threading
 import time
 import unittest
-import urllib.parse
 
+from harness.chatterd import Server
 from harness.client import call, events, prompt, stream
-from harness.server import TIMEOUT, Server, make_directory
+from harness.machine import TIMEOUT, make_directory
 from models.model_server import MODEL, Answer
 
 
-class Passage(socketserver.BaseRequestHandler):
-    """One connection to a model server."""
-
-    def handle(self):
-        gate, said, is_held = self.server, b"", False
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", gate.port)) as server:
-            others = {self.request: server, server: self.request}
-            while True:
-                for one in select.select(list(others), [], [])[0]:
-                    if not (data := one.recv(65536)):
-                        return
-                    if is_held and one is server:
-                        continue
-                    others[one].sendall(data)
-                    said += data if one is server else b""
-                    if gate.is_armed and Gate.WORD in said:
-                        gate.is_armed, is_held = False, True
-
-
-class Gate(socketserver.ThreadingTCPServer):
-    """The way to a model server. An armed gate stops the next answer that counts at 20, so that the fault comes in time."""
-
-    daemon_threads, block_on_close, request_queue_size = True, False, 64
-    WORD = b'" 20,"'
-
-    def __init__(self, tests, url):
-        super().__init__(("127.0.0.1", 0), Passage)
-        self.port, self.is_armed = urllib.parse.urlsplit(url).port, False
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        tests.addClassCleanup(self.server_close)
-        tests.addClassCleanup(self.shutdown)
+WORD = b'" 20,"'
+"""In an answer that counts, the word at which a fault comes."""
 
 
 class RelayTestCase(unittest.TestCase):
@@ -120,10 +85,11 @@ class RelayTestCase(unittest.TestCase):
     def cut_off(self, body, trouble):
         """The answer to a prompt that counts, with a fault of its model server in the middle."""
         if self.gate is not None:
-            self.gate.is_armed = True
+            # The model server goes no further, so that the fault comes in time.
+            self.gate.hold_at(WORD)
         with stream(self.url, body) as lines:
             read = b""
-            while Gate.WORD not in read:
+            while WORD not in read:
                 self.assertTrue(line := lines.readline(), "it ended early")
                 read += line
             trouble()

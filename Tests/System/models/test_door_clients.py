@@ -12,7 +12,7 @@ import ollama
 import openai
 import pydantic
 
-from harness.server import TIMEOUT
+from harness.machine import TIMEOUT
 from models import door_cases
 from models.door_cases import FIELDS, SLOW, TOOL, Client
 from models.model_server import MODEL, known

@@ -13,7 +13,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm
 import openai
 
-from harness.server import TIMEOUT
+from harness.machine import TIMEOUT
 from models import door_cases
 from models.door_cases import FIELDS, TOOL, Client
 from models.model_server import MODEL

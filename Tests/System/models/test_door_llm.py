@@ -11,7 +11,7 @@ import llm
 import ollama
 from llm_ollama.models.chat import OllamaChatModel
 
-from harness.server import make_directory
+from harness.machine import make_directory
 from models import door_cases
 from models.door_cases import FIELDS, Client
 from models.model_server import MODEL

@@ -8,8 +8,9 @@ import signal
 import unittest
 
 from harness.client import call, post
+from harness.cutting_proxy import Gate
 from models.model_server import ModelServer, known
-from models.relay_test_case import Gate, RelayTestCase
+from models.relay_test_case import RelayTestCase
 from models.scripts import TOOL
 from models.shared_answer_tests import says
 
@@ -22,7 +23,7 @@ class FailingModelServerTests(RelayTestCase):
     @classmethod
     def setUpClass(cls):
         cls.slow, cls.quick = ModelServer(cls, "--slow"), ModelServer(cls)
-        cls.narrow, cls.gate = ModelServer(cls, "--context", str(cls.ROOM)), Gate(cls, cls.slow.url)
+        cls.narrow, cls.gate = ModelServer(cls, "--context", str(cls.ROOM)), Gate(cls.slow.url, cls.addClassCleanup)
         upstreams = [cls.upstream("alone", cls.gate.url, "alone"), cls.upstream("narrow", cls.narrow.url, "narrow")]
         # The same two servers, for each kind of continuation.
         for way in ("prefill", "continue_final_message", "none"):

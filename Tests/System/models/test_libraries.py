@@ -7,7 +7,7 @@ import os
 import subprocess
 import unittest
 
-from harness.server import TOP
+from harness.machine import TOP
 from models.model_server import MODEL, ModelServer
 
 

@@ -10,7 +10,7 @@ import secrets
 import socket
 import unittest
 
-from harness.server import TIMEOUT, make_directory
+from harness.machine import TIMEOUT, make_directory
 from models import shared_answer_tests
 from models.model_server import MODEL, ModelServer, Provider, listening
 from models.relay_test_case import RelayTestCase

@@ -9,7 +9,7 @@ import socket
 import unittest
 
 from harness.client import stream
-from harness.server import TIMEOUT, make_directory
+from harness.machine import TIMEOUT, make_directory
 from models import shared_answer_tests
 from models.make_model import make
 from models.model_server import MODEL, Provider, known, listening

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import unittest
 
+from harness.chatterd import Server
 from harness.client import call
+from harness.machine import TIMEOUT, make_directory
 from harness.model import Model
-from harness.server import TIMEOUT, Server, make_directory
 
 ADMIN_TOKEN = "the-token-of-the-administrator"
 APP = "client"

@@ -8,7 +8,7 @@ import threading
 
 from playwright.sync_api import sync_playwright
 
-from harness.server import TOP
+from harness.machine import TOP
 
 SCRIPT = pathlib.Path(__file__).with_suffix(".js")
 FILES = TOP / "Sources" / "Page" / "Files"

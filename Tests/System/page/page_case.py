@@ -10,10 +10,11 @@ import urllib.parse
 
 from playwright.sync_api import expect, sync_playwright
 
+from harness.chatterd import Server
 from harness.client import call
+from harness.cutting_proxy import Gate
+from harness.machine import make_directory
 from harness.model import Model
-from harness.server import Server, make_directory
-from page.gate import Gate
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 # Milliseconds for which a condition of the page is awaited: longer than a busy machine needs. PAGE_WAIT has other seconds.
@@ -47,8 +48,7 @@ class PageCase(unittest.TestCase):
         cls.directory = make_directory(cls)
         cls.server = cls.start_server()
         cls.addClassCleanup(lambda: cls.server.stop())
-        cls.gate = Gate(urllib.parse.urlsplit(cls.server.url).port)
-        cls.addClassCleanup(cls.gate.close)
+        cls.gate = Gate(cls.server.url, cls.addClassCleanup, reset=True)
         play = sync_playwright().start()
         cls.addClassCleanup(play.stop)
         cls.browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

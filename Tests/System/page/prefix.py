@@ -4,7 +4,8 @@ import http.client
 import http.server
 import urllib.parse
 
-from harness.server import TIMEOUT, LocalServer
+from harness.local_server import LocalServer
+from harness.machine import TIMEOUT
 
 PREFIX = "/chat"
 

@@ -8,7 +8,7 @@ import unittest
 import axe_playwright_python
 from playwright.sync_api import expect
 
-from harness.server import TOP
+from harness.machine import TOP
 from page.page_case import ADMIN_TOKEN, Model, PageCase
 
 AXE = pathlib.Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()

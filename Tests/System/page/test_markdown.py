@@ -7,8 +7,8 @@ import re
 import subprocess
 import unittest
 
+from harness.machine import TOP
 from page.hostile import HOST, hostile_texts
-from harness.server import TOP
 from page.markdown_page import FILES, LENIENT, MarkdownPage
 from page.texts import SHAPES, cut_texts
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import resource
-import shutil
 import sys
-import tempfile
 
+from harness.machine import raise_file_limit, run_program, say
 from proxies.plans import examine
 from proxies.programs import HAProxy, Nginx
 from proxies.proxied_cluster import ProxiedCluster
@@ -28,6 +26,7 @@ async def run(options: argparse.Namespace, scratch: str) -> ProxyScenarios:
     make = PROXIES[options.proxy]
     cluster = ProxiedCluster(options, scratch, make(options.path, scratch))
     scenarios = ProxyScenarios(cluster, options.short)
+    os.mkdir(f"{scratch}/repeats")
     try:
         async with asyncio.timeout(LIMIT):
             await cluster.start()
@@ -49,28 +48,20 @@ def main() -> int:
     parser.add_argument("--path", required=True, help="of the program of the proxy")
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
-    if options.proxy == "pgbouncer":
-        return examine(options.program, options.path)
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    scratch = tempfile.mkdtemp(prefix=f"chatterd-{options.proxy}.")
-    os.mkdir(f"{scratch}/repeats")
-    faults = ["the run was not completed"]
-    try:
+    raise_file_limit()
+
+    def work(scratch: str) -> bool:
+        if options.proxy == "pgbouncer":
+            return examine(options.program, scratch, options.path)
         scenarios = asyncio.run(run(options, scratch))
-        faults = scenarios.faults
         for what, count in scenarios.figures.items():
-            print(f"{what:24}{count:>10,}", flush=True)
-    finally:
-        for fault in faults[:20]:
-            print(f"FAULT {fault}", flush=True)
-        if faults:
-            print(f"logs: {scratch}", file=sys.stderr, flush=True)
-        else:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return 1 if faults else 0
+            say(f"{what:24}{count:>10,}")
+        for fault in scenarios.faults[:20]:
+            say(f"FAULT {fault}")
+        return not scenarios.faults
+
+    return run_program(options.proxy, work)
 
 
 if __name__ == "__main__":
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.exit(main())

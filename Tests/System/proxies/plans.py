@@ -8,18 +8,16 @@ import asyncio
 import collections
 import json
 import re
-import shutil
-import sys
-import tempfile
 from typing import Any
 
-from harness.exchange import Exchange
+from harness.exchange import Address, Exchange
+from harness.machine import TIMEOUT, say
 from harness.pooler import PooledCluster
-from harness.processes import TIMEOUT
+from harness.processes import Process
 from harness.record import Record
 from harness.script import Script
 from harness.upstream import Upstream
-from proxies.proxied_cluster import ProxyAddress, Process
+from proxies.proxied_cluster import settings
 
 ROWS = """
 INSERT INTO chatts (appid, seq, turn, name, message, state, id, model, attempt, finished)
@@ -54,8 +52,8 @@ class Plans:
         for statement in EXPLAIN.split(";"):
             await self.cluster.run(statement, "postgres")
         for slot in range(3):
-            process = Process(slot, self._program, self._scratch, self.cluster.conninfo, self.upstream.port, self.record)
-            process.hand = self.upstream.port
+            process = Process(
+                slot, self._program, self._scratch, self.cluster.conninfo, self.record, **settings(self.upstream, self.upstream))
             process.start()
             self._processes.append(process)
         for process in self._processes:
@@ -94,8 +92,8 @@ class Plans:
     async def _ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None, status: int = 200) -> Exchange:
         """A request to the next process; the caller reads its body."""
         self._count += 1
-        door = ProxyAddress(self._processes[self._count % 3].port)
-        exchange = await Exchange.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type]
+        address = Address(self._processes[self._count % 3].port)
+        exchange = await Exchange.ask(address, self.record, method, path, fields, body)
         if exchange.status != status:
             self.faults.append(f"{method} {path}: {exchange.status} {(await exchange.body())[:300]!r}")
         return exchange
@@ -168,7 +166,7 @@ class Plans:
     def abandon(self) -> None:
         """Kills all remaining processes."""
         for process in self._processes:
-            process.abandon()
+            process.close()
         self.cluster.stop()
 
 
@@ -187,24 +185,14 @@ async def run(plans: Plans) -> None:
         plans.abandon()
 
 
-def examine(program: str, pgbouncer: str) -> int:
-    """Runs, and prints the statements with their indexes; returns 1 after a fault."""
-    scratch = tempfile.mkdtemp(prefix="chatterd-pgbouncer.")
+def examine(program: str, scratch: str, pgbouncer: str) -> bool:
+    """Runs, and prints the statements with their indexes; returns whether there is no fault."""
     plans = Plans(program, scratch, pgbouncer)
-    try:
-        asyncio.run(run(plans))
-    except BaseException:
-        print(f"logs: {scratch}", file=sys.stderr)
-        raise
+    asyncio.run(run(plans))
     for query, indexes in sorted(plans.indexes.items()):
-        print(f"{', '.join(sorted(indexes)):30} {query}")
-    for fault in plans.faults[:20]:
-        print(f"FAULT {fault}")
+        say(f"{', '.join(sorted(indexes)):30} {query}")
     if not plans.indexes:
         plans.faults.append("no plan was logged")
-        print("FAULT no plan was logged")
-    if plans.faults:
-        print(f"logs: {scratch}", file=sys.stderr)
-    else:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return 1 if plans.faults else 0
+    for fault in plans.faults[:20]:
+        say(f"FAULT {fault}")
+    return not plans.faults

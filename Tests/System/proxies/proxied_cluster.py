@@ -8,10 +8,13 @@ import json
 import random
 from typing import Any, Awaitable, Callable
 
+from harness.chatterd import LONG
 from harness.cluster import Cluster
-from harness.exchange import Exchange, Lost
+from harness.exchange import Address, Exchange, Lost
 from harness.ledger import Ledger, Wrong
-from harness.processes import LONG, TIMEOUT, Server
+from harness.machine import TIMEOUT
+from harness.model_server import LAST, ModelExchange, ModelServer, line
+from harness.processes import Process
 from harness.record import Record
 from harness.script import Script
 from harness.upstream import Upstream
@@ -23,84 +26,38 @@ DELAY = 3
 """Seconds of CHATTERD_SHUTDOWN_DELAY: longer than HAProxy needs to notice that /readyz says 503."""
 
 
-class ProxyAddress:
-    """The address of the proxy, which may cut connections, in place of the cutting proxy of `Exchange`."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    def link(self, _: int) -> ProxyAddress:
-        """Every cut comes from the proxy; the client recovers from it."""
-        return self
-
-    def is_excused(self) -> bool:
-        """No cut breaks a guarantee as long as the client recovers."""
-        return True
-
-    def __str__(self) -> str:
-        return "cut behind the proxy"
-
-
-class SteppedModel:
+class SteppedModel(ModelServer):
     """A model server that says one word and then waits for the scenario."""
 
     def __init__(self) -> None:
-        self.port = 0
+        super().__init__(self._answer)
         self.proceed = asyncio.Event()
         self.has_left = asyncio.Event()
         self.answer = ["second"]
         """The lines after its first word."""
 
-    async def start(self) -> None:
-        """Listens on a free port."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 24)
-        self.port = server.sockets[0].getsockname()[1]
-        self._server = server
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, exchange: ModelExchange) -> None:
+        proceed = self.proceed
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            if "content-length:" in head:
-                await reader.readexactly(int(head.split("content-length:")[1].split("\r\n")[0]))
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n")
-            writer.write(self._line("first ", False))
-            leaving = asyncio.create_task(reader.read(1))
-            waiting = asyncio.create_task(self.proceed.wait())
-            await asyncio.wait((leaving, waiting), return_when=asyncio.FIRST_COMPLETED)
-            if leaving.done():
-                self.has_left.set()
-            else:
-                for text in self.answer:
-                    writer.write(self._line(text, False))
-                writer.write(self._line("", True))
-                await writer.drain()
-            leaving.cancel()
-            waiting.cancel()
-            await asyncio.gather(leaving, waiting, return_exceptions=True)
-        except (OSError, asyncio.IncompleteReadError):
+            await exchange.begin()
+            await exchange.send(line("hand", {"content": "first "}))
+            while not proceed.is_set():
+                await exchange.rest(0.02)
+            for text in self.answer:
+                await exchange.send(line("hand", {"content": text}))
+            await exchange.send(line("hand", {}, **LAST))
+            await exchange.finish()
+        except OSError:
             self.has_left.set()
-        finally:
-            writer.close()
-
-    @staticmethod
-    def _line(text: str, is_done: bool) -> bytes:
-        line = {"model": "hand", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": text}, "done": is_done}
-        return json.dumps(line | ({"done_reason": "stop"} if is_done else {})).encode() + b"\n"
 
 
-class Process(Server):
-    """A chatterd with both model servers, which is stopped as in a release."""
-
-    hand = 0
-    """The port of the model server that waits."""
-
-    def settings(self) -> dict[str, str]:
-        """The settings in addition to those of the chaos test."""
-        upstreams = [{"name": "script", "kind": "ollama", "url": f"http://127.0.0.1:{self._upstream}", "models": ["chaos"]},
-                     {"name": "hand", "kind": "ollama", "url": f"http://127.0.0.1:{self.hand}", "models": ["hand"]}]
-        return LONG | {
-            "CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_SHUTDOWN_DELAY": f"{DELAY}s", "CHATTERD_SHUTDOWN_LIMIT": "2s",
-            "CHATTERD_DISCONNECT_GRACE": "30s"}
+def settings(upstream: ModelServer, hand: ModelServer) -> dict[str, str]:
+    """The settings of a chatterd with two model servers, which is stopped as in a release."""
+    upstreams = [{"name": "script", "kind": "ollama", "url": upstream.url, "models": ["chaos"]},
+                 {"name": "hand", "kind": "ollama", "url": hand.url, "models": ["hand"]}]
+    return LONG | {
+        "CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_SHUTDOWN_DELAY": f"{DELAY}s", "CHATTERD_SHUTDOWN_LIMIT": "2s",
+        "CHATTERD_DISCONNECT_GRACE": "30s"}
 
 
 class ProxiedCluster:
@@ -116,8 +73,8 @@ class ProxiedCluster:
         """Starts everything, and waits until the proxy answers for chatterd."""
         await asyncio.gather(self.hand.start(), self.upstream.start(), self.database.make())
         for slot in range(3):
-            process = Process(slot, self._options.program, self._scratch, self.database.conninfo, self.upstream.port, self.record)
-            process.hand = self.hand.port
+            process = Process(
+                slot, self._options.program, self._scratch, self.database.conninfo, self.record, **settings(self.upstream, self.hand))
             process.start()
             self.processes.append(process)
         for process in self.processes:
@@ -144,8 +101,7 @@ class ProxiedCluster:
 
     async def ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None) -> Exchange:
         """A request through the proxy."""
-        door = ProxyAddress(self.proxy.port)
-        return await Exchange.ask(door, self.record, method, path, fields, body)  # type: ignore[arg-type]
+        return await Exchange.ask(Address(self.proxy.port), self.record, method, path, fields, body)
 
     async def stop(self) -> None:
         """Stops the processes in order, and then the servers that they need."""
@@ -155,7 +111,7 @@ class ProxiedCluster:
     def abandon(self) -> None:
         """Kills all remaining processes."""
         for process in self.processes:
-            process.abandon()
+            process.close()
         self.processes = []
         self.proxy.stop()
         self.database.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from harness.processes import TIMEOUT
+from harness.machine import TIMEOUT
 from harness.script import answer, whole
 from proxies.proxied_cluster import Caller, ProxiedCluster
 

@@ -6,10 +6,11 @@ import signal
 import subprocess
 import threading
 
+from harness.chatterd import Server
 from harness.client import call
+from harness.cutting_proxy import Gate
+from harness.machine import TIMEOUT, TOP, end_with_us, make_directory
 from harness.reply_test_case import ReplyTestCase
-from harness.server import TIMEOUT, TOP, Server, make_directory, stop_with_us
-from terminal.cutting_proxy import CuttingProxy
 from terminal.terminal import Terminal
 
 CHATTER = os.environ.get("CHATTER", str(TOP / ".build/debug/chatter"))
@@ -18,7 +19,7 @@ ADMIN = "an-admin-token-of-the-tests"
 
 def prepare():
     """Makes a command that the kernel stops with the tests, and that notices Ctrl-C also when a script runs the tests in the background."""
-    stop_with_us()
+    end_with_us()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -32,7 +33,7 @@ class ChatterTestCase(ReplyTestCase):
     def setUp(self):
         super().setUp()
         self.home = pathlib.Path(make_directory(type(self)))
-        self.proxy = CuttingProxy(self.url, self.addCleanup)
+        self.proxy = Gate(self.url, self.addCleanup)
 
     def environment(self, **variables):
         """The environment of chatter: no variable of the tests' own, the app of this test, and the scripted model."""

@@ -12,14 +12,14 @@ import threading
 
 import pyte
 
-from harness.server import TIMEOUT, stop_with_us
+from harness.machine import TIMEOUT, end_with_us
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b[=>78]|[\x00-\x08\x0e-\x1f]")
 
 
 def prepare():
     """Gives a program the terminal, and the usual reaction to Ctrl-C, which a script in the background turns off."""
-    stop_with_us()
+    end_with_us()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -62,10 +62,10 @@ class ConversationTests(ChatterTestCase):
         terminal = self.begin(CHATTER_URL=self.proxy.url)
         # The response is cut within its head: the client does not learn that the prompt is stored.
         self.proxy.cut()
-        self.proxy.cut_after = 20
+        self.proxy.cut_after(20)
         terminal.enter("Once.")
         terminal.expect("no connection; next try")
-        self.proxy.cut_after = None
+        self.proxy.cut_no_more()
         terminal.expect("Here.\n> ")
         self.leave(terminal)
         self.assertEqual(self.texts("user"), ["Once."])

@@ -2,18 +2,10 @@
 
 import unittest
 
-from harness.server import Server
 from terminal.chatter_test_case import ChatterTestCase
 
 
 class KilledServerTests(ChatterTestCase):
-    def restart(self):
-        """Starts the server again, at the same address. Its database has gone on."""
-        address = self.url.removeprefix("http://")
-        type(self).server = Server(
-            self.directory, OLLAMA_URL=self.model.url, CHATTERD_ECHO="1", CHATTERD_LISTEN=address)
-        self.addClassCleanup(self.server.stop)
-
     def test_answer_in_a_conversation_is_generated_again(self):
         self.says_then_waits(["Half an"], [" answer."])
         terminal = self.open()
@@ -24,7 +16,7 @@ class KilledServerTests(ChatterTestCase):
         terminal.expect("connection lost; resuming")
         self.says("A whole answer.")
         self.proceed.set()
-        self.restart()
+        self.server.restart()
         terminal.expect("connection restored")
         terminal.expect("the answer begins again")
         terminal.expect("A whole answer.\n> ")
@@ -38,7 +30,7 @@ class KilledServerTests(ChatterTestCase):
         self.assertEqual(command.stdout.read(7), "Half an")
         self.server.kill()
         self.assertIn("connection lost; resuming", command.stderr.readline())
-        self.restart()
+        self.server.restart()
         output, errors = command.communicate()
         self.assertEqual(command.returncode, 6, errors)
         self.assertEqual(output, "\n")

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import unittest
 
+from harness.chatterd import Server
+from harness.local_server import LocalServer
+from harness.machine import TOP
 from harness.model import speech
-from harness.server import TOP, LocalServer, Server
 from terminal.chatter_test_case import ADMIN, CHATTER, ChatterTestCase
 
 
@@ -77,7 +79,7 @@ class PipeTests(ChatterTestCase):
     def test_answer_that_is_cut_resumes_and_the_output_is_whole(self):
         pieces = speech(300)
         self.says(*pieces)
-        self.proxy.cut_after = 6000
+        self.proxy.cut_after(6000)
         output, errors = self.command("ask", "Speak.", CHATTER_URL=self.proxy.url)
         self.assertEqual(output, "".join(pieces) + "\n")
         self.assertIn("connection lost; resuming in 0.3 s", errors)
@@ -91,7 +93,7 @@ class PipeTests(ChatterTestCase):
         for seed in range(3):
             dice = random.Random(seed)
             # Some connections bring nothing but a part of the head. Some bring the longest event, which has 16 KiB of text.
-            self.proxy.cut_after = lambda: int(10 ** dice.uniform(2, 4.7))
+            self.proxy.cut_after(lambda: int(10 ** dice.uniform(2, 4.7)))
             self.model.reset()
             output, errors = self.command("ask", "Speak.", CHATTER_URL=self.proxy.url)
             self.assertEqual(output, "".join(pieces) + "\n", seed)

@@ -4,7 +4,7 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
-/// The address and the model of a llama.cpp server with known answers (Tests/Models/scripts.py).
+/// The address and the model of a llama.cpp server with known answers (Tests/System/models/scripts.py).
 private enum Llama {
     static let url = ProcessInfo.processInfo.environment["CHATTERD_TEST_LLAMA"]
     static let model = ProcessInfo.processInfo.environment["CHATTERD_TEST_LLAMA_MODEL"] ?? "scripted"

@@ -1,0 +1,1 @@
+"""Clients that try to exhaust the memory: script/attacks."""

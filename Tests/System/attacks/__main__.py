@@ -1,0 +1,203 @@
+"""Attacks on the memory of chatterd, one after the other, with an ordinary client beside each.
+
+Started by script/attacks, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from attacks.attack_list import ATTACKS, GROWS_FIRST, STAYS_FLAT
+from attacks.ordinary_client import OrdinaryClient
+from attacks.readers import SlowReaders, make_answer
+from harness.chatterd import LISTENING, Chatterd
+from harness.cluster import Cluster
+from harness.machine import end_with_us, run_program, say
+
+BUDGET = 256 << 20
+MARGIN = 1.2
+"""The highest allowed resident memory, in budgets."""
+GROWTH = 0.05
+"""The highest allowed growth of the resident memory from the middle third of a run to its last third, in budgets."""
+GROWTH_SECONDS = 60
+"""A shorter run does not show growth."""
+SLOWER = 3
+"""The highest allowed factor by which slow readers delay a prompt."""
+
+
+class Relay(Chatterd):
+    """A chatterd with a budget, and its resident memory."""
+
+    def __init__(self, program: str, scratch: str, conninfo: str, model: int) -> None:
+        super().__init__(
+            scratch, program, DATABASE_URL=conninfo, CHATTERD_SHARDS="2", CHATTERD_MEMORY=f"{BUDGET >> 20}MiB",
+            CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="0",
+            CHATTERD_UPSTREAMS=f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]')
+        self.peak = 0
+        self.samples: list[int] = []
+        """The resident memory at each sample since `samples` was last emptied."""
+        self._over = threading.Event()
+
+    def begin(self) -> None:
+        """Starts the process, waits until it listens, and begins to sample."""
+        self.start()
+        self.expect(LISTENING)
+        threading.Thread(target=self._sample, daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def _sample(self) -> None:
+        assert self.process is not None
+        while not self._over.wait(0.02):
+            try:
+                with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
+                    self.samples.append(int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE"))
+                self.peak = max(self.peak, self.samples[-1])
+            except (OSError, IndexError):
+                return
+
+    def close(self) -> None:
+        """Kills it."""
+        self._over.set()
+        super().close()
+
+
+class AttackRuns:
+    """All attacks, each on a separate database and process."""
+
+    def __init__(self, options: argparse.Namespace, scratch: str) -> None:
+        self._options, self._scratch = options, scratch
+        self.failures = 0
+
+    def fail(self, words: str) -> None:
+        """Notes a fault."""
+        self.failures += 1
+        say(f"  WRONG: {words}")
+
+    async def run(self) -> None:
+        """Runs the selected attacks."""
+        cluster = Cluster(self._scratch)
+        await cluster.make()
+        model = subprocess.Popen(
+            [sys.executable, "-B", "-m", "attacks.model"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=end_with_us)
+        assert model.stdout is not None
+        port = int(model.stdout.readline())
+        try:
+            say(f"budget {BUDGET >> 20} MiB, {self._options.seconds} s each\n")
+            say(f"{'attack':24} {'peak MiB':>9} {'answered':>9} {'503':>6} {'wrong':>6} {'median ms':>10} {'slowest ms':>11}")
+            for name in ATTACKS:
+                if self._options.only in name:
+                    await self._with_relay(cluster, port, lambda relay: self._attack(name, relay))  # noqa: B023
+            if self._options.readers and self._options.only in "slow readers":
+                await self._with_relay(cluster, port, self._readers)
+        finally:
+            model.kill()
+            cluster.stop()
+
+    async def _with_relay(self, cluster: Cluster, model: int, work) -> None:  # noqa: ANN001
+        await cluster.run("DROP DATABASE IF EXISTS attacked WITH (FORCE)", "postgres")
+        await cluster.run("CREATE DATABASE attacked", "postgres")
+        relay = Relay(self._options.program, self._scratch, cluster.conninfo.replace("dbname=chaos", "dbname=attacked"), model)
+        try:
+            relay.begin()
+            await asyncio.to_thread(work, relay)
+        finally:
+            relay.close()
+
+    def _attack(self, name: str, relay: Relay) -> None:
+        attacker = subprocess.Popen(
+            [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=end_with_us)
+        client = OrdinaryClient(relay.port)
+        try:
+            if name in GROWS_FIRST and attacker.stdout is not None:
+                attacker.stdout.readline()
+            client.start()
+            relay.samples = []
+            until = time.monotonic() + self._options.seconds
+            while time.monotonic() < until and relay.is_alive:
+                time.sleep(0.1)
+        finally:
+            attacker.kill()
+            attacker.wait()
+        client.stop()
+        median, slowest = (statistics.median(client.times), max(client.times)) if client.times else (0, 0)
+        say(f"{name:24} {relay.peak / (1 << 20):9.0f} {client.answered:9} {client.refused:6} {len(client.wrong):6} "
+            f"{median * 1000:10.0f} {slowest * 1000:11.0f}")
+        if not relay.is_alive:
+            self.fail(f"chatterd is gone: see {relay.log_path}")
+        if relay.peak > MARGIN * BUDGET:
+            self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
+        if name in STAYS_FLAT:
+            self._check_growth(relay.samples)
+        if client.answered + client.refused == 0:
+            self.fail("the ordinary client got no answer")
+        for words in client.wrong[:5]:
+            self.fail(words)
+
+    def _check_growth(self, samples: list[int]) -> None:
+        third = len(samples) // 3
+        middle, last = (statistics.median(samples[start * third:(start + 1) * third]) for start in (1, 2))
+        say(f"  resident memory, median: {middle / (1 << 20):.1f} MiB in the middle third, {last / (1 << 20):.1f} MiB in the last")
+        if self._options.seconds < GROWTH_SECONDS:
+            say(f"  NOT CHECKED: {self._options.seconds:.0f} s are too short to show growth")
+        elif last - middle > GROWTH * BUDGET:
+            self.fail("the memory grows")
+
+    def _readers(self, relay: Relay) -> None:
+        path = make_answer(relay.port, 8_000_000)
+        client = OrdinaryClient(relay.port)
+        client.start()
+        time.sleep(self._options.seconds / 2)
+        alone = list(client.times)
+        readers = SlowReaders(relay.port, path, self._options.readers)
+        try:
+            time.sleep(2)
+            client.times.clear()
+            time.sleep(self._options.seconds)
+        finally:
+            bytes_read, ended = readers.stop()
+        client.stop()
+        if not alone or not client.times:
+            self.fail("no prompt was answered beside the readers")
+            return
+        before, beside = statistics.median(alone), statistics.median(client.times)
+        say(f"\n{self._options.readers} slow readers of an answer of 8 MB: {bytes_read / 1e6:.0f} MB read, {ended} cut off; "
+            f"a prompt takes {before * 1000:.1f} ms alone and {beside * 1000:.1f} ms beside them (median), "
+            f"{max(client.times) * 1000:.0f} ms at most; peak {relay.peak >> 20} MiB, {client.refused} times 503")
+        if beside > SLOWER * before:
+            self.fail(f"that is more than {SLOWER} times as long")
+        if relay.peak > MARGIN * BUDGET:
+            self.fail(f"{relay.peak >> 20} MiB are more than {MARGIN} budgets")
+        for words in client.wrong[:5]:
+            self.fail(words)
+
+
+def main() -> int:
+    """Runs the attacks; returns 1 if one fails."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--readers", type=int, default=1000)
+    options = parser.parse_args()
+
+    def work(scratch: str) -> bool:
+        runs = AttackRuns(options, scratch)
+        asyncio.run(runs.run())
+        say("\nall as it should be" if runs.failures == 0 else f"\n{runs.failures} things are WRONG")
+        return runs.failures == 0
+
+    return run_program("attacks", work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""Three chatterd processes on one database, a bad network, and kills: no byte may be lost or doubled, and no end may be false.
+
+Started by script/chaos, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import functools
+import gc
+import json
+import random
+import sys
+import traceback
+
+from chaos.checks import Checks
+from chaos.client import Client
+from chaos.credentials import ADMIN_TOKEN, Access
+from chaos.door_client import DoorClient
+from chaos.failure_injector import FailureInjector
+from chaos.intruder import Intruder
+from chaos.run_state import RunState
+from harness.cluster import Cluster
+from harness.cutting_proxy import CuttingProxy, Cut
+from harness.machine import TIMEOUT, raise_file_limit, run_program, say
+from harness.pooler import PooledCluster
+from harness.processes import Process
+from harness.record import Record
+from harness.upstream import Upstream
+
+LEFT_OVERS = """
+SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
+    (SELECT count(*) FROM chatterd_signals WHERE at < now() - interval '{age} s') AS "signals left",
+    (SELECT count(*) FROM chatts WHERE state = 'streaming') AS "unfinished replies left",
+    (SELECT count(*) FROM chatterd_processes WHERE expires_at < now() - interval '{age} s') AS "leases left"
+"""
+"""Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
+for older rows."""
+TABLE = [
+    "prompts", "prompts of the doors", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
+    "bytes read", "cuts", "stalls", "resumes", "responses continued", "retries", "resets", "readings refused", "stops", "conversations deleted",
+    "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
+    "requests refused as expired", "requests with ended credentials", "requests for what others own",
+    "kills of chatterd", "restarts of chatterd", "freezes of chatterd", "kills of PostgreSQL", "freezes of PostgreSQL", "failovers",
+    "lost with a primary", "upstream calls", "upstream aborts", "status 503", "pauses of this program",
+]
+NONE_OF = [
+    "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
+    "interrupted without a cause", "wrong endings", "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
+    "answers left at the model server", "foreign answers", "ended credentials accepted", "valid credentials refused",
+    "revocations without effect", "bytes after a revocation",
+]
+INTRUDERS = 3
+
+
+class Run:
+    """One run, from the first process to the last check."""
+
+    def __init__(self, options: argparse.Namespace, scratch: str) -> None:
+        self.options, self.scratch = options, scratch
+        self.record = Record()
+        self.state = RunState(self.record, options.seed, options.short)
+        self.access = Access(self.state, options.standby == "async")
+        self.upstream = Upstream(self.record)
+        self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
+        self.servers: list[Process] = []
+        self.checks = Checks(self.state, self.upstream, self.cluster)
+        self._numbers = iter(range(1 << 30))
+
+    async def run(self) -> None:
+        """Runs, and checks."""
+        self._heart = asyncio.create_task(self.record.beat())
+        try:
+            await self._start()
+            await self._disturb()
+            await self._stop_disturbing()
+            await self._settle()
+            await asyncio.gather(*(server.stop() for server in self.servers))
+            if not self.options.short:
+                self._left((await self.cluster.rows("SELECT count(*) AS \"leases left\" FROM chatterd_processes"))[0])
+            await self.checks.run()
+        finally:
+            # From here on the run itself closes connections.
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            for server in self.servers:
+                server.close()
+            self.cluster.stop()
+
+    def _chance(self, name: str) -> random.Random:
+        return random.Random(f"{self.options.seed}/{name}")
+
+    async def _start(self) -> None:
+        await asyncio.gather(self.upstream.start(), self.cluster.make())
+        # The context is stated, so that chatterd does not mistake an empty answer for a conversation that is too long.
+        upstreams = [{"name": "scripted", "kind": "ollama", "url": self.upstream.url, "context": 1_000_000}]
+        settings = {"CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN}
+        for slot in range(3):
+            server = Process(slot, self.options.program, self.scratch, self.cluster.conninfo, self.record, **settings)
+            server.start()
+            self.servers.append(server)
+            draw = functools.partial(Cut.draw, self._chance(f"cutter/{slot}"))
+            proxy = CuttingProxy(draw, lambda server=server: server.changes, self.record.count)
+            await proxy.start(server.port)
+            self.state.proxies.append(proxy)
+        for server in self.servers:
+            await server.wait_until_ready()
+        await self.access.start()
+
+    async def _disturb(self) -> None:
+        """Runs clients and faults until both have reached their numbers, or the time is up."""
+        options, record = self.options, self.record
+        until = record.now() + options.minutes * 60 - (20 if options.short else min(180, options.minutes * 18))
+        injector = FailureInjector(record, self._chance("killer"), self.servers, self.cluster, longest=11 if options.short else 25)
+        injecting = asyncio.create_task(injector.run(options.failures, max(0.5, (until - record.now()) * 0.85 / max(1, options.failures))))
+        self._talking = [asyncio.create_task(self._talk()) for _ in range(options.clients)]
+        self._talking += [asyncio.create_task(self._intrude(number)) for number in range(INTRUDERS)]
+        reported = record.now()
+        while record.now() < until and (record.count["cuts"] < options.cuts or not injecting.done()):
+            await asyncio.sleep(0.2)
+            for server in self.servers:
+                server.look()
+            if injecting.done() and injecting.exception():
+                raise injecting.exception() or AssertionError
+            if record.now() > reported + 30:
+                reported = record.now()
+                say(f"{reported:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {injector.failures} failures, "
+                    f"{len(record.violations)} violations")
+        injector.is_over = True
+        await injecting
+        # A busy machine takes longer for each failure; the long form requires all of them.
+        if record.count["cuts"] < options.cuts or injector.failures < (3 if options.short else options.failures):
+            say(f"the time was up before there were {options.cuts} cuts and {options.failures} failures")
+
+    async def _talk(self) -> None:
+        """Runs one client: one conversation after another."""
+        while not self.state.is_draining:
+            number = next(self._numbers)
+            try:
+                # Every third client speaks the APIs of the front doors.
+                kind = DoorClient if number % 3 == 2 else Client
+                await kind(self.state, self.access, number).run()
+            except Exception:  # the run continues, and fails at its end
+                self.record.violation("faults of this program", "", f"client {number}\n{traceback.format_exc()}")
+
+    async def _intrude(self, number: int) -> None:
+        try:
+            await Intruder(self.state, self.access, number).run()
+        except Exception:  # the run continues, and fails at its end
+            self.record.violation("faults of this program", "", f"intruder {number}\n{traceback.format_exc()}")
+
+    async def _stop_disturbing(self) -> None:
+        """Stops the cuts and waits until the clients have ended."""
+        self.state.is_draining = True
+        for proxy in self.state.proxies:
+            proxy.is_calm = True
+        self.record.note_fault("calm from here")
+        _, hanging = await asyncio.wait(self._talking, timeout=TIMEOUT)
+        self.state.is_over = True
+        if hanging:
+            _, hanging = await asyncio.wait(hanging, timeout=10)
+        for task in hanging:
+            stack = [line for frame in task.get_stack() for line in traceback.format_stack(frame)[-2:]]
+            self.record.violation("clients that hang", "", "".join(stack))
+            task.cancel()
+
+    async def _settle(self) -> None:
+        """Waits until everything under way has ended, up to a limit."""
+        age, until = 90 if self.options.short else 0, self.record.now() + TIMEOUT
+        while True:
+            left = (await self.cluster.rows(LEFT_OVERS.format(age=age)))[0]
+            left["answers left at the model server"] = self.upstream.running()
+            if not any(left.values()):
+                return
+            if self.record.now() > until:
+                break
+            await asyncio.sleep(0.5)
+        self._left(left)
+
+    def _left(self, left: dict[str, int]) -> None:
+        for name, count in left.items():
+            for _ in range(count):
+                self.record.violation(name, "", "")
+
+    def report(self) -> bool:
+        """Prints the results; returns whether the run has passed."""
+        count, violations = self.record.count, self.record.violations
+        others = sorted({violation.kind for violation in violations} - set(NONE_OF))
+        for name in TABLE + [""] + NONE_OF + others:
+            say(f"{name:36}{count[name]:>14,}" if name else "")
+        say(f"\nseed {self.options.seed}, {self.record.now():.0f} s, {len(violations)} violations")
+        reported: set[str] = set()
+        for violation in [one for one in violations if one.text][:self.options.show]:
+            say(f"\n== {violation.kind}: {violation.token}\n  {violation.text}")
+            if violation.token and violation.token not in reported:
+                reported.add(violation.token)
+                say(self.details(violation.token))
+        if not violations:
+            say("all is well")
+            return True
+        with open(f"{self.scratch}/report.txt", "w", encoding="utf-8") as file:
+            file.write("\n".join(self.record.failures) + "\n")
+            for violation in violations:
+                file.write(f"\n== {violation.kind}: {violation.token}\n  {violation.text}\n")
+                if violation.token:
+                    file.write(self.details(violation.token) + "\n")
+        say("\nreport.txt, beside the logs, tells all of it")
+        return False
+
+    def details(self, token: str) -> str:
+        """All records of a prompt."""
+        prompt = self.state.prompts.get(token)
+        lines = [f"  {prompt}" if prompt else "", "  what happened:"]
+        lines += [f"    {note}" for note in self.record.notes(token)]
+        lines += ["  upstream:"] + [f"    {call}" for call in self.upstream.calls.get(token, [])]
+        lines += ["  rows of the conversation:", self.checks.rows_of(token)]
+        return "\n".join(lines)
+
+
+def main() -> int:
+    """Reads the options, runs, reports."""
+    parser = argparse.ArgumentParser(prog="script/chaos")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--clients", type=int)
+    parser.add_argument("--cuts", type=int)
+    parser.add_argument("--failures", type=int, help="kills, stops and restarts")
+    parser.add_argument("--standby", choices=("none", "sync", "async"))
+    parser.add_argument("--pgbouncer", default="", help="the path of a PgBouncer, which then runs between chatterd and PostgreSQL")
+    parser.add_argument("--show", type=int, default=10, help="how many violations are printed in full")
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    if options.pgbouncer and options.standby not in (None, "none"):
+        parser.error("a standby cannot be reached through --pgbouncer")
+    usual = {"minutes": 1, "clients": 40, "cuts": 150, "failures": 7, "standby": "none"} if options.short else \
+        {"minutes": 10, "clients": 100, "cuts": 5_000, "failures": 120, "standby": "none" if options.pgbouncer else "sync"}
+    for name, value in usual.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    raise_file_limit()
+    gc.freeze()
+    standby = {"none": "no standby", "sync": "a synchronous standby", "async": "an asynchronous standby"}[options.standby]
+    say(f"seed {options.seed}: at least {options.cuts} cuts and {options.failures} failures, {options.clients} clients, {standby}, "
+        f"{options.minutes:g} minutes at most")
+
+    def work(scratch: str) -> bool:
+        run = Run(options, scratch)
+        asyncio.run(run.run())
+        return run.report()
+
+    return run_program("chaos", work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

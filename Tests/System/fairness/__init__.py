@@ -1,0 +1,1 @@
+"""The queue in front of a model server with one slot: script/fairness."""

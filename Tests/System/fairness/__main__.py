@@ -1,0 +1,70 @@
+"""Fairness of the queue in front of a model server with one slot, with three chatterd processes.
+
+Started by script/fairness, which builds what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from fairness.fair_cluster import FairCluster
+from fairness.queue_scenarios import Findings, crowd, crowd_in_steps, death, equals, tidy
+from harness.machine import raise_file_limit, run_program, say
+
+LIMIT = 1200
+"""Timeout of the whole run in seconds: a prompt that waits for ever ends it."""
+
+
+async def run(options: argparse.Namespace, scratch: str) -> Findings:
+    """Runs all scenarios, one after the other."""
+    findings = Findings()
+    cluster = FairCluster(options, scratch)
+    try:
+        async with asyncio.timeout(LIMIT):
+            await cluster.start()
+            if options.short:
+                await crowd_in_steps(cluster, findings, 24)
+                await death(cluster, findings, apps=4, prompts=12, left=6)
+            else:
+                await crowd(cluster, findings, "turns", 200, 10, is_parallel=False)
+                await crowd(cluster, findings, "branches", 200, 10, is_parallel=True)
+                await equals(cluster, findings, apps=20, prompts=12)
+                await death(cluster, findings, apps=6, prompts=24, left=12)
+            await tidy(cluster, findings)
+            await cluster.stop()
+        findings.faults += [f"{fault.kind}: {fault.text}" for fault in cluster.record.violations]
+    finally:
+        # From here on the run itself closes connections.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        cluster.abandon()
+    return findings
+
+
+def main() -> int:
+    """Parses the options, runs, and prints the table."""
+    parser = argparse.ArgumentParser(prog="script/fairness")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--service", type=float, help="seconds that an answer takes")
+    parser.add_argument("--pgbouncer", default="", help="the path of a PgBouncer, which then runs between chatterd and PostgreSQL")
+    options = parser.parse_args()
+    if options.service is None:
+        options.service = 0.05 if options.short else 0.25
+    raise_file_limit()
+    return run_program("fairness", lambda scratch: report(asyncio.run(run(options, scratch))))
+
+
+def report(findings: Findings) -> bool:
+    """Prints the table; returns whether there is no fault."""
+    width = max(len(what) for what, _, _ in findings.figures)
+    for name, found, required in findings.figures:
+        say(f"{name:<{width}}  {found:>8}  {required}")
+    for fault in findings.faults[:20]:
+        say(f"FAULT {fault}")
+    say("fair" if not findings.faults else f"{len(findings.faults)} faults")
+    return not findings.faults
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Model servers that fail in every known way: script/faults."""

@@ -1,0 +1,1 @@
+"""The parts that the system tests share: README.md has a list."""

@@ -1,0 +1,129 @@
+"""A model server like Ollama that follows the orders in the prompt, and records each request."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import hashlib
+import json
+import random
+from dataclasses import dataclass, field
+
+from harness.model_server import ModelExchange, ModelServer
+from harness.record import Record
+from harness.script import Line, Script, answer
+
+
+def digest(role: str, content: str, calls: str = "") -> str:
+    """A message of a conversation in few bytes."""
+    return role + ":" + hashlib.sha256(f"{content}\0{calls}".encode()).hexdigest()[:16]
+
+
+@dataclass
+class Call:
+    """One request for an answer."""
+
+    token: str
+    number: int  # of those for this prompt
+    began: float
+    messages: list[str] = field(default_factory=list)  # digests
+    outcome: str = "running"
+    sent: int = 0  # lines
+    is_slow: bool = False  # a process was frozen meanwhile: chatterd may have closed the exchange as silent
+
+    def __str__(self) -> str:
+        return (f"call {self.number} at {self.began:.3f}: {self.outcome} after {self.sent} lines, "
+                f"{len(self.messages)} messages")
+
+
+class Upstream(ModelServer):
+    """POST /api/chat, the same for all processes."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(self._exchange)
+        self.calls: dict[str, list[Call]] = collections.defaultdict(list)
+        self.strange: list[str] = []
+        self._record = record
+
+    def running(self) -> int:
+        """The number of running answers."""
+        return sum(call.outcome == "running" for calls in self.calls.values() for call in calls)
+
+    async def _exchange(self, exchange: ModelExchange) -> None:
+        if exchange.method != "POST" or not exchange.path.endswith("/api/chat"):
+            return await exchange.answer('{"models":[{"name":"chaos"}],"version":"0.0.0"}')
+        call, script = self._accept_call(exchange.body)
+        try:
+            await self._answer(call, script, exchange)
+        except OSError:
+            call.outcome = "aborted"
+        # A process that was frozen meanwhile may have blamed the model server for the silence.
+        call.is_slow = self._record.was_paused_since(call.began) or self._record.was_any_process_lost(call.began, self._record.now())
+        if call.outcome == "aborted":
+            self._record.count["upstream aborts"] += 1
+        self._record.note(script.token, f"upstream: call {call.number} {call.outcome} after {call.sent} lines")
+
+    def _accept_call(self, body: bytes) -> tuple[Call, Script]:
+        messages = json.loads(body)["messages"]
+        script = Script.parse(messages[-1]["content"]) or Script("?", 0, 0, 0, 1, 0, 0, 0, "fail-status")
+        if script.token == "?":
+            self.strange.append(f"asked {body[-300:]!r}")
+        calls = self.calls[script.token]
+        call = Call(script.token, len(calls) + 1, self._record.now())
+        for message in messages:
+            said = message.get("tool_calls", [])
+            call.messages.append(digest(message["role"], message.get("content", ""), canonical_of(said)))
+        calls.append(call)
+        self._record.count["upstream calls"] += 1
+        self._record.note(script.token, f"upstream: call {call.number}, {len(messages)} messages")
+        return call, script
+
+    async def _answer(self, call: Call, script: Script, exchange: ModelExchange) -> None:
+        """Sends the answer of the script."""
+        said = answer(script, call.number)
+        stop = len(said) if script.ending == "complete" else random.Random(script.seed).randrange(len(said))
+        if script.ending in ("fail-status", "fail-missing"):
+            status, text = (500, "scripted failure") if script.ending == "fail-status" else (404, "model not found, as scripted")
+            await exchange.answer(json.dumps({"error": text}), status)
+        if script.ending in ("fail-status", "fail-missing", "fail-headless"):
+            call.outcome = script.ending
+            return
+        await exchange.begin()
+        escaped = script.seed % 3 == 0
+        for start in range(0, stop, script.burst):
+            piece = said[start:min(start + script.burst, stop)]
+            await exchange.send("".join(
+                self._line(line, start + index == len(said) - 1, escaped, call) for index, line in enumerate(piece)))
+            call.sent += len(piece)
+            if script.pace:
+                await exchange.rest(script.pace / 1000)
+            elif start % 64 == 0:
+                await asyncio.sleep(0)
+        if script.ending == "fail-line":
+            await exchange.send('{"error":"scripted failure in the middle"}\n')
+        if script.ending == "fail-silent":
+            await exchange.rest(60)
+            raise ConnectionResetError
+        call.outcome = script.ending
+        if script.ending != "fail-cut":
+            await exchange.finish()
+
+    @staticmethod
+    def _line(line: Line, is_last: bool, escaped: bool, call: Call) -> str:
+        message: dict[str, object] = {"role": "assistant", "content": line.text}
+        if line.thinking:
+            message["thinking"] = line.thinking
+        text = json.dumps(message, ensure_ascii=escaped, separators=(",", ":"))
+        if line.calls:
+            # Not escaped: tool calls are stored as they came.
+            text = f'{text[:-1]},"tool_calls":[{line.calls}]}}'
+        done = '"done":false'
+        if is_last:
+            counts = f'"prompt_eval_count":{len(call.messages)},"eval_count":{call.sent}'
+            done = f'"done_reason":"stop","done":true,"total_duration":1,{counts}'
+        return f'{{"model":"chaos","created_at":"2026-01-01T00:00:00Z","message":{text},{done}}}\n'
+
+
+def canonical_of(calls: list[object]) -> str:
+    """Tool calls of a message as one text."""
+    return json.dumps(calls, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if calls else ""

@@ -1,0 +1,1 @@
+"""Generated requests, compared with /openapi.json: script/test-openapi."""

@@ -1,0 +1,759 @@
+"""The page in a real browser: conversations, answers, and everything that can go wrong with them."""
+
+import json
+import re
+import threading
+import unittest
+import urllib.parse
+
+from playwright.sync_api import expect
+
+from page.page_case import ADMIN_TOKEN, Model, PageCase
+from page.prefix import PREFIX, PrefixProxy
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+class AnswerTests(PageCase):
+    def test_answer_streams_into_the_page(self):
+        rest = self.answer_in_parts(["First ", "words"], [" and the **rest**."])
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("First words")
+        expect(self.page.locator("#stop")).to_be_visible()
+        rest.set()
+        expect(self.answer()).to_have_text("First words and the rest.")
+        expect(self.answer().locator("strong")).to_have_text("rest")
+        self.wait_for_end()
+        expect(self.page.locator("#stop")).to_be_hidden()
+        expect(self.page.locator(".answer .tools")).to_contain_text("7 tokens")
+        self.assertEqual([message["content"] for message in self.stored()], ["Hello", "First words and the **rest**."])
+
+    def test_model_gets_the_earlier_turns(self):
+        self.open()
+        self.ask("My name is Ada.")
+        self.ask("Who am I?")
+        self.assertEqual(
+            self.model.exchange(1).prompts, [("user", "My name is Ada."), ("assistant", "Nothing to say."), ("user", "Who am I?")])
+
+    def test_answer_is_stopped(self):
+        self.model.script = lambda exchange: (exchange.say("Half an answer"), exchange.leaves(), Model.BREAK_OFF)[-1]
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("Half an answer")
+        self.page.locator("#stop").click()
+        self.wait_for_end()
+        expect(self.page.locator(".answer")).to_contain_text("You stopped this answer.")
+        expect(self.answer()).to_have_text("Half an answer")
+        self.assertEqual(self.stored()[1]["state"], "cancelled")
+
+    def test_stopped_answer_is_continued(self):
+        self.model.script = lambda exchange: (exchange.say("Half an answer"), exchange.leaves(), Model.BREAK_OFF)[-1]
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("Half an answer")
+        self.page.locator("#stop").click()
+        self.wait_for_end()
+        self.model.script = lambda exchange: exchange.say("and its end")
+        self.page.get_by_role("button", name="Continue").click()
+        expect(self.answer()).to_have_text("and its end")
+        self.wait_for_end()
+        self.assertEqual(self.model.exchange(1).prompts[:2], [("user", "Hello"), ("assistant", "Half an answer")])
+
+    def test_other_answer_keeps_the_earlier_one(self):
+        self.model.script = lambda exchange: exchange.say(f"Answer {len(self.model.exchanges)}")
+        self.open()
+        self.ask("Hello")
+        self.page.get_by_role("button", name="Another answer").click()
+        expect(self.answer()).to_have_text("Answer 2")
+        self.wait_for_end()
+        expect(self.page.locator(".answer")).to_have_count(1)
+        expect(self.page.locator(".answer .alternatives")).to_contain_text("2 of 2")
+        self.page.locator(".answer").get_by_role("button", name="Earlier version").click()
+        expect(self.answer()).to_have_text("Answer 1")
+        self.ask("Go on")
+        self.assertEqual(self.model.exchange(2).prompts[1], ("assistant", "Answer 1"))
+
+    def test_edited_prompt_begins_a_branch(self):
+        self.model.script = lambda exchange: exchange.say("To: " + exchange.prompts[-1][1])
+        self.open()
+        self.ask("One")
+        self.ask("Two")
+        self.page.locator(".prompt").last.get_by_role("button", name="Edit").click()
+        expect(self.page.locator("#prompt")).to_have_value("Two")
+        self.write("Zwei")
+        expect(self.answer()).to_have_text("To: Zwei")
+        self.wait_for_end()
+        expect(self.page.locator(".prompt")).to_have_count(2)
+        self.assertEqual([text for _, text in self.model.exchange(2).prompts], ["One", "To: One", "Zwei"])
+        self.page.locator(".prompt").last.get_by_role("button", name="Earlier version").click()
+        expect(self.answer()).to_have_text("To: Two")
+        self.ask("Three")
+        self.assertEqual([text for _, text in self.model.exchange(3).prompts], ["One", "To: One", "Two", "To: Two", "Three"])
+
+    def test_first_prompt_is_edited(self):
+        self.model.script = lambda exchange: exchange.say("To: " + exchange.prompts[-1][1])
+        self.open()
+        self.ask("One")
+        self.page.locator(".prompt").get_by_role("button", name="Edit").click()
+        self.write("Uno")
+        expect(self.answer()).to_have_text("To: Uno")
+        self.wait_for_end()
+        self.assertEqual(self.model.exchange(1).prompts, [("user", "Uno")])
+
+    def test_branch_is_copied_to_a_new_conversation(self):
+        self.open()
+        self.ask("Hello")
+        before = self.page.url
+        self.page.get_by_role("button", name="New from here").click()
+        self.page.wait_for_url(lambda url: url != before)
+        expect(self.answer()).to_have_text("Nothing to say.")
+        expect(self.page.locator("#list a[aria-current]")).to_be_visible()
+
+    def test_error_is_shown_in_place_and_announced(self):
+        def script(exchange):
+            exchange.say("Before the fault. ")
+            exchange.write({"error": "the model burst"})
+            return Model.BREAK_OFF
+
+        self.model.script = script
+        self.open()
+        self.write("Hello")
+        expect(self.page.locator(".answer .error")).to_contain_text("the model burst")
+        expect(self.answer()).to_have_text("Before the fault.")
+        expect(self.page.locator("#alerts")).to_contain_text("the model burst")
+        self.model.script = lambda exchange: exchange.say("Now it works")
+        self.page.get_by_role("button", name="Another answer").click()
+        expect(self.answer()).to_have_text("Now it works")
+
+    def test_refused_prompt_returns_to_the_composer(self):
+        self.open()
+        self.page.evaluate("document.querySelector('#model').append(new Option('long', 'm'.repeat(300), true, true))")
+        self.write("Hello")
+        expect(self.page.locator(".pending .error")).to_contain_text("model")
+        expect(self.page.locator("#alerts")).to_contain_text("model")
+        self.page.get_by_role("button", name="Back to the prompt").click()
+        expect(self.page.locator("#prompt")).to_have_value("Hello")
+        expect(self.page.locator(".pending")).to_have_count(0)
+
+    def test_reasoning_is_collapsed(self):
+        def script(exchange):
+            exchange.write({"message": {"role": "assistant", "content": "", "thinking": "Let me see."}, "done": False})
+            exchange.say("The answer.")
+
+        self.model.script = script
+        self.open()
+        self.ask("Hello")
+        reasoning = self.page.locator(".answer details").first
+        expect(reasoning.locator("summary")).to_have_text("Reasoning")
+        expect(reasoning.get_by_text("Let me see.")).to_be_hidden()
+        reasoning.locator("summary").click()
+        expect(reasoning.get_by_text("Let me see.")).to_be_visible()
+
+    def test_tool_call_is_shown(self):
+        def script(exchange):
+            call = {"function": {"name": "weather", "arguments": {"city": "Rome"}}}
+            exchange.write({"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": False})
+
+        self.model.script = script
+        self.open()
+        self.ask("Hello")
+        self.page.get_by_text("Calls weather").click()
+        expect(self.page.locator(".answer details pre")).to_contain_text('"city": "Rome"')
+
+    def test_code_is_copied(self):
+        self.model.script = lambda exchange: exchange.say("```py\nprint(1)\n", "```\n")
+        self.open()
+        self.ask("Hello")
+        self.page.get_by_role("button", name="Copy code").click()
+        expect(self.page.get_by_role("button", name="Copied")).to_be_visible()
+        self.assertEqual(self.page.evaluate("navigator.clipboard.readText()").rstrip("\n"), "print(1)")
+
+    def test_details_name_the_server_and_the_history(self):
+        self.open()
+        self.ask("Hello")
+        self.ask("Again")
+        self.page.locator(".answer").last.get_by_role("button", name="Details").click()
+        dialog = self.page.get_by_role("dialog")
+        expect(dialog).to_contain_text("scripted (tiny), bytes 0 to 15")
+        expect(dialog).to_contain_text("Messages 1 to 3: sent")
+
+    def test_images_are_sent(self):
+        self.open()
+        self.page.locator("#attach-file").set_input_files(
+            {"name": "pixel.png", "mimeType": "image/png", "buffer": __import__("base64").b64decode(PIXEL)})
+        expect(self.page.locator("#attachments li")).to_have_count(1)
+        self.ask("What is this?")
+        self.assertEqual(self.model.exchange().request["messages"][-1]["images"], [PIXEL])
+        expect(self.page.locator(".prompt img")).to_have_count(1)
+
+    def test_image_is_pasted_and_dropped(self):
+        self.open()
+        for kind in ("paste", "drop"):
+            self.page.evaluate("""([kind, pixel]) => {
+                const data = new DataTransfer();
+                data.items.add(new File([Uint8Array.from(atob(pixel), (one) => one.charCodeAt(0))], "pixel.png", {type: "image/png"}));
+                const options = {bubbles: true, cancelable: true};
+                document.querySelector("#prompt").dispatchEvent(kind === "paste"
+                    ? new ClipboardEvent("paste", {...options, clipboardData: data}) : new DragEvent("drop", {...options, dataTransfer: data}));
+            }""", [kind, PIXEL])
+        expect(self.page.locator("#attachments li")).to_have_count(2)
+        self.page.reload()
+        expect(self.page.locator("#attachments li")).to_have_count(2)
+        self.page.get_by_role("button", name="Remove Image 2").click()
+        self.page.locator("#model").select_option("tiny")
+        self.ask("What is this?")
+        self.assertEqual(self.model.exchange().request["messages"][-1]["images"], [PIXEL])
+        expect(self.page.locator("#attachments li")).to_have_count(0)
+
+    def test_long_paste_becomes_an_attachment(self):
+        self.open()
+        self.page.evaluate("""() => {
+            const data = new DataTransfer();
+            data.setData("text/plain", "word ".repeat(200_000));
+            document.querySelector("#prompt").dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+        }""")
+        expect(self.page.locator("#attachments li")).to_contain_text("1,000,000 characters")
+        self.ask("Summarise this.")
+        self.assertEqual(len(self.model.exchange().prompts[-1][1]), len("Summarise this.\n\n") + 1_000_000)
+        expect(self.page.locator(".prompt").get_by_role("button", name=re.compile("Show all"))).to_be_visible()
+
+    def test_reader_who_scrolled_up_stays_there(self):
+        rest = self.answer_in_parts(["line\n\n" * 200], ["more\n\n" * 200, "the end"])
+        self.open()
+        self.write("Hello")
+        expect(self.page.locator(".markdown p")).to_have_count(200)
+        at_end = "(() => { const s = document.querySelector('#scroller'); return s.scrollHeight - s.scrollTop - s.clientHeight < 4; })()"
+        self.page.wait_for_function(at_end)
+        self.page.locator("#scroller").hover()
+        self.page.mouse.wheel(0, -900)
+        expect(self.page.locator("#to-end")).to_be_visible()
+        position = self.page.evaluate("document.querySelector('#scroller').scrollTop")
+        rest.set()
+        expect(self.answer()).to_contain_text("the end")
+        self.assertEqual(self.page.evaluate("document.querySelector('#scroller').scrollTop"), position)
+        self.page.locator("#to-end").click()
+        self.page.wait_for_function(at_end)
+        expect(self.page.locator("#to-end")).to_be_hidden()
+
+    def test_screen_reader_gets_sentences_and_focus_stays(self):
+        rest = self.answer_in_parts(["One sen", "tence. And half"], [" of another."])
+        self.open()
+        self.write("Hello")
+        log = self.page.locator("#announcements p")
+        expect(log.first).to_have_text("One sentence.")
+        self.page.locator("#search").focus()
+        rest.set()
+        expect(log).to_have_text(["One sentence.", "And half of another.", "The answer is finished."])
+        expect(self.page.locator("#search")).to_be_focused()
+
+    def test_new_messages_leave_the_focus_on_a_button(self):
+        self.open()
+        self.ask("Hello")
+        name = self.page.evaluate("location.hash.slice(1)")
+        for place in (self.page.locator(".answer").first.get_by_role("button", name="Details"), self.page.locator("#list a[aria-current]")):
+            place.focus()
+            count = self.page.locator(".answer").count()
+            self.call("POST", "/llmchat", {"appID": "web", "conversation": name, "model": "tiny", "stream": False,
+                                           "messages": [{"role": "user", "content": "From elsewhere"}]})
+            expect(self.page.locator(".answer")).to_have_count(count + 1)
+            self.wait_for_end()
+            expect(place).to_be_focused()
+
+    def test_finished_answer_notifies_a_hidden_page(self):
+        rest = threading.Event()
+        self.addCleanup(rest.set)
+        self.model.script = lambda exchange: (exchange.say("Working. "), exchange.until(rest), exchange.say("Done."))[-1]
+        self.page.context.grant_permissions(["notifications"])
+        self.page.add_init_script("""
+            window.notes = [];
+            window.Notification = class { constructor(title, options) { notes.push([title, options.body]); } };
+            Notification.permission = "granted";
+            Notification.requestPermission = async () => "granted";""")
+        self.open()
+        self.page.locator("#manage summary").click()
+        self.page.locator("#notify").click()
+        expect(self.page.locator("#notify")).to_have_attribute("aria-pressed", "true")
+        self.write("Hello")
+        expect(self.answer()).to_have_text("Working.")
+        self.page.evaluate("Object.defineProperty(document, 'hidden', {value: true}); document.dispatchEvent(new Event('visibilitychange'))")
+        rest.set()
+        self.page.wait_for_function("notes.length === 1")
+        self.assertEqual(self.page.evaluate("notes[0][1]"), "The answer is finished.")
+
+
+class QueueTests(PageCase):
+    @classmethod
+    def upstreams(cls):
+        return [super().upstreams()[0] | {"slots": 1, "context": 4096}]
+
+    def test_position_in_the_queue_is_shown(self):
+        free = threading.Event()
+        self.addCleanup(free.set)
+        self.model.script = lambda exchange: (exchange.until(free), exchange.say("At last"))[-1]
+        self.open()
+        self.write("First")
+        self.model.exchange(0)
+        other = self.open(page=self.new_page())
+        self.write("Second", other)
+        expect(other.locator(".answer .tools")).to_contain_text("Number 1 of 1 in the queue of scripted")
+        free.set()
+        expect(self.answer(other)).to_have_text("At last")
+        expect(self.answer()).to_have_text("At last")
+
+    def test_gauge_shows_the_context(self):
+        self.open()
+        self.ask("Hello")
+        expect(self.page.locator("#gauge")).to_contain_text("% of the context")
+        self.page.get_by_role("button", name="Details").click()
+        expect(self.page.get_by_role("dialog")).to_contain_text("of 4,096 tokens")
+
+
+class NothingIsLostTests(PageCase):
+    def held(self):
+        """An answer whose second half waits for an event."""
+        rest = self.answer_in_parts(["The first half, "], ["the second half."])
+        return rest
+
+    def test_draft_survives_a_reload(self):
+        self.open()
+        self.page.locator("#prompt").fill("Half a thought")
+        self.page.reload()
+        expect(self.page.locator("#prompt")).to_have_value("Half a thought")
+
+    def test_answer_continues_after_a_reload(self):
+        rest = self.held()
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("The first half,")
+        self.page.reload()
+        expect(self.answer()).to_have_text("The first half,")
+        rest.set()
+        expect(self.answer()).to_have_text("The first half, the second half.")
+        self.wait_for_end()
+        self.assertEqual(self.stored()[1]["content"], "The first half, the second half.")
+        expect(self.page.locator(".prompt")).to_have_count(1)
+
+    def test_stop_works_after_a_reload(self):
+        self.held()
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("The first half,")
+        self.page.reload()
+        self.page.locator("#stop").click()
+        expect(self.page.locator(".answer")).to_contain_text("You stopped this answer.")
+
+    def test_answer_continues_after_the_network_was_lost(self):
+        rest = self.held()
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("The first half,")
+        self.gate.close()
+        expect(self.page.locator("#status")).to_contain_text("The connection is lost")
+        rest.set()
+        self.gate.open()
+        expect(self.answer()).to_have_text("The first half, the second half.")
+        expect(self.page.locator("#status")).to_be_hidden()
+        self.assertEqual(self.stored()[1]["content"], "The first half, the second half.")
+
+    def test_prompt_without_a_network_is_sent_once_when_it_is_back(self):
+        self.open()
+        self.ask("Hello")
+        self.gate.close()
+        self.write("Anyone?")
+        expect(self.page.locator(".pending")).to_contain_text("Anyone?")
+        self.gate.open()
+        expect(self.page.locator(".answer")).to_have_count(2)
+        self.wait_for_end()
+        expect(self.page.locator(".pending")).to_have_count(0)
+        self.assertEqual([message["role"] for message in self.stored()], ["user", "assistant"] * 2)
+
+    def test_prompt_whose_response_is_lost_counts_once(self):
+        self.open()
+        self.ask("Hello")
+        self.gate.mute()
+        self.write("Anyone?")
+        self.model.exchange(1)
+        expect(self.page.locator(".pending")).to_contain_text("Anyone?")
+        # Chromium repeats a request by itself when a connection ends that was used before; only then the page learns of it.
+        with self.page.expect_event("requestfailed", lambda request: request.method == "POST"):
+            self.gate.close()
+        self.gate.open()
+        expect(self.page.locator(".answer")).to_have_count(2)
+        self.wait_for_end()
+        expect(self.page.locator(".pending")).to_have_count(0)
+        expect(self.page.locator(".prompt")).to_have_count(2)
+        self.assertEqual([message["role"] for message in self.stored()], ["user", "assistant"] * 2)
+        self.assertEqual(len(self.model.exchanges), 2)
+
+    def test_prompt_of_a_lost_page_is_sent_after_the_reload(self):
+        self.open()
+        self.ask("Hello")
+        self.gate.close()
+        self.write("Anyone?")
+        expect(self.page.locator(".pending")).to_contain_text("Anyone?")
+        self.gate.open()
+        self.page.reload()
+        expect(self.page.locator(".answer")).to_have_count(2)
+        self.wait_for_end()
+        expect(self.page.locator(".pending")).to_have_count(0)
+        self.assertEqual([message["content"] for message in self.stored()][2], "Anyone?")
+        self.assertEqual(len(self.stored()), 4)
+
+    def test_answer_continues_after_the_server_was_killed(self):
+        rest = self.held()
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("The first half,")
+        self.server.kill()
+        self.server.restart()
+        rest.set()
+        expect(self.answer()).to_have_text("The first half, the second half.")
+        self.wait_for_end()
+        self.assertEqual(self.stored()[1]["content"], "The first half, the second half.")
+        self.assertEqual(self.stored()[1]["state"], "complete")
+
+    def test_second_tab_and_second_device_show_the_same(self):
+        rest = self.held()
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("The first half,")
+        tab = self.open(self.page.url, self.new_page(self.page.context))
+        device = self.open(self.page.url, self.new_page())
+        for page in (tab, device):
+            expect(self.answer(page)).to_have_text("The first half,")
+        rest.set()
+        for page in (self.page, tab, device):
+            expect(self.answer(page)).to_have_text("The first half, the second half.")
+            self.wait_for_end(page)
+        self.model.script = lambda exchange: exchange.say("To the device.")
+        self.ask("From the device", device)
+        for page in (self.page, tab):
+            expect(page.locator(".prompt").last).to_contain_text("From the device")
+            expect(self.answer(page)).to_have_text("To the device.")
+            expect(page.locator(".prompt")).to_have_count(2)
+
+    def test_second_tab_begins_a_conversation_of_its_own(self):
+        self.open()
+        tab = self.open(page=self.new_page(self.page.context))
+        tab.locator("#prompt").fill("From the second tab")
+        self.ask("From the first tab")
+        tab.wait_for_function("(name) => location.hash !== name", arg=self.page.evaluate("location.hash"))
+        expect(tab.locator("#prompt")).to_have_value("From the second tab")
+        tab.locator("#send").click()
+        expect(tab.locator(".answer")).to_have_count(1)
+        self.wait_for_end(tab)
+        self.assertEqual([message["content"] for message in self.stored()][0], "From the first tab")
+        self.assertEqual([message["content"] for message in self.stored(tab)][0], "From the second tab")
+
+    def test_page_that_is_opened_without_a_network_waits_for_it(self):
+        self.open()
+        self.ask("Hello")
+        address = self.page.url
+        self.page.locator("#new").click()
+        expect(self.page.locator("#messages")).to_contain_text("What is on your mind?")
+        self.gate.close()
+        self.page.evaluate("(hash) => { location.hash = hash; }", urllib.parse.urlsplit(address).fragment)
+        expect(self.page.locator("#status")).to_contain_text("The connection is lost")
+        self.gate.open()
+        expect(self.answer()).to_have_text("Nothing to say.")
+        expect(self.page.locator("#status")).to_be_hidden()
+
+    def test_deletion_elsewhere_is_shown(self):
+        self.open()
+        self.ask("Hello")
+        device = self.open(self.page.url, self.new_page())
+        expect(device.locator(".answer")).to_have_count(1)
+        self.page.locator("#actions summary").click()
+        self.page.locator("#delete").click()
+        self.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(device.locator("#messages")).to_contain_text("This conversation was deleted.")
+
+
+class ConversationListTests(PageCase):
+    def setUp(self):
+        super().setUp()
+        self.call("DELETE", "/conversations?appID=web")
+
+    def menu(self, name):
+        self.page.locator("#actions summary").click()
+        self.page.locator(f"#{name}").click()
+
+    def test_conversation_is_renamed_archived_and_brought_back(self):
+        self.open()
+        self.ask("Where shall we stay?")
+        row = self.page.locator("#list a")
+        expect(row).to_contain_text("Where shall we stay?")
+        self.menu("rename")
+        self.page.get_by_label("Title").fill("A week in Rome")
+        self.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+        expect(row).to_contain_text("A week in Rome")
+        expect(self.page.locator("#title")).to_have_text("A week in Rome")
+        self.menu("archive")
+        expect(row).to_have_count(0)
+        self.page.locator("#manage summary").click()
+        self.page.locator("#archived").click()
+        expect(row).to_contain_text("A week in Rome")
+        row.click()
+        expect(self.page.locator(".answer")).to_have_count(1)
+        self.menu("archive")
+        expect(row).to_have_count(0)
+        self.page.locator("#archived").click()
+        expect(row).to_have_count(1)
+
+    def test_title_is_made_by_the_model(self):
+        self.open()
+        self.ask("Where shall we stay?")
+        self.model.script = lambda exchange: exchange.say("Rome in spring")
+        self.menu("rename")
+        self.page.get_by_role("button", name="Let the model choose").click()
+        expect(self.page.locator("#title")).to_have_text("Rome in spring")
+
+    def test_search_finds_messages_and_opens_them(self):
+        self.open()
+        self.ask("The needle is here")
+        self.page.locator("#new").click()
+        self.ask("Only hay")
+        expect(self.page.locator("#list li")).to_have_count(2)
+        self.page.locator("#search").fill("needle")
+        expect(self.page.locator("#list li")).to_have_count(1)
+        self.page.locator("#list a").click()
+        expect(self.page.locator(".prompt")).to_contain_text("The needle is here")
+        self.page.locator("#search").fill("nowhere to be found")
+        expect(self.page.locator("#list-note")).to_have_text("No conversation has this text.")
+
+    def test_export_is_imported_again(self):
+        self.open()
+        self.ask("Keep this")
+        self.page.locator("#actions summary").click()
+        with self.page.expect_download() as download:
+            self.page.locator("#export").click()
+        file = f"{self.directory}/export.ndjson"
+        download.value.save_as(file)
+        before = self.page.url
+        self.page.locator("#manage summary").click()
+        self.page.locator("#import-file").set_input_files(file)
+        self.page.wait_for_url(lambda url: url != before)
+        expect(self.page.locator(".prompt")).to_contain_text("Keep this")
+        expect(self.page.locator("#list li")).to_have_count(2)
+
+    def test_file_of_another_kind_is_refused(self):
+        self.open()
+        self.page.locator("#manage summary").click()
+        self.page.locator("#import-file").set_input_files({"name": "a.ndjson", "mimeType": "text/plain", "buffer": b"{}"})
+        expect(self.page.locator("#status")).to_contain_text("no export")
+
+    def test_all_conversations_are_deleted(self):
+        self.open()
+        self.ask("One")
+        self.page.locator("#new").click()
+        self.ask("Two")
+        expect(self.page.locator("#list li")).to_have_count(2)
+        self.page.locator("#manage summary").click()
+        self.page.locator("#delete-all").click()
+        self.page.get_by_role("dialog").get_by_role("button", name="Delete all").click()
+        expect(self.page.locator("#list li")).to_have_count(0)
+        expect(self.page.locator("#messages")).to_contain_text("What is on your mind?")
+        self.assertEqual(self.call("GET", "/conversations?appID=web")[1]["conversations"], [])
+
+    def test_new_conversation_has_a_system_prompt_and_options(self):
+        self.open()
+        self.page.locator("#options").click()
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_label("System prompt").fill("Answer in one word.")
+        dialog.get_by_label("Temperature").fill("0.2")
+        dialog.get_by_label("Longest answer").fill("50")
+        dialog.get_by_role("button", name="Save").click()
+        self.page.locator("#model").select_option("other")
+        self.ask("Hello")
+        request = self.model.exchange().request
+        self.assertEqual(request["messages"], [{"role": "system", "content": "Answer in one word."}, {"role": "user", "content": "Hello"}])
+        self.assertEqual((request["model"], request["options"]), ("other", {"temperature": 0.2, "num_predict": 50}))
+        self.page.get_by_text("System prompt").click()
+        expect(self.page.get_by_text("Answer in one word.")).to_be_visible()
+
+    def test_long_conversation_is_read_in_windows(self):
+        lines = [{"chatterd": "conversation", "version": 1, "conversation": "long", "created_at": "2026-11-20T17:07:20.859441Z",
+                  "updated_at": "2026-11-20T17:07:23.751974Z"}]
+        lines += [{"seq": seq, "kind": "message", "role": "user" if seq % 2 else "assistant", "content": f"message {seq}",
+                   "time": "2026-11-20T17:07:20.859441Z"} for seq in range(1, 1001)]
+        lines.append({"end": True, "rows": 1000})
+        status, answer = self.call("POST", "/conversations/long/import?appID=web", "\n".join(map(json.dumps, lines)) + "\n")
+        self.assertEqual(status, 201, answer)
+        self.open("/#long")
+        expect(self.page.get_by_text("message 1000", exact=True)).to_be_in_viewport()
+        self.assertLess(self.page.locator(".message").count(), 151)
+        self.page.locator("#scroller").focus()
+        first = self.page.locator("#messages").get_by_text("message 1", exact=True)
+        while first.count() == 0:
+            top = self.page.locator(".message").first.inner_text()
+            self.page.keyboard.press("Home")
+            self.page.wait_for_function("(text) => document.querySelector('.message').innerText !== text", arg=top)
+            self.assertLess(self.page.locator(".message").count(), 151)
+        expect(self.page.locator("#to-end")).to_be_visible()
+        self.page.locator("#to-end").click()
+        expect(self.page.get_by_text("message 1000", exact=True)).to_be_in_viewport()
+        self.page.goto(f"{self.gate.url}/#long/300")
+        expect(self.page.get_by_text("message 300", exact=True)).to_be_in_viewport()
+
+
+class ModelServerTests(PageCase):
+    def unlock(self):
+        self.page.locator("#servers").click()
+        self.page.get_by_label("Administrator").fill(ADMIN_TOKEN)
+        self.page.get_by_role("dialog").get_by_role("button", name="Continue").click()
+        expect(self.page.locator(".servers li").first).to_be_visible()
+
+    def row(self, name):
+        return self.page.locator(".servers li").filter(has=self.page.get_by_text(name, exact=True))
+
+    def test_server_is_added_tested_changed_and_removed(self):
+        self.open()
+        self.unlock()
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_role("button", name="Add").click()
+        dialog.get_by_label("Name", exact=True).fill("spare")
+        dialog.get_by_label("Address").fill(self.model.url)
+        dialog.get_by_role("button", name="Save").click()
+        expect(self.row("spare")).to_contain_text("added here")
+        self.row("spare").get_by_role("button", name="Test").click()
+        expect(self.row("spare").locator(".result")).to_contain_text("It works. 2 models")
+        self.row("spare").get_by_role("button", name="Edit").click()
+        dialog.get_by_label("Answers at once").fill("3")
+        dialog.get_by_label("Address").fill("http://127.0.0.1:9")
+        dialog.get_by_role("button", name="Save").click()
+        expect(self.page.locator(".editor")).to_have_count(0)
+        status, stored = self.call("GET", "/upstreams/spare", token=ADMIN_TOKEN)
+        self.assertEqual((status, stored["slots"]), (200, 3))
+        self.row("spare").get_by_role("button", name="Test").click()
+        expect(self.row("spare").locator(".result")).to_contain_text("It does not work.")
+        self.row("spare").get_by_role("button", name="Remove").click()
+        self.page.get_by_role("dialog").last.get_by_role("button", name="Remove").click()
+        expect(self.row("spare")).to_have_count(0)
+        self.assertEqual(self.call("GET", "/upstreams/spare", token=ADMIN_TOKEN)[0], 404)
+
+    def test_test_shows_models_and_the_first_token(self):
+        self.open()
+        self.unlock()
+        self.row("scripted").get_by_role("button", name="Test").click()
+        expect(self.row("scripted").locator(".result")).to_contain_text("tiny began with “Nothing”")
+        expect(self.row("scripted").locator(".result")).to_contain_text("Models: tiny, other")
+
+    def test_wrong_token_is_refused(self):
+        self.open()
+        self.page.locator("#servers").click()
+        self.page.get_by_label("Administrator").fill("a-wrong-token-of-nobody")
+        self.page.get_by_role("dialog").get_by_role("button", name="Continue").click()
+        expect(self.page.locator("#status.error")).to_be_visible()
+
+    def test_mistakes_of_a_description_are_shown(self):
+        self.open()
+        self.unlock()
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_role("button", name="Add").click()
+        dialog.get_by_label("Name", exact=True).fill("spare")
+        dialog.get_by_label("Address").fill("ftp://model.example")
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog.locator("p.error")).to_contain_text("url")
+
+    def test_unreachable_server_is_in_the_picker(self):
+        description = {"name": "away", "kind": "ollama", "url": "http://127.0.0.1:9"}
+        self.call("POST", "/upstreams", description, ADMIN_TOKEN)
+        self.addCleanup(lambda: self.call("DELETE", "/upstreams/away", token=ADMIN_TOKEN))
+        self.open()
+        expect(self.page.locator("#model option:disabled").filter(has_text="away")).to_contain_text("away: The model server cannot be reached.")
+
+
+class NoModelServerTests(PageCase):
+    variables = {"CHATTERD_ECHO": "0"}
+
+    @classmethod
+    def upstreams(cls):
+        return []
+
+    def test_empty_page_leads_to_the_first_model_server(self):
+        self.page.goto("/")
+        self.page.get_by_role("button", name="Add a model server").click()
+        expect(self.page.get_by_label("Administrator")).to_be_visible()
+
+
+class PrefixTests(PageCase):
+    def test_page_works_below_a_path_of_a_proxy(self):
+        proxy = PrefixProxy(self.server.url, self.addCleanup)
+        self.origins.add(proxy.url)
+        self.page.goto(f"{proxy.url}{PREFIX}/")
+        expect(self.page.locator("#model option[value=tiny]")).to_be_attached()
+        self.page.locator("#model").select_option("tiny")
+        self.ask("Hello")
+        self.page.reload()
+        expect(self.answer()).to_have_text("Nothing to say.")
+        self.page.get_by_role("button", name="Another answer").click()
+        expect(self.page.locator(".alternatives")).to_contain_text("2 of 2")
+        self.wait_for_end()
+        self.page.locator("#new").click()
+        expect(self.page.locator("#list li")).to_have_count(1)
+        self.assertEqual(proxy.strays, [])
+
+
+class SignInTests(PageCase):
+    mode = "keys"
+
+    def test_key_is_exchanged_for_a_session(self):
+        key = self.call("POST", "/keys", {"app": "shop"}, ADMIN_TOKEN)[1]["key"]
+        self.page.goto("/")
+        self.page.get_by_label("Key or token").fill("chatterd_wrong")
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.locator("#sign-in .error")).not_to_be_empty()
+        self.page.get_by_label("Key or token").fill(key)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.locator("#model option").first).to_be_attached()
+        self.ask("Hello")
+        self.page.reload()
+        expect(self.answer()).to_have_text("Nothing to say.")
+        kept = self.page.evaluate("JSON.stringify(localStorage) + JSON.stringify(sessionStorage) + document.cookie")
+        self.assertNotIn(key, kept)
+        self.page.locator("#manage summary").click()
+        self.page.locator("#sign-out").click()
+        expect(self.page.get_by_label("Key or token")).to_be_visible()
+
+    def test_session_of_an_administrator_manages_model_servers(self):
+        key = self.call("POST", "/keys", {"app": "shop", "scopes": ["chat", "read", "admin"]}, ADMIN_TOKEN)[1]["key"]
+        self.page.goto("/")
+        self.page.get_by_label("Key or token").fill(key)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.locator("#servers").click()
+        row = self.page.locator(".servers li").filter(has_text="scripted")
+        row.get_by_role("button", name="Test").click()
+        expect(row.locator(".result")).to_contain_text("It works.")
+
+    def test_person_sees_only_their_own_conversations(self):
+        key = self.call("POST", "/keys", {"app": "shop"}, ADMIN_TOKEN)[1]["key"]
+        pages = []
+        for person in ("ada", "bob"):
+            token = self.call("POST", "/tokens", {"person": person}, key)[1]["access_token"]
+            page = self.new_page()
+            page.goto("/")
+            page.get_by_label("Key or token").fill(token)
+            page.get_by_role("button", name="Sign in").click()
+            expect(page.locator("#model option[value=tiny]")).to_be_attached()
+            page.locator("#model").select_option("tiny")
+            self.ask(f"I am {person}", page)
+            pages.append(page)
+        for page, person in zip(pages, ("ada", "bob")):
+            page.reload()
+            expect(page.locator("#list li")).to_have_count(1)
+            expect(page.locator("#list li")).to_contain_text(f"I am {person}")
+        pages[1].goto(pages[0].url)
+        pages[1].reload()
+        expect(pages[1].locator("#prompt")).to_be_visible()
+        expect(pages[1].locator(".answer")).to_have_count(0)
+
+    def test_administrator_token_is_no_session(self):
+        self.page.goto("/")
+        self.page.get_by_label("Key or token").fill(ADMIN_TOKEN)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.locator("#sign-in .error")).to_contain_text("Use a key of an app")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,1 @@
+"""The configurations in deploy/ with nginx, HAProxy and PgBouncer: script/proxies."""

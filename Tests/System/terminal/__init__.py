@@ -1,0 +1,1 @@
+"""The terminal client in pseudo-terminals and in pipes: script/test-chatter."""

@@ -184,7 +184,7 @@ def proxies(run: Run) -> None:
 
 
 def attacks(run: Run) -> None:
-    run.module("attacks", "--short", "")
+    run.module("attacks", "--seconds 10 --readers 0", "")
 
 
 def compose(run: Run) -> None:

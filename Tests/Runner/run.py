@@ -19,7 +19,7 @@ from processes import TOP, Commands, Failed, Log, NotRun, Processes, Terminal
 from report import Result
 
 DEBUG_OPTIONS = ["--disable-index-store"]
-"""Of all debug builds of the scripts: other options would build everything anew."""
+"""Of all debug builds of the scripts, as `debug_build` in script/lib.sh: other options build everything anew."""
 FAST_NAMES = ("PrivateCluster", "TestProgram", "DevelopmentCluster.", "DevelopmentCluster?", "DevelopmentCluster(")
 SANITIZED = ("thread", "address")
 LEAST = 60

@@ -6,6 +6,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 
 @testable import ChatterdServer
+@testable import ChatterdServerTestSupport
 
 /// A verifier whose clock the test moves, with the issuer `https://accounts.example` of the app `shop`.
 final class IssuerStage: Sendable {

@@ -1,4 +1,4 @@
-"""chatter while its server is killed and started again. Run by script/test-chatter."""
+"""chatter while its server is killed and started again. Run by script/test terminal."""
 
 import unittest
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# script/proxies [--short] [--only nginx|haproxy|pgbouncer]
+# script/test proxies -- [--short] [--only nginx|haproxy|pgbouncer]
 # Tests the configurations in deploy/ with Debian's packages. nginx and HAProxy run in front of three chatterd processes: events
 # without delay, long silence, large bodies, clients that leave, requests that must not be repeated, and rolling restarts under
 # load. PgBouncer in transaction mode runs between chatterd and PostgreSQL: migrations, query plans with 50,000 rows, the chaos
 # test and the test of the queue. systemd checks the unit, if it is installed. Takes some ten minutes; --short: some three. Ends
-# with 1 if a guarantee was broken. CHATTERD names another program than the release build.
+# with 1 if a guarantee was broken. CHATTERD names the program.
 set -euo pipefail
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../../../script/lib.sh"
 
 short=() only=''
 while [ $# -gt 0 ]; do
@@ -19,15 +19,7 @@ while [ $# -gt 0 ]; do
 done
 case $only in '' | nginx | haproxy | pgbouncer) ;; *) manual >&2 && exit 2 ;; esac
 
-script/bootstrap run tests proxies
-program=${CHATTERD:-}
-if [ -z "$program" ]; then
-    script/bootstrap build
-    say "building"
-    release_build --product chatterd
-    program=.build/release/chatterd
-fi
-program=$(realpath "$program")
+program=$(realpath "${CHATTERD:?}")
 
 # run SUITE OPTIONS…: a system test.
 run() { (cd Tests/System && python3 -B -m "$1" --program "$program" "${@:2}"); }

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# script/compose-test
+# script/test compose
 # Tests docker-compose.yml with real containers, in a copy of the checkout, under its own project name and port. Checks the
 # settings of each service, builds the image, checks the rights of the containers, holds a conversation through the published
 # port, takes the stack down and up again, and finds the conversation. Removes everything that it created.
 # Ends with 77 if there is no way to run containers here. COMPOSE_LAB names a script that prepares podman.
 set -euo pipefail
-. "$(dirname "$0")/lib.sh"
-script/bootstrap tests
+. "$(dirname "$0")/../../../script/lib.sh"
 
 # stand_in NAME: tags an image of the lab with the name that the files of the checkout use.
 stand_in() {
@@ -53,9 +52,9 @@ prepare_lab() {
 
 # Debian's podman-compose is too old: it supports neither profiles nor an optional env_file.
 install_podman_compose() {
-    python3 -m venv --clear .build/compose
-    persistently .build/compose/bin/pip -q install 'podman-compose>=1.3,<2' || die "podman-compose cannot be installed"
-    PATH=$PWD/.build/compose/bin:$PATH
+    local python
+    python=$(python3 -B Tests/Runner/environments.py compose) || die "podman-compose cannot be installed"
+    PATH=${python%/*}:$PATH
 }
 
 lab=${COMPOSE_LAB:-../shared/lab/podman-lab.sh}

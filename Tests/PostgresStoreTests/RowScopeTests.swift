@@ -195,7 +195,7 @@ import Testing
     @Test func loginRoleThatMayNotUseTheRoleWorksWithoutIt() async throws {
         let cluster = try await blocking { try PrivateCluster.shared() }
         let name = try await blocking {
-            let name = try cluster.makeDatabaseName()
+            let name = try cluster.makeEmptyDatabaseName()
             try cluster.query("CREATE ROLE lowly_\(name) LOGIN", database: "postgres")
             try cluster.query("ALTER DATABASE \(name) OWNER TO lowly_\(name)", database: "postgres")
             try cluster.query("GRANT ALL ON SCHEMA public TO lowly_\(name)", database: name)

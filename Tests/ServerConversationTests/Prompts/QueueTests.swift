@@ -232,7 +232,9 @@ import Testing
 
     /// The conversations that have tickets.
     private static func tickets(_ stage: Stage) throws -> [String] {
-        try stage.cluster.query("SELECT appid FROM chatterd_queue ORDER BY appid", database: stage.database).map {
+        try stage.cluster.query(
+            "SELECT split_part(appid, E'\\x1f', 1) FROM chatterd_queue ORDER BY appid", database: stage.database
+        ).map {
             $0[0]
         }
     }

@@ -33,7 +33,8 @@ def say(*words: object) -> None:
 def keep_port() -> socket.socket:
     """A free port. The system gives it to no other program while the socket exists."""
     holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):  # a server needs one of them to bind the port as well
+        holder.setsockopt(socket.SOL_SOCKET, option, 1)
     holder.bind(("127.0.0.1", 0))
     return holder
 

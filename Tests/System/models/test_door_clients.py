@@ -5,7 +5,6 @@ Run by script/test-model-servers.
 
 import contextlib
 import json
-import unittest
 
 import anthropic
 import ollama
@@ -155,7 +154,3 @@ class DoorClientTests(door_cases.Cases):
         text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
         self.assertEqual((text, events[-1].type), (known("count"), "response.completed"))
         self.assertEqual(responses.retrieve(identity).output_text, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ Run by script/test-model-servers --libraries.
 
 import json
 import os
-import unittest
 
 # Otherwise it fetches a list of prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -57,7 +56,3 @@ class DoorLiteLLMTests(door_cases.Cases):
     clients = (OpenAI, Ollama, Anthropic)
     # Its streams have no method to close them; doors/test_litellm.py has this case with a scripted model.
     test_a_stream_is_cancelled = None
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -41,6 +41,13 @@ func moduleName(_ folder: String) -> String {
     return cModules[folder] ?? "Chatterd\(folder)"
 }
 
+/// What the tests of the whole program import.
+let serverTests = [
+    "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay", "Identity",
+    "Cryptography", "LanguageModels", "ModelServers", "Doors", "Page", "Postgres", "HTTPServer", "HTTP", "Sockets",
+    "Basics", "TestSupport",
+]
+
 /// Layers, the lowest first: a target depends only on targets above it in this list. docs/architecture.md shows the graph.
 let package = Package(
     name: "chatterd",
@@ -96,9 +103,11 @@ let package = Package(
         // Its models for Apple's FoundationModels; elsewhere only the mapping, which is tested.
         .target(
             name: "ChatterFoundationModels", dependencies: [.target(name: "ChatterModels")], swiftSettings: settings),
-        // Its macros. The plugin runs in the compiler and speaks its protocol itself, without swift-syntax.
+        // Its macros. The plugin runs in the compiler and speaks its protocol itself, without swift-syntax. No test may depend on the
+        // plugin directly: SwiftPM would build all modules of all tests a second time.
+        target("MacroExpansion", ["Basics"]),
         .macro(
-            name: "ChatterdMacroPlugin", dependencies: [module("Basics")], path: "Sources/MacroPlugin",
+            name: "ChatterdMacroPlugin", dependencies: [module("MacroExpansion")], path: "Sources/MacroPlugin",
             swiftSettings: settings),
         .target(
             name: "ChatterMacros", dependencies: [.target(name: "ChatterModels"), module("MacroPlugin")],
@@ -144,7 +153,8 @@ let package = Package(
         // Tests. TestSupport has the private cluster, the scripted upstream and the raw client.
         .target(
             name: "ChatterdTestSupport",
-            dependencies: ["DevelopmentCluster", "LanguageModels", "Basics"].map(module), path: "Tests/TestSupport",
+            dependencies: ["DevelopmentCluster", "LanguageModels", "Basics", "CPostgres"].map(module),
+            path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: [module("TestSupport")], swiftSettings: settings),
@@ -180,7 +190,8 @@ let package = Package(
             dependencies: ["ChatterFoundationModels", "ChatterModels"].map { .target(name: $0) },
             swiftSettings: settings),
         .testTarget(
-            name: "MacroPluginTests", dependencies: ["MacroPlugin", "Basics"].map(module), swiftSettings: settings),
+            name: "MacroExpansionTests", dependencies: ["MacroExpansion", "Basics"].map(module),
+            swiftSettings: settings),
         .testTarget(
             name: "ChatterMacrosTests",
             dependencies: [.target(name: "ChatterMacros")] + ["MirrorModels"].map(module), swiftSettings: settings),
@@ -196,14 +207,15 @@ let package = Package(
             of: "Configuration",
             ["HTTP", "HTTPServer", "LanguageModels", "ModelServers", "Relay", "Sockets", "JSONLog", "Basics"]),
         tests(of: "Command", ["DevelopmentCluster", "Configuration", "Server", "Basics"]),
-        .testTarget(
-            name: "ChatterdServerTests",
-            dependencies: [
-                "Server", "Command", "PostgresStore", "Configuration", "DevelopmentCluster", "JSONLog", "Relay",
-                "Identity", "Cryptography", "LanguageModels", "ModelServers", "Doors", "Page", "Postgres", "HTTPServer",
-                "HTTP", "Sockets",
-                "Basics", "TestSupport",
-            ].map(module), swiftSettings: settings),
-    ],
+        // The whole program, in five targets, so that a change compiles a part of its tests. ServerTestSupport starts it.
+        .target(
+            name: "ChatterdServerTestSupport", dependencies: serverTests.map(module), path: "Tests/ServerTestSupport",
+            swiftSettings: settings),
+    ]
+        + ["Access", "Conversation", "Door", "Reply", "Upstream"].map { part in
+            .testTarget(
+                name: "Server\(part)Tests", dependencies: (serverTests + ["ServerTestSupport"]).map(module),
+                swiftSettings: settings)
+        },
     swiftLanguageModes: [.v6]
 )

@@ -2,7 +2,7 @@
 """Measures what a prompt, a token and a live stream cost on a saturated machine, predicts a mix of work from it for one and for two
 databases, and measures the mix. Then it computes what a million and a billion prompts a day need.
 
-Started by script/bench-model. See docs/scale.md."""
+Started by script/bench model. See docs/scale.md."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """Lists, reads, searches and continues conversations of one owner: alone in the database, and among those of many others.
 
 Prints for each request its time and the pages of PostgreSQL's buffers that its statements touch, with the indexes of their plans.
-Started by script/bench-scale. See docs/benchmarks.md."""
+Started by script/bench scale. See docs/benchmarks.md."""
 
 from __future__ import annotations
 

@@ -26,6 +26,9 @@ quietly() {
 # release_build ARGUMENTS: an optimized build without checks of exclusive access (docs/decisions/0012).
 release_build() { quietly swift build -c release -Xswiftc -enforce-exclusivity=unchecked "$@"; }
 
+# debug_build ARGUMENTS: a debug build as script/test makes it, without an index for editors. Other options build everything anew.
+debug_build() { quietly swift build --disable-index-store "$@"; }
+
 # persistently COMMAND…: for downloads: quietly, and up to three times.
 persistently() {
     local pause

@@ -10,7 +10,7 @@ private enum Llama {
     static let model = ProcessInfo.processInfo.environment["CHATTERD_TEST_LLAMA_MODEL"] ?? "scripted"
 }
 
-/// The proposal's examples with a real model server, run by `script/test-model-servers`.
+/// The proposal's examples with a real model server, run by `script/test models`.
 @Suite(.timeLimit(.minutes(30)), .serialized, .enabled(if: Llama.url != nil, "CHATTERD_TEST_LLAMA names no server"))
 struct LlamaTests {
     /// How the model is reached.

@@ -33,6 +33,7 @@ KINDS = ("sql", "value", "step")
 FILTER_LIMIT, SUITE_LIMIT, BUILD_LIMIT = 420, 1500, 1800
 """Seconds for the filtered tests, for all tests, and for a build. Tests that take longer hang: that counts as killed."""
 ACTIVE = ".build/active-mutant"
+TEST_PROGRAM = (".build/debug/chatterdPackageTests.xctest", "--testing-library", "swift-testing")
 NOT_COPIED = ("release", "release-scratch", "thread", "address", "python", "artifacts", "checkouts")
 """The parts that the copy of the build directory leaves out."""
 
@@ -247,13 +248,12 @@ class Scratch:
     def build(self) -> Outcome:
         """Builds the tests."""
         # SwiftPM locks by the path of the build directory, which all copies share.
-        return self.run("swift", "build", "--build-tests", "--ignore-lock", limit=BUILD_LIMIT)
+        return self.run("swift", "build", "--build-tests", "--disable-index-store", "--ignore-lock", limit=BUILD_LIMIT)
 
     def test(self, pattern: str, limit: float) -> Outcome:
         """Runs the tests of a filter, or all if it is empty."""
         selection = ("--filter", pattern) if pattern else ()
-        command = ("swift", "test", "--skip-build", "--disable-xctest", "--ignore-lock")
-        return self.run(*command, *selection, limit=limit)
+        return self.run(*TEST_PROGRAM, *selection, limit=limit)
 
 
 @dataclass(frozen=True)
@@ -285,8 +285,10 @@ def judge(outcome: Outcome) -> Verdict | None:
         return None
     if failed:
         return Verdict("killed", ", ".join(failed[:3]) + (f" and {len(failed) - 3} more" if len(failed) > 3 else ""))
-    if found is None and (crash := re.search(r"(Fatal error|Precondition failed|unexpected signal).*", outcome.output)):
+    if found is None and (crash := re.search(r"(Fatal error|Precondition failed).*", outcome.output)):
         return Verdict("killed", crash[0][:160])
+    if found is None and (number := -outcome.status if outcome.status < 0 else outcome.status - 128) > 0:
+        return Verdict("killed", f"the tests ended by signal {number}")
     raise RuntimeError(f"the tests ended with {outcome.status}, and none of them failed:\n{outcome.output[-2000:]}")
 
 
@@ -363,7 +365,7 @@ def check_tests(scratch: Scratch, mutants: list[Mutant], results: Results, tree:
     pattern = "|".join(sorted({mutant.filter for mutant in mutants}))
     if results.is_sound(tree, pattern):
         return
-    listed = scratch.run("swift", "test", "list", "--skip-build", "--ignore-lock", limit=BUILD_LIMIT).output
+    listed = scratch.run(*TEST_PROGRAM, "--list-tests", limit=BUILD_LIMIT).output
     if idle := [mutant.id for mutant in mutants if not re.search(mutant.filter, listed)]:
         sys.exit(f"no test matches the filter of {', '.join(idle)}")
     if verdict := judge(scratch.test(pattern, SUITE_LIMIT)):

@@ -23,6 +23,7 @@ LIBRARIES = {
     "ChatterModels": "Sources/ChatterModels",
     "ChatterFoundationModels": "Sources/ChatterFoundationModels",
     "ChatterMacros": "Sources/ChatterMacros",
+    "ChatterdMacroExpansion": "Sources/MacroExpansion",
     "ChatterdMacroPlugin": "Sources/MacroPlugin",
 }
 # SwiftPM's name of the package: that of its folder.

@@ -180,7 +180,7 @@ import Testing
                 """)
             try await blocking { [conninfo = processes.conninfo] in
                 try eventually("the lock of the conversation") {
-                    try PrivateCluster.shared().psql(
+                    try PrivateCluster.shared().query(
                         """
                         SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 41
                             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())

@@ -196,9 +196,9 @@ import Testing
         let cluster = try await blocking { try PrivateCluster.shared() }
         let name = try await blocking {
             let name = try cluster.makeDatabaseName()
-            try cluster.psql("CREATE ROLE lowly_\(name) LOGIN", database: "postgres")
-            try cluster.psql("ALTER DATABASE \(name) OWNER TO lowly_\(name)", database: "postgres")
-            try cluster.psql("GRANT ALL ON SCHEMA public TO lowly_\(name)", database: name)
+            try cluster.query("CREATE ROLE lowly_\(name) LOGIN", database: "postgres")
+            try cluster.query("ALTER DATABASE \(name) OWNER TO lowly_\(name)", database: "postgres")
+            try cluster.query("GRANT ALL ON SCHEMA public TO lowly_\(name)", database: name)
             return name
         }
         let conninfo = cluster.conninfo(database: name).replacing("user=postgres", with: "user=lowly_\(name)")

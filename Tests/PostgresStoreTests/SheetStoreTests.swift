@@ -352,7 +352,7 @@ private final class Dump: Sendable {
     init(of conninfo: String) async throws {
         self.conninfo = conninfo
         startThread {
-            _ = try? PrivateCluster.shared().psql(
+            _ = try? PrivateCluster.shared().query(
                 """
                 SET application_name = '\(Self.name)'; BEGIN ISOLATION LEVEL REPEATABLE READ;
                 LOCK TABLE chatts, chatterd_sheets IN ACCESS SHARE MODE; SELECT count(*) FROM chatts; SELECT pg_sleep(3600)
@@ -366,7 +366,7 @@ private final class Dump: Sendable {
     /// Ends the transaction, and waits until its locks are gone.
     func end() async throws {
         try await blocking { [conninfo] in
-            try PrivateCluster.shared().psql(
+            try PrivateCluster.shared().query(
                 """
                 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                 WHERE application_name = '\(Self.name)' AND datname = current_database()
@@ -376,7 +376,7 @@ private final class Dump: Sendable {
     }
 
     private static func locks(in conninfo: String) throws -> Int {
-        let rows = try PrivateCluster.shared().psql(
+        let rows = try PrivateCluster.shared().query(
             """
             SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
             WHERE a.application_name = '\(name)' AND l.relation = 'chatterd_sheets_2'::regclass AND l.granted

@@ -66,7 +66,7 @@ struct StoreProcesses: Sendable {
     /// Runs SQL, and returns the rows as text.
     @discardableResult
     func sql(_ text: String) async throws -> [[String]] {
-        try await blocking { [conninfo] in try PrivateCluster.shared().psql(text, database: conninfo) }
+        try await blocking { [conninfo] in try PrivateCluster.shared().query(text, database: conninfo) }
     }
 
     /// Ends the lease of a process, so that the others consider it dead.

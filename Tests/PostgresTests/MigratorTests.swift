@@ -29,8 +29,8 @@ import Testing
         #expect(try await migrate(database, [Self.more, Self.notes]) == ["0001_notes", "0002_more"])
         #expect(try await migrate(database, [Self.more, Self.notes]).count == 0)
         let cluster = try PrivateCluster.shared()
-        #expect(try cluster.psql("SELECT * FROM notes", database: database) == [["1", "é"]])
-        let rows = try cluster.psql(
+        #expect(try cluster.query("SELECT * FROM notes", database: database) == [["1", "é"]])
+        let rows = try cluster.query(
             "SELECT name, length(checksum), applied_at <= now() FROM chatterd_migrations ORDER BY 1",
             database: database)
         #expect(rows == [["0001_notes", "64", "t"], ["0002_more", "64", "t"]])
@@ -59,7 +59,7 @@ import Testing
         let error = try await failure(database, [Self.notes, broken])
         #expect(error.code == .undefinedObject)
         #expect(error.message.contains("0003_broken"))
-        let rows = try PrivateCluster.shared().psql(
+        let rows = try PrivateCluster.shared().query(
             "SELECT (SELECT count(*) FROM chatterd_migrations), to_regclass('half')", database: database)
         #expect(rows == [["1", "<null>"]])
     }
@@ -119,7 +119,7 @@ import Testing
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
         startThread {
-            _ = try? cluster.psql(
+            _ = try? cluster.query(
                 "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(3600)", database: database)
         }
         let held = """
@@ -127,11 +127,11 @@ import Testing
             WHERE locktype = 'advisory' AND datname = current_database()
             """
         try await blocking {
-            try eventually("the lock is held", isTrue: { try cluster.psql(held, database: database) == [["1"]] })
+            try eventually("the lock is held", isTrue: { try cluster.query(held, database: database) == [["1"]] })
         }
         async let applied = migrate(database, [Self.notes])
         try await blocking {
-            try eventually("the migrator waits", isTrue: { try cluster.psql(held, database: database) == [["2"]] })
+            try eventually("the migrator waits", isTrue: { try cluster.query(held, database: database) == [["2"]] })
             try cluster.terminateBackends(of: database)
         }
         #expect(try await applied == ["0001_notes"])
@@ -147,12 +147,12 @@ import Testing
         let cluster = try PrivateCluster.shared()
         startThread {
             // A session holds the migrators' lock, and fails when its backend is terminated.
-            _ = try? cluster.psql(
+            _ = try? cluster.query(
                 "SELECT pg_advisory_lock(x'6368617474657264'::int8), pg_sleep(3600)", database: database)
         }
         try await blocking {
             try eventually("the lock is held") {
-                try cluster.psql(
+                try cluster.query(
                     "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
                     database: database
                 ).count == 1

@@ -17,7 +17,7 @@ import Testing
     private func waitForSleeper(_ cluster: PrivateCluster, _ database: String) async throws {
         try await blocking {
             try eventually("a backend sleeps") {
-                try cluster.psql(
+                try cluster.query(
                     "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
                     database: database
                 ).count == 1
@@ -79,17 +79,17 @@ import Testing
             $0.connections = 1
         } _: { pool in
             _ = try await pool.run(Query(Self.createNotes))
-            try cluster.psql("CREATE TABLE pause (seconds float8)", database: database)
-            try cluster.psql("INSERT INTO pause VALUES (600)", database: database)
+            try cluster.query("CREATE TABLE pause (seconds float8)", database: database)
+            try cluster.query("INSERT INTO pause VALUES (600)", database: database)
             async let results = pool.run([Query(Self.insertNote, .int8(1)), Query(Self.sleepFromTable)])
             try await waitForSleeper(cluster, database)
             try await blocking {
                 // The second call ends at once.
-                try cluster.psql("UPDATE pause SET seconds = 0", database: database)
+                try cluster.query("UPDATE pause SET seconds = 0", database: database)
                 try cluster.terminateBackends(of: database)
             }
             #expect(try await results.count == 2)
-            #expect(try cluster.psql("SELECT * FROM notes", database: database) == [["1"]])
+            #expect(try cluster.query("SELECT * FROM notes", database: database) == [["1"]])
         }
     }
 
@@ -99,7 +99,7 @@ import Testing
         try await withPool(database) { pool in
             _ = try await pool.run(Query(Self.createNotes))
             // The trigger runs within the commit, when all results are sent. A sequence counts its runs, also those rolled back.
-            try cluster.psql(
+            try cluster.query(
                 """
                 CREATE SEQUENCE commits;
                 CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS
@@ -109,7 +109,7 @@ import Testing
                 """, database: database)
             let lost = try #require(await failure(of: pool, Query(Self.insertNote, .int8(1))))
             #expect(lost.code == .connectionLost && !lost.isSafeToRetry)
-            #expect(try cluster.psql("SELECT last_value FROM commits", database: database) == [["1"]])
+            #expect(try cluster.query("SELECT last_value FROM commits", database: database) == [["1"]])
         }
     }
 
@@ -122,12 +122,12 @@ import Testing
             for _ in 0..<2 {
                 last = try await blocking { [last] in
                     let pid = try eventually("another backend sleeps") {
-                        try cluster.psql(
+                        try cluster.query(
                             "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
                             database: database
                         ).first?.first { $0 != last }
                     }
-                    try cluster.psql("SELECT pg_terminate_backend(\(pid))", database: database)
+                    try cluster.query("SELECT pg_terminate_backend(\(pid))", database: database)
                     return pid
                 }
             }
@@ -194,7 +194,7 @@ import Testing
 
     @Test func readOnlyServerHasItsOwnError() async throws {
         let database = try freshDatabase()
-        try PrivateCluster.shared().psql("CREATE TABLE notes (id int8)", database: database)
+        try PrivateCluster.shared().query("CREATE TABLE notes (id int8)", database: database)
         try await withPool(database + " options='-c default_transaction_read_only=on'") { pool in
             let error = try #require(await failure(of: pool, Query(Self.insertNote, .int8(1))))
             #expect(error.code == .readOnly)

@@ -214,7 +214,7 @@ import Testing
         try await withPool(database) { pool in
             _ = try await pool.run(Query(Self.createNotes))
             _ = try await pool.run(Query(Self.allNotes))
-            try PrivateCluster.shared().psql("ALTER TABLE notes ADD COLUMN more int", database: database)
+            try PrivateCluster.shared().query("ALTER TABLE notes ADD COLUMN more int", database: database)
             _ = try await pool.run(Query(Self.allNotes))
             #expect(try await pool.run(Query(Self.countNotes)).int(0, 0) == 0)
         }

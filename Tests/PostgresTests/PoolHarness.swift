@@ -35,7 +35,7 @@ func anyDatabase() throws -> String {
 
 /// An empty database of the shared cluster.
 func freshDatabase() throws -> String {
-    try PrivateCluster.shared().makeDatabase()
+    try PrivateCluster.shared().makeEmptyDatabase()
 }
 
 /// Logged lines.

@@ -21,7 +21,7 @@ import Testing
     ) async throws -> Value {
         let cluster = try PrivateCluster.shared()
         let pooler = try TransactionPooler(toSocketIn: cluster.directory)
-        let database = pooler.conninfo(database: try cluster.makeDatabaseName())
+        let database = pooler.conninfo(database: try cluster.makeEmptyDatabaseName())
         return try await withPool(database, configure) { pool in
             defer { withExtendedLifetime(pooler) {} }
             return try await body(pool)
@@ -75,7 +75,7 @@ import Testing
     @Test func batchIsNotRepeatedAfterPoolerLostItsServer() async throws {
         let cluster = try PrivateCluster.shared()
         let pooler = try TransactionPooler(toSocketIn: cluster.directory)
-        let database = try cluster.makeDatabaseName()
+        let database = try cluster.makeEmptyDatabaseName()
         try await withPool(pooler.conninfo(database: database)) {
             $0.connections = 1
         } _: { pool in
@@ -86,13 +86,13 @@ import Testing
             #expect(error?.isSafeToRetry == false)
         }
         // The transaction was committed, but the pooler does not know.
-        #expect(try cluster.psql("SELECT count(*) FROM notes", database: database) == [["1"]])
+        #expect(try cluster.query("SELECT count(*) FROM notes", database: database) == [["1"]])
     }
 
     @Test func migratorWorksBehindPooler() async throws {
         let cluster = try PrivateCluster.shared()
         let pooler = try TransactionPooler(toSocketIn: cluster.directory)
-        let target = try ConnectionTarget(pooler.conninfo(database: try cluster.makeDatabaseName()))
+        let target = try ConnectionTarget(pooler.conninfo(database: try cluster.makeEmptyDatabaseName()))
         let migrator = Migrator([Migration(name: "0001_notes", sql: "CREATE TABLE notes ()")], target: target)
         #expect(try await migrator.run(timeout: .seconds(600)) == ["0001_notes"])
         #expect(try await migrator.run(timeout: .seconds(600)).count == 0)

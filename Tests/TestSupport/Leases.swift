@@ -1,6 +1,6 @@
 /// Prolongs all leases by an hour, so that a process on a busy machine does not seem dead to the others.
 public func prolongLeases(in database: String, of cluster: PrivateCluster) throws {
-    try cluster.psql(
+    try cluster.query(
         """
         CREATE OR REPLACE FUNCTION prolong() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN NEW.expires_at := NEW.expires_at + interval '1 hour'; RETURN NEW; END $$;

@@ -18,6 +18,7 @@ public final class PrivateCluster: Sendable {
     private let durable: Bool
     private let cleanup: ClusterCleanup
     private let databases = Monitor(0)
+    private let migration = Monitor(false)
 
     private static let sharedCluster = Monitor<Result<PrivateCluster, any Error>?>(nil)
 
@@ -104,46 +105,67 @@ public final class PrivateCluster: Sendable {
         "host=\(directory) user=postgres dbname=\(database)"
     }
 
-    /// Creates an empty database and returns its name.
+    /// Creates a database with the schema of this version, and returns its libpq conninfo.
+    public func makeDatabase() throws -> String {
+        conninfo(database: try makeDatabaseName())
+    }
+
+    /// Creates a database with the schema of this version, and returns its name.
     public func makeDatabaseName() throws -> String {
+        try createMigrated()
+        return try create(from: PrivateCluster.migrated)
+    }
+
+    /// Creates an empty database and returns its libpq conninfo.
+    public func makeEmptyDatabase() throws -> String {
+        conninfo(database: try makeEmptyDatabaseName())
+    }
+
+    /// Creates an empty database and returns its name.
+    public func makeEmptyDatabaseName() throws -> String {
+        try create(from: "template0")
+    }
+
+    /// The database that the others are copies of: all migrations take as long as several tests.
+    private static let migrated = "migrated"
+
+    /// Creates the database `migrated` at the first call.
+    private func createMigrated() throws {
+        try migration.withLock { isDone in
+            if isDone { return }
+            try query("CREATE DATABASE \(PrivateCluster.migrated) TEMPLATE template0", database: "postgres")
+            let program = try TestProgram(
+                "chatterd", ["migrate"], environment: ["DATABASE_URL": conninfo(database: PrivateCluster.migrated)])
+            guard try program.waitForExit() == 0 else { throw TestFailure("chatterd migrate: \(program.lines)") }
+            // A database with connections cannot be copied.
+            let connections = "SELECT 1 FROM pg_stat_activity WHERE datname = '\(PrivateCluster.migrated)'"
+            try eventually(
+                "the migration's connections have ended",
+                isTrue: { try query(connections, database: "postgres").isEmpty })
+            isDone = true
+        }
+    }
+
+    private func create(from template: String) throws -> String {
         let number = databases.withLock { count in
             count += 1
             return count
         }
         let name = "test\(number)"
-        try psql("CREATE DATABASE \(name) TEMPLATE template0", database: "postgres")
+        try query("CREATE DATABASE \(name) TEMPLATE \(template)", database: "postgres")
         return name
     }
 
-    /// Creates an empty database and returns its libpq conninfo.
-    public func makeDatabase() throws -> String {
-        conninfo(database: try makeDatabaseName())
-    }
-
-    /// Runs one statement with the psql program and returns the rows as text; `database` is a name or a conninfo.
-    ///
-    /// A null is `<null>`. Values must not contain U+001E or U+001F; select their hex form if they may.
+    /// Runs statements and returns their rows as text; `database` is a name or a conninfo. A null is `<null>`.
     @discardableResult
-    public func psql(_ sql: String, database: String) throws -> [[String]] {
-        let conninfo = database.contains("=") ? database : conninfo(database: database)
-        let result = try run([
-            try PrivateCluster.program("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-F", "\u{1f}", "-R",
-            "\u{1e}", "-P",
-            "null=<null>", "-d", conninfo, "-c", sql,
-        ])
-        guard result.status == 0 else { throw TestFailure("psql: \(result.errors)") }
-        var output = result.output
-        if output.last == UInt8(ascii: "\n") { output.removeLast() }
-        if result.output.isEmpty { return [] }
-        return output.split(separator: 0x1e, omittingEmptySubsequences: false).map { record in
-            record.split(separator: 0x1f, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
-        }
+    public func query(_ sql: String, database: String) throws -> [[String]] {
+        try rows(of: sql, conninfo: database.contains("=") ? database : conninfo(database: database))
     }
 
     /// Makes a database refuse or accept writes, and ends its connections so that all clients notice.
     public func setReadOnly(_ readOnly: Bool, database: String) throws {
         let name = databaseName(of: database)
-        try psql(
+        try query(
             "ALTER DATABASE \(name) SET default_transaction_read_only = \(readOnly ? "on" : "off")",
             database: "postgres")
         try terminateBackends(of: name)
@@ -151,7 +173,7 @@ public final class PrivateCluster: Sendable {
 
     /// Ends all the connections of a database, as an administrator would.
     public func terminateBackends(of database: String) throws {
-        try psql(
+        try query(
             """
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE datname = '\(databaseName(of: database))' AND pid <> pg_backend_pid()
@@ -162,7 +184,7 @@ public final class PrivateCluster: Sendable {
     /// Waits until a statement sleeps in a database, and cancels it.
     public func cancelSleeper(in database: String) throws {
         try eventually("a statement that sleeps is cancelled") {
-            try psql(
+            try query(
                 """
                 SELECT pg_cancel_backend(pid) FROM pg_stat_activity
                 WHERE wait_event = 'PgSleep' AND datname = current_database()

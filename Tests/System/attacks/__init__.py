@@ -1,1 +1,1 @@
-"""Clients that try to exhaust the memory: script/attacks."""
+"""Clients that try to exhaust the memory: script/test attacks."""

@@ -1,6 +1,13 @@
 """Attacks on the memory of chatterd, one after the other, with an ordinary client beside each.
 
-Started by script/attacks, which builds what it needs."""
+Attacks chatterd, with CHATTERD_MEMORY=256MiB and its own PostgreSQL, in the ways that once exhausted the memory: unread
+responses, conversations of failed turns, the board, unfinished bodies, names of models, large prompts, more long histories
+than the cache holds. Each attack runs for N seconds (120) beside an ordinary client. Then N (1000) slow readers read an
+answer of 8 MB.
+Prints a table. Ends with 1 if the resident memory exceeded 1.2 budgets, if it grew while the cache was full (checked from 60
+seconds on), if the ordinary client got anything but its answer or a 503, or if its prompts took more than three times as
+long beside the readers (median). CHATTERD names another program than the debug build: the figures are those of a release build.
+"""
 
 from __future__ import annotations
 
@@ -183,8 +190,8 @@ class AttackRuns:
 
 def main() -> int:
     """Runs the attacks; returns 1 if one fails."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
+    parser = argparse.ArgumentParser(prog="script/test attacks --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--only", default="")
     parser.add_argument("--readers", type=int, default=1000)

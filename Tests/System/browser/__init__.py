@@ -1,1 +1,1 @@
-"""EventSource and web pages of other origins in a real browser: script/test-browser."""
+"""EventSource and web pages of other origins in a real browser: script/test browser."""

@@ -1,4 +1,4 @@
-"""EventSource in a real browser. Run by script/test-browser."""
+"""EventSource in a real browser. Run by script/test browser."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Requests of web pages to chatterd, in a real browser. Run by script/test-browser."""
+"""Requests of web pages to chatterd, in a real browser. Run by script/test browser."""
 
 import json
 import unittest

@@ -1,1 +1,1 @@
-"""Processes, PostgreSQL and connections that fail while clients talk: script/chaos."""
+"""Processes, PostgreSQL and connections that fail while clients talk: script/test chaos."""

@@ -1,6 +1,23 @@
 """Three chatterd processes on one database, a bad network, and kills: no byte may be lost or doubled, and no end may be false.
 
-Started by script/chaos, which builds what it needs."""
+Three chatterd processes on one separate PostgreSQL, behind a proxy that cuts and stalls connections. Processes and
+PostgreSQL are killed (kill -9), stopped and continued (SIGSTOP, SIGCONT) for shorter and longer than a lease, restarted
+(SIGTERM), and the primary is replaced by its standby. Clients resume, retry, stop (DELETE), and compare every byte and every
+end that they got with the stored row. Every third client speaks the APIs of the front doors in turn, and continues responses
+after their last event. The run ends after the given numbers of cuts and failures (5,000 and 120), but after M minutes (10) at
+the latest. --seed repeats its decisions.
+
+Every request needs a credential (CHATTERD_ACCESS=keys): keys of two apps, and client tokens, sessions and signed links of their
+people. Some expire after seconds, and some are revoked while replies are read: then their streams must end, every process must
+refuse them and never accept them again, and the next credential must continue the reply. Intruders ask for the replies and
+conversations of others, and use credentials that are over.
+
+With a synchronous standby (the default) no row may be lost. With an asynchronous standby the rows that only the primary had
+are lost: the run reads them from the dead primary's files, and checks that no other row is lost or stored with a hole.
+
+--short: some 300 cuts and 7 failures, without a standby, for some 50 s. Prints its counts; ends with 1 if a guarantee was
+broken, and shows the first N (10) cases. CHATTERD names another program than the debug build.
+"""
 
 from __future__ import annotations
 
@@ -218,8 +235,8 @@ class Run:
 
 def main() -> int:
     """Reads the options, runs, reports."""
-    parser = argparse.ArgumentParser(prog="script/chaos")
-    parser.add_argument("--program", required=True)
+    parser = argparse.ArgumentParser(prog="script/test chaos --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=20261120)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--clients", type=int)

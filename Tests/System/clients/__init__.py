@@ -1,1 +1,1 @@
-"""Clients as people use them: script/test-clients."""
+"""Clients as people use them: script/test clients."""

@@ -1,4 +1,4 @@
-"""Clients as people use them: curl, Python's own HTTP, httpx with an SSE reader. Run by script/test-clients."""
+"""Clients as people use them: curl, Python's own HTTP, httpx with an SSE reader. Run by script/test clients."""
 
 import concurrent.futures
 import http.client

@@ -1,4 +1,4 @@
-"""Replies that are resumed after a cut, read by many, and read after the death of their server. Run by script/test-clients."""
+"""Replies that are resumed after a cut, read by many, and read after the death of their server. Run by script/test clients."""
 
 import concurrent.futures
 import importlib.util

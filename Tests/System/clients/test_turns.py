@@ -1,4 +1,4 @@
-"""Replies that are stopped, requested again, chosen and removed. Run by script/test-clients."""
+"""Replies that are stopped, requested again, chosen and removed. Run by script/test clients."""
 
 import concurrent.futures
 

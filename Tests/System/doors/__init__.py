@@ -1,1 +1,1 @@
-"""Clients of Ollama, OpenAI and Anthropic at the front doors: script/test-doors."""
+"""Clients of Ollama, OpenAI and Anthropic at the front doors: script/test doors."""

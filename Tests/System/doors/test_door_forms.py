@@ -1,4 +1,4 @@
-"""Errors and parsed answers of the clients of Ollama, OpenAI and Anthropic, in each of their forms. Run by script/test-doors."""
+"""Errors and parsed answers of the clients of Ollama, OpenAI and Anthropic, in each of their forms. Run by script/test doors."""
 
 import anthropic
 import ollama

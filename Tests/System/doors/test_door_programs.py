@@ -2,7 +2,7 @@
 
 Each file in `fixtures` has the exchanges of one program. An exchange has a `request`; the pieces of the `model`; what of it the model
 server is `asked`; and the `answer` with the status, the content type and the members that the program reads, as the original server
-sends them. The other members are free. Run by script/test-doors.
+sends them. The other members are free. Run by script/test doors.
 """
 
 import http.client

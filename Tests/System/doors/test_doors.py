@@ -1,4 +1,4 @@
-"""The clients of Ollama, OpenAI and Anthropic at chatterd's front doors. Run by script/test-doors."""
+"""The clients of Ollama, OpenAI and Anthropic at chatterd's front doors. Run by script/test doors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""LiteLLM's library at the front doors, as a client of each dialect. Run by script/test-doors --litellm."""
+"""LiteLLM's library at the front doors, as a client of each dialect. Run by script/test --all doors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The program `llm` with its plugin for Ollama, and its library, at the front door of Ollama. Run by script/test-doors --llm."""
+"""The program `llm` with its plugin for Ollama, and its library, at the front door of Ollama. Run by script/test --all doors."""
 
 import json
 import os

@@ -1,1 +1,1 @@
-"""The queue in front of a model server with one slot: script/fairness."""
+"""The queue in front of a model server with one slot: script/test fairness."""

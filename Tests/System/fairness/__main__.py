@@ -1,6 +1,11 @@
 """Fairness of the queue in front of a model server with one slot, with three chatterd processes.
 
-Started by script/fairness, which builds what it needs."""
+Three chatterd processes on one separate PostgreSQL, in front of a model server with one slot that needs a fixed
+time for each answer (0.25 s): an app with 200 prompts against apps with two, 20 equal apps, kill -9 of a process with
+prompts in the queue. Prints its results, and ends with 1 if the queue was not fair or a prompt lost its rank; some four
+minutes, on a machine without other load. --short: order and counts only, within 25 s.
+CHATTERD names another program than the debug build.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +48,8 @@ async def run(options: argparse.Namespace, scratch: str) -> Findings:
 
 def main() -> int:
     """Parses the options, runs, and prints the table."""
-    parser = argparse.ArgumentParser(prog="script/fairness")
-    parser.add_argument("--program", required=True)
+    parser = argparse.ArgumentParser(prog="script/test fairness --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--service", type=float, help="seconds that an answer takes")
     parser.add_argument("--pgbouncer", default="", help="the path of a PgBouncer, which then runs between chatterd and PostgreSQL")

@@ -1,1 +1,1 @@
-"""Model servers that fail in every known way: script/faults."""
+"""Model servers that fail in every known way: script/test faults."""

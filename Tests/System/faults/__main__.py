@@ -1,6 +1,27 @@
 """Model servers that fail in every known way, and the reaction of chatterd.
 
-Started by script/faults, which builds what it needs."""
+Asks chatterd for answers of model servers that fail in some fifty ways, with and without a second, healthy server, and prints
+the result of each as a table.
+
+  pass     the client got a complete correct answer, once: no word is missing or doubled, the stored row, every other reader
+           and the JSON of the reply are equal, and the record says which server generated which part
+  partial  the client got a correct part, and an error says that the answer is incomplete
+  safe     no text was shown, and an error says why
+  fail     wrong, missing or doubled words shown as an answer, silence, a missing end, an extra request, a key sent to the
+           wrong server, or any other broken guarantee
+
+With two servers each fault must pass; bad requests must be refused. With one server that recovers at the next call, each
+fault must pass if a retry makes sense. With one server that never recovers, each fault must end safe or partial. A word that
+the server itself sends twice is passed on twice: no field of any dialect distinguishes a doubled event from a repeated word.
+
+Servers that restart are asked through a second process, which waits for them; the first process does not wait.
+
+In addition, N (100) courses of events are drawn at random, in which both servers fail in one way after the other: these may
+have any score but fail.
+
+--short: no answers in one piece, no second tries, 10 draws. Ends with 1 if a score is worse than expected.
+CHATTERD names another program than the debug build.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +169,7 @@ class FaultTable:
                 row = [by_name.get((fault.name, kind, form)) for form in forms]
                 if any(row):
                     say(f"{fault.name:32}{kind:8}" + "".join(f"{self._cell(case):24}" for case in row).rstrip())
-        say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. script/faults --help explains the scores.")
+        say("\nThe calls are named p1, p2 … at the first server, s1 … at the second one. script/test faults --help explains the scores.")
         for case in self.cases:
             if not case.is_well:
                 say(f"\n== {case.fault.name}, kind {case.kind}, {heads[case.form]}: {case.score}, and not {case.expected}\n  {case.text}")
@@ -201,8 +222,8 @@ class FaultTable:
 
 def main() -> int:
     """Reads the options, runs, reports."""
-    parser = argparse.ArgumentParser(prog="script/faults")
-    parser.add_argument("--program", required=True)
+    parser = argparse.ArgumentParser(prog="script/test faults --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--kind", choices=sorted(DIALECTS))
     parser.add_argument("--form", choices=FORMS)

@@ -1,1 +1,1 @@
-"""Real model servers with known answers: script/test-model-servers."""
+"""Real model servers with known answers: script/test models."""

@@ -1,6 +1,6 @@
 """A real llama.cpp server through chatterd: its answers arrive unchanged.
 
-Run by script/test-model-servers.
+Run by script/test models.
 """
 
 import unittest

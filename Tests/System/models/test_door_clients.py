@@ -1,6 +1,6 @@
 """The packages ollama, openai and anthropic at the front doors of a chatterd with a real llama.cpp server behind it.
 
-Run by script/test-model-servers.
+Run by script/test models.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """LiteLLM's library, as a client of each dialect, at the front doors of a chatterd with a real llama.cpp server behind it.
 
-Run by script/test-model-servers --libraries.
+Run by script/test models.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The library `llm` with its plugin for Ollama at the front door of a chatterd with a real llama.cpp server behind it.
 
-Run by script/test-model-servers --libraries.
+Run by script/test models.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """A real llama.cpp server that is killed, or whose context is full: the results of clients, and the continuation by chatterd.
 
-Run by script/test-model-servers.
+Run by script/test models.
 """
 
 import concurrent.futures

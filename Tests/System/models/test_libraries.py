@@ -1,6 +1,6 @@
 """The Swift libraries with a real llama.cpp server, directly and through chatterd: the suite LlamaTests.
 
-Run by script/test-model-servers, which has built the tests.
+Run by script/test models, which has built the tests.
 """
 
 import os
@@ -17,7 +17,8 @@ class LibraryTests(unittest.TestCase):
         cls.model = ModelServer(cls)
 
     def test_swift_suite_passes(self):
-        command = ["swift", "test", "--skip-build", "--disable-xctest", "--filter", "LlamaTests"]
+        program = os.path.join(TOP, ".build", "debug", "chatterdPackageTests.xctest")
+        command = [program, "--testing-library", "swift-testing", "--filter", "LlamaTests"]
         environment = os.environ | {"CHATTERD_TEST_LLAMA": self.model.url, "CHATTERD_TEST_LLAMA_MODEL": MODEL}
         run = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=1200)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)

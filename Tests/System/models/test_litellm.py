@@ -1,6 +1,6 @@
 """LiteLLM's proxy between chatterd and a real llama.cpp server: another dialect of OpenAI's API, with a key.
 
-Run by script/test-model-servers --litellm.
+Run by script/test litellm-proxy.
 """
 
 import json

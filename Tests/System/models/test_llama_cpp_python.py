@@ -1,6 +1,6 @@
 """The server of llama-cpp-python: one request at a time, which the next one interrupts; it treats thoughts and calls as text.
 
-Run by script/test-model-servers --llama-cpp-python.
+Run by script/test llama-cpp-python.
 """
 
 import concurrent.futures

@@ -1,1 +1,1 @@
-"""Generated requests, compared with /openapi.json: script/test-openapi."""
+"""Generated requests, compared with /openapi.json: script/test openapi."""

@@ -1,1 +1,1 @@
-"""The web page in a real browser: script/test-page, script/screenshots and script/bench-page."""
+"""The web page in a real browser: script/test page, script/test screenshots and script/bench page."""

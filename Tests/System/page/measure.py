@@ -1,4 +1,4 @@
-"""Figures of the page in a real browser: script/bench-page."""
+"""Figures of the page in a real browser: script/bench page."""
 
 import re
 import threading

@@ -1,6 +1,6 @@
 """Prints how long 1 MiB of a usual answer takes in pieces of 100 characters: in all, and the longest of them.
 
-Run it in Tests/System with the Python of script/test-page: ../../.build/page-tests/bin/python -B -m page.measure_markdown
+Run it in Tests/System with the Python that `python3 ../Runner/environments.py page` prints: -B -m page.measure_markdown
 """
 
 import statistics

@@ -1,4 +1,4 @@
-"""Pictures of the page's main states: script/screenshots."""
+"""Pictures of the page's main states: script/test screenshots."""
 
 import os
 import threading

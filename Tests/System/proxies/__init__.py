@@ -1,1 +1,1 @@
-"""The configurations in deploy/ with nginx, HAProxy and PgBouncer: script/proxies."""
+"""The configurations in deploy/ with nginx, HAProxy and PgBouncer: script/test proxies."""

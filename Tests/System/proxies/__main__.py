@@ -1,6 +1,6 @@
 """nginx or HAProxy as deploy/ configures it, in front of three chatterd processes; or PgBouncer behind them.
 
-Started by script/proxies, which fetches what it needs."""
+Started by script/test proxies, which fetches what it needs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def run(options: argparse.Namespace, scratch: str) -> ProxyScenarios:
 
 def main() -> int:
     """Reads the options, runs the scenarios, and prints the faults."""
-    parser = argparse.ArgumentParser(prog="script/proxies")
+    parser = argparse.ArgumentParser(prog="script/test proxies")
     parser.add_argument("--program", required=True)
     parser.add_argument("--proxy", choices=[*PROXIES, "pgbouncer"], required=True)
     parser.add_argument("--path", required=True, help="of the program of the proxy")

@@ -1,1 +1,1 @@
-"""The terminal client in pseudo-terminals and in pipes: script/test-chatter."""
+"""The terminal client in pseudo-terminals and in pipes: script/test terminal."""

@@ -1,4 +1,4 @@
-"""chatter in a real pseudo-terminal. Run by script/test-chatter."""
+"""chatter in a real pseudo-terminal. Run by script/test terminal."""
 
 import signal
 import stat

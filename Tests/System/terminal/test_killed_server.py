@@ -1,4 +1,4 @@
-"""chatter while its server is killed and started again. Run by script/test-chatter."""
+"""chatter while its server is killed and started again. Run by script/test terminal."""
 
 
 from terminal.chatter_test_case import ChatterTestCase

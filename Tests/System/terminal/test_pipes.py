@@ -1,4 +1,4 @@
-"""chatter in pipes: output, errors and every exit code. Run by script/test-chatter."""
+"""chatter in pipes: output, errors and every exit code. Run by script/test terminal."""
 
 import http.server
 import json

@@ -1,0 +1,220 @@
+"""The table of all checks: name, what it checks, what it needs, and its commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import environments
+from processes import TOP, Commands, Failed, Log, NotRun
+from swift_tests import SwiftTests
+
+SYSTEM = TOP / "Tests" / "System"
+DEBUG = TOP / ".build" / "debug"
+# Reports of the sanitizers name lines with any debug information. Leaks are not detected: tests leave tasks suspended permanently,
+# like a process that dies.
+SANITIZERS = {"TSAN_OPTIONS": f"suppressions={TOP}/Tests/thread-sanitizer.txt", "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+@dataclass
+class Run:
+    """One run of one check."""
+
+    log: Log
+    commands: Commands
+    is_long: bool
+    arguments: list[str] = field(default_factory=list)
+    """Those after `--`, in place of the check's own."""
+    swift_tests: SwiftTests | None = None
+
+    def python(self, name: str) -> Path:
+        try:
+            return environments.environment(name, self.log.say)
+        except environments.NotInstalled as error:
+            raise Failed(str(error)) from error
+
+    def unittest(self, python: str | Path, *tests: str, env: dict[str, str] | None = None) -> None:
+        """Runs unittest in Tests/System; the modules' programs are those of `CHATTERD` and `CHATTER`."""
+        words = self.arguments or list(tests)
+        self.commands.run(python, "-B", "-m", "unittest", *words, cwd=SYSTEM, env=programs() | (env or {}))
+
+    def module(self, name: str, short: str, long: str) -> None:
+        """Runs a program of Tests/System with its options."""
+        options = self.arguments or (long if self.is_long else short).split()
+        self.commands.run("python3", "-B", "-m", name, "--program", programs()["CHATTERD"], *options, cwd=SYSTEM)
+
+
+def programs() -> dict[str, str]:
+    """The programs that the checks run: those of the debug build, or others that the environment names."""
+    paths = {name: os.environ.get(name) or str(DEBUG / name.lower()) for name in ("CHATTERD", "CHATTER")}
+    if "PAGE_FILES" in os.environ:  # the page from this folder, and not from the program
+        paths["PAGE_FILES"] = os.environ["PAGE_FILES"]
+    return {name: str(Path(path).resolve()) for name, path in paths.items()}
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    checks: str
+    run: Callable[[Run], None]
+    needs: str = "build run tests"
+    """Sets of packages of script/bootstrap."""
+    build: str = "chatterd"
+    """What it needs of a debug build: `tests`, the names of products, or nothing."""
+    form: str = "short"
+    """`short`: part of script/test; `long`: of script/test --all only; `named`: runs if it is named."""
+    time: str = ""
+    """Typical minutes of the short and of the long form, on two cores."""
+    limit: int = 1200
+    """Seconds after which it hangs."""
+    waits: bool = False
+    """Whether it mostly waits, so that a build at low priority may run beside it."""
+
+
+def swift(*options: str, build: Path | None = None, is_sanitized: bool = False) -> Callable[[Run], None]:
+    def run(run: Run) -> None:
+        # The long form has more random histories, a thousand answers whose connections are cut, and the tests of memory.
+        long = {"CHATTERD_TEST_LONG": "1", "CHATTERD_TEST_COURSES": "2000", "CHATTERD_TEST_CUT_ANSWERS": "1000"}
+        run.swift_tests = SwiftTests(run.log.path.with_suffix(".events"))
+        env = long if run.is_long and not is_sanitized else {}
+        run.swift_tests.run(run.commands, build or DEBUG, [*options, *run.arguments], SANITIZERS | env)
+
+    return run
+
+
+def layout(run: Run) -> None:
+    run.commands.run("swift", "format", "lint", "-s", "-r", "-p", "Sources", "Tests", "Package.swift")
+
+
+def shell(run: Run) -> None:
+    scripts = [path for path in (TOP / "script").iterdir() if path.is_file()]
+    others = [TOP / ".ci" / "run", *(TOP / "Tests").glob("**/*.sh")]
+    run.commands.run("shellcheck", "-x", *sorted(scripts), *sorted(others))
+
+
+def clients(run: Run) -> None:
+    run.unittest(run.python("clients"), "clients.test_clients", "clients.test_resume", "clients.test_turns")
+
+
+def doors(run: Run) -> None:
+    run.unittest(run.python("clients"), "doors.test_doors", "doors.test_door_forms", "doors.test_door_programs")
+    if run.is_long and not run.arguments:
+        run.unittest(run.python("llm"), "doors.test_llm")
+        run.unittest(run.python("litellm"), "doors.test_litellm")
+
+
+def terminal(run: Run) -> None:
+    tests = ["terminal.test_conversation", "terminal.test_pipes", "terminal.test_killed_server"]
+    run.unittest(run.python("clients"), *tests)
+
+
+def openapi(run: Run) -> None:
+    long = {"API_LONG": "1"} if run.is_long else {}
+    run.unittest(run.python("clients"), "openapi.test_openapi", env=long)
+
+
+def chaos(run: Run) -> None:
+    run.module("chaos", "--short", "--minutes 5 --failures 60")
+    if run.is_long and not run.arguments:
+        run.module("chaos", "", "--standby async --minutes 2 --failures 25")
+
+
+def fairness(run: Run) -> None:
+    run.module("fairness", "--short", "")
+
+
+def faults(run: Run) -> None:
+    run.module("faults", "--short", "")
+
+
+def models(run: Run) -> None:
+    run.commands.run("script/model-server", "--install")
+    tests = ["models.test_answers", "models.test_failures", "models.test_libraries", "models.test_door_clients"]
+    run.unittest(run.python("clients"), *tests)
+    if not run.arguments:
+        run.unittest(run.python("litellm"), "models.test_door_litellm")
+        run.unittest(run.python("llm"), "models.test_door_llm")
+
+
+def litellm_proxy(run: Run) -> None:
+    run.commands.run("script/model-server", "--install")
+    python = run.python("litellm-proxy")
+    run.unittest("python3", "models.test_litellm", env={"LITELLM": str(python.parent.parent)})
+
+
+def llama_cpp_python(run: Run) -> None:
+    os.environ["CMAKE_ARGS"] = "-DGGML_NATIVE=OFF -DGGML_OPENMP=OFF -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF"
+    try:
+        python = environments.environment("llama-cpp-python", run.log.say)
+    except environments.NotInstalled as error:
+        raise NotRun(f"llama-cpp-python cannot be compiled: {error}") from error
+    run.unittest("python3", "models.test_llama_cpp_python", env={"LLAMA_CPP_PYTHON": str(python.parent.parent)})
+
+
+def browser(run: Run) -> None:
+    run.unittest("python3", "browser.test_browser", "browser.test_pages")
+
+
+def page(run: Run) -> None:
+    python, variables = environments.page(run.log.say)
+    tests = sorted(f"page.{path.stem}" for path in (SYSTEM / "page").glob("test_*.py"))
+    run.unittest(python, *tests, env=variables)
+
+
+def screenshots(run: Run) -> None:
+    pictures = Path(os.environ.get("PICTURES") or TOP / ".build" / "pictures").resolve()
+    pictures.mkdir(parents=True, exist_ok=True)
+    python, variables = environments.page(run.log.say)
+    run.unittest(python, "page.screenshots", env=variables | {"PICTURES": str(pictures)})
+    run.log.say(f"the pictures are in {pictures}")
+
+
+def package(run: Run) -> None:
+    run.commands.run("Tests/Package/package.sh")
+
+
+def documentation(run: Run) -> None:
+    run.commands.run("script/docc")
+
+
+def proxies(run: Run) -> None:
+    run.commands.run("Tests/System/proxies/proxies.sh", *(run.arguments or ["--short"]), env=programs())
+
+
+def attacks(run: Run) -> None:
+    run.module("attacks", "--seconds 10 --readers 0", "")
+
+
+def compose(run: Run) -> None:
+    home = environments.home_of("compose")
+    run.commands.run("Tests/System/compose/compose.sh", env={"COMPOSE_PYTHON": str(home / "bin")})
+
+
+PAGE = "build run tests browser page"
+CHECKS = [
+    Check("layout", "the layout of Swift files", layout, needs="build", build="", time="0.1"),
+    Check("shell", "shell scripts, with shellcheck", shell, needs="tests", build="", time="0.1"),
+    Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
+    Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4"),
+    Check("clients", "curl and Python as clients", clients, time="1", waits=True),
+    Check("doors", "programs for Ollama, OpenAI and Anthropic at the front doors; the long form: llm and LiteLLM too", doors, time="1 / 3", waits=True),
+    Check("terminal", "chatter, in pseudo-terminals and in pipes", terminal, build="chatterd chatter", time="1", waits=True),
+    Check("openapi", "generated requests to all endpoints, against /openapi.json", openapi, time="1 / 2", waits=True),
+    Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", waits=True),
+    Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", waits=True),
+    Check("models", "llama.cpp's server behind chatterd, with clients at the doors, and with the Swift libraries", models, build="tests", form="long", time="2", waits=True),
+    Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", waits=True),
+    Check("page", "the web page in Chromium; its Markdown against cmark", page, needs=PAGE, form="long", time="3", limit=2400, waits=True),
+    Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", waits=True),
+    Check("package", "a package elsewhere that depends on this one, without a network", package, build="libraries", form="long", time="2"),
+    Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),
+    Check("thread", "the Swift tests with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="8", limit=3000),
+    Check("address", "the Swift tests with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),
+    Check("compose", "docker-compose.yml with Docker or podman", compose, needs="tests", build="", form="long", time="7", limit=1800),
+    Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
+    Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),
+    Check("litellm-proxy", "LiteLLM's proxy before a real model server (700 MB)", litellm_proxy, form="named", time="3"),
+    Check("llama-cpp-python", "another real model server, which is compiled for minutes", llama_cpp_python, form="named", time="7"),
+]

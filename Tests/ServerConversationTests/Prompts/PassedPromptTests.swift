@@ -1,0 +1,19 @@
+import ChatterdRelay
+import Testing
+
+@testable import ChatterdServer
+@testable import ChatterdServerTestSupport
+
+/// The bodies of requests that are passed on.
+struct PassedPromptTests {
+    @Test(
+        arguments: [
+            (#"{"model":"m","max_tokens":9}"#, 9), (#"{"model":"m","max_tokens":9,"options":{"num_predict":7}}"#, 7),
+            (#"{"model":"m","max_tokens":9.5}"#, nil), (#"{"model":"m","max_tokens":-1}"#, nil),
+            (#"{"model":"m","max_tokens":1e400}"#, nil), (#"{"model":"m","max_tokens":null}"#, nil),
+            (#"{"model":"m"}"#, nil),
+        ] as [(String, Int?)])
+    func limitOfAnAnswerIsThePermittedNumberOfTokens(_ body: String, _ limit: Int?) throws {
+        #expect(try PassedPrompt(Array(body.utf8)).answerLimit == limit)
+    }
+}

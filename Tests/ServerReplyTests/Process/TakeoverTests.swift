@@ -1,0 +1,92 @@
+import ChatterdCommand
+import ChatterdConfiguration
+import ChatterdDevelopmentCluster
+import ChatterdJSONLog
+import ChatterdPostgresStore
+import ChatterdServer
+import ChatterdTestSupport
+import Testing
+
+@testable import ChatterdServerTestSupport
+
+/// A process announces only the stored end of a reply that another process has closed or adopted. SQL acts as the other one.
+@Suite(.timeLimit(.minutes(30))) struct TakeoverTests {
+    private static let closedElsewhere = """
+        UPDATE chatts SET state = 'interrupted', message = 'Hel', holder = NULL, finished = now()
+        WHERE turn = seq AND state = 'streaming'
+        """
+
+    @Test func replyThatWasClosedElsewhereEndsWithItsStoredEnd() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
+        try await onStage(upstream: upstream.url) { stage in
+            let (client, location) = try stage.begin("app", "x")
+            #expect(try client.nextDataEvent().text == "Hello")
+            try stage.cluster.query(Self.closedElsewhere, database: stage.database)
+            gate.open()
+            let events = client.readEvents().filter { $0.data != nil }
+            #expect(client.bodyEnd == .complete)
+            let reset = try #require(events.firstIndex { $0.name == "reset" })
+            #expect(events[reset...].map(\.id) == ["0", "3", "3-end"])
+            #expect(events[reset + 1].text == "Hel")
+            #expect(object(events.last?.data ?? "")["code"] as? String == "interrupted")
+
+            // Only the stored end counts: a client with another end gets the stored one.
+            #expect(try stage.read(location, after: "3-end").status == 204)
+            #expect(try stage.send("HEAD", location, fields: [("Last-Event-ID", "3-end")]).status == 204)
+            for (id, ids) in [
+                ("11-end", ["0", "3", "3-end"]), ("1-end", ["3", "3-end"]), ("2~3-end", ["0", "3", "3-end"]),
+            ] {
+                let again = try stage.read(location, after: id)
+                #expect(again.status == 200)
+                #expect(again.events.filter { $0.data != nil }.compactMap(\.id) == ids)
+            }
+        }
+    }
+
+    @Test func answerInOnePieceFailsWhenItsReplyWasClosedElsewhere() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
+        try await onStage(upstream: upstream.url) { stage in
+            let client = try RawClient(port: stage.port)
+            client.post("/llmchat", json: chatBody("app", "x", stream: false))
+            try upstream.waitForRequests(1)
+            try stage.cluster.query(Self.closedElsewhere, database: stage.database)
+            gate.open()
+            let answer = try client.readResponse()
+            #expect(answer.status == 503 && answer["Location"] != nil)
+            #expect(answer.json["code"] as? String == "interrupted")
+        }
+    }
+
+    @Test func replyAdoptedByAnotherProcessIsReadToItsEnd() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { request in
+            request.number == 0
+                ? [
+                    .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()),
+                    .endChunks,
+                ] : .answer(["again"])
+        }
+        try await onStage(upstream: upstream.url) { stage in
+            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            defer { #expect(throws: Never.self) { try other.stop() } }
+            let (client, location) = try stage.begin("app", "x", adding: ",\"on_interrupt\":\"regenerate\"")
+            #expect(try client.nextDataEvent().text == "Hello")
+            // The reply is released. The first process that checks regenerates it, except the process that still generates it.
+            try stage.cluster.query(
+                "UPDATE chatts SET holder = '00000000-0000-0000-0000-000000000000' WHERE state = 'streaming'",
+                database: stage.database)
+            gate.open()
+            let events = client.readEvents().filter { $0.data != nil }
+            let reset = try #require(events.firstIndex { $0.name == "reset" })
+            #expect(events[reset].id == "2~0")
+            #expect(events[reset...].map(\.text).joined() == "again")
+            #expect(events.last?.id == "2~5-end" && events.last?.name == nil)
+            #expect(try stage.read(location, after: "2~5-end").status == 204)
+            #expect(try stage.storedReply("app").summary == ["assistant", "again", "complete"])
+            // The text of the first process does not end the reply.
+            #expect(try stage.read(location, after: "5-end").status == 200)
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import Testing
+
+/// The entry point of the test program. SwiftPM finds it by the name of this file, and then does not search the index for tests of
+/// XCTest, of which there are none; so a build of the tests needs no index.
+@main
+struct XCTMain {
+    static func main() async {
+        await Testing.__swiftPMEntryPoint() as Never
+    }
+}

@@ -13,8 +13,9 @@ import pydantic
 
 from harness.machine import TIMEOUT
 from models import door_cases
-from models.door_cases import FIELDS, SLOW, TOOL, Client
+from models.door_cases import FIELDS, SLOW, Client
 from models.model_server import MODEL, known
+from models.scripts import TOOL
 from models.shared_answer_tests import says
 
 FUNCTION = TOOL["function"]

@@ -14,8 +14,9 @@ import openai
 
 from harness.machine import TIMEOUT
 from models import door_cases
-from models.door_cases import FIELDS, TOOL, Client
+from models.door_cases import FIELDS, Client
 from models.model_server import MODEL
+from models.scripts import TOOL
 from models.shared_answer_tests import says
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import resource
 import selectors
 import socket
@@ -12,6 +10,7 @@ import sys
 import threading
 import time
 
+from harness.client import stream
 from harness.machine import end_with_us
 
 PIECE, PAUSE = 8_192, 0.2
@@ -20,17 +19,12 @@ PIECE, PAUSE = 8_192, 0.2
 
 def make_answer(port: int, size: int) -> str:
     """Makes an answer of the given length; returns the path of its reply."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     body = {"appID": "readers", "model": f"long-{size}", "messages": [{"role": "user", "content": "At length, please."}]}
-    connection.request("POST", "/llmchat", json.dumps(body), {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    end = b""
-    while part := response.read(1 << 20):
-        end = (end + part)[-500:]
-    connection.close()
-    if response.status != 200 or b'"done":true' not in end:
-        raise RuntimeError(f"there is no long answer: {response.status} {end!r}")
-    return response.getheader("Location") or ""
+    with stream(f"http://127.0.0.1:{port}", body) as response:
+        said = response.read()
+    if b'"done":true' not in said[-500:]:
+        raise RuntimeError(f"there is no long answer: {said[-500:]!r}")
+    return response.headers["Location"]
 
 
 class SlowReaders:

@@ -1,16 +1,16 @@
 """EventSource in a real browser. Run by script/test browser."""
 
 import json
-import unittest
 
 from browser.browser import Network, found
 from harness.chatterd import Server
 from harness.client import call, prompt, stream
 from harness.machine import make_directory
 from harness.model import Model, speech
+from harness.reply_test_case import ServerTestCase
 
 
-class BrowserTests(unittest.TestCase):
+class BrowserTests(ServerTestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = make_directory(cls)
@@ -20,6 +20,7 @@ class BrowserTests(unittest.TestCase):
         cls.url = cls.server.url
 
     def setUp(self):
+        super().setUp()
         self.model.reset()
         self.network = Network(self, self.url)
 
@@ -31,9 +32,6 @@ class BrowserTests(unittest.TestCase):
 
     def read(self, path):
         return found(self.network, self.directory, path)
-
-    def stored(self, path):
-        return call(self.url, "GET", path, headers={"Accept": "application/json"})[2]
 
     def assert_whole(self, seen, path):
         """Each event came once with its position, and the text since the last reset is the stored one."""
@@ -126,7 +124,3 @@ class BrowserTests(unittest.TestCase):
         last = json.loads(seen["events"][-1][2])
         self.assertEqual((last["done"], last["done_reason"], last["state"]), (True, "stop", "cancelled"))
         self.assert_closed_by_204(seen)
-
-
-if __name__ == "__main__":
-    unittest.main()

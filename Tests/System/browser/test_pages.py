@@ -97,7 +97,3 @@ class PageTests(unittest.TestCase):
         self.assertEqual(seen["json"], "200 {}")
         self.assertFalse(is_unchanged)
         self.assertIn("Written by a page.", "".join(self.stored(server)))
-
-
-if __name__ == "__main__":
-    unittest.main()

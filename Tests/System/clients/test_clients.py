@@ -163,7 +163,3 @@ class RestartedServerTests(unittest.TestCase):
         self.assertIn("In secret.", answer["message"]["content"])
         with self.assertRaises(ssl.SSLCertVerificationError):
             post(url, "/llmchat", prompt("No answer expected.", stream=False), context=ssl.create_default_context())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -248,7 +248,7 @@ class KilledServerTests(ReplyTestCase):
 
     def test_its_reader_gets_the_text_so_far_and_an_honest_end(self):
         path, reader = self.cut_off()
-        self.serve()
+        self.server.restart()
         self.assertEqual(reader.read(self.url, path), 200)
         self.assertEqual(reader.kinds[-1], "error")
         self.assertEqual((reader.last["code"], reader.last["retryable"]), ("interrupted", True))
@@ -264,7 +264,7 @@ class KilledServerTests(ReplyTestCase):
     def test_on_interrupt_regenerate_restarts_the_reply_under_its_id(self):
         path, reader = self.cut_off(on_interrupt="regenerate")
         self.says(*speech(8, "again"))
-        self.serve()
+        self.server.restart()
         self.assertEqual(reader.read(self.url, path), 200)
         self.assertIn("reset", reader.kinds)
         self.assertEqual(reader.text, "".join(speech(8, "again")))
@@ -273,7 +273,3 @@ class KilledServerTests(ReplyTestCase):
         self.assertEqual((stored["state"], stored["attempt"]), ("complete", 2))
         self.assertEqual(stored["message"]["content"], reader.text)
         self.assertEqual(self.model.exchanges[0].prompts, self.model.exchanges[1].prompts)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """Replies that are stopped, requested again, chosen and removed. Run by script/test clients."""
 
 import concurrent.futures
-import unittest
 
 from harness.client import Reader, call, post, read_until, stop, stream
 from harness.machine import TIMEOUT
@@ -201,7 +200,3 @@ class BranchTests(ReplyTestCase):
         self.says("new")
         self.whole("Who are you?")
         self.assertEqual(self.asked(), ["Who are you?"])
-
-
-if __name__ == "__main__":
-    unittest.main()

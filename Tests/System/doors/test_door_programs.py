@@ -10,7 +10,6 @@ import json
 import pathlib
 import re
 import socket
-import unittest
 import urllib.parse
 
 from doors.door_test_case import DoorTestCase
@@ -165,7 +164,3 @@ class ProgramTests(DoorTestCase):
 
     def test_apple(self):
         self.replay("apple")
-
-
-if __name__ == "__main__":
-    unittest.main()

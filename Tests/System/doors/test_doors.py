@@ -80,7 +80,6 @@ class OllamaTests(DoorTestCase):
             self.client.show("none")
         self.assertEqual((raised.exception.status_code, raised.exception.error), (404, "model 'none' not found"))
 
-
     def test_a_model_is_pulled_by_an_administrator(self):
         self.answers({"status": "pulling manifest"}, {"status": "pulling 6a07", "total": 2, "completed": 1}, {"status": "success"})
         with self.assertRaises(ollama.ResponseError) as raised:
@@ -325,13 +324,12 @@ class ResponseTests(DoorTestCase):
         last = event.sequence_number
         self.server.kill()
         self.proceed.set()
-        type(self).serve()
-        client = self.client.with_options(base_url=f"{self.url}/v1")
-        rest = list(client.responses.retrieve(response.id, stream=True, starting_after=last))
+        self.server.restart()
+        rest = list(self.responses.retrieve(response.id, stream=True, starting_after=last))
         self.assertEqual(rest[-1].type, "response.failed")
         self.assertEqual(rest[-1].response.error.code, "interrupted")
         self.assertTrue("One two ".startswith(rest[-1].response.output_text))
-        self.assertEqual(client.responses.retrieve(response.id).status, "failed")
+        self.assertEqual(self.responses.retrieve(response.id).status, "failed")
 
 
 class OneMemoryTests(DoorTestCase):

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import unittest
 
 # Otherwise it fetches a list of prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -92,7 +91,7 @@ class Cases:
     def test_a_stream_is_cancelled(self):
         self.says_then_waits(["One"])
         # LiteLLM's streams have no method to close them, and something in it keeps those of OpenAI alive.
-        client = "import sys, test_litellm; test_litellm.leave_after_the_first_text(*sys.argv[1:])"
+        client = "import sys; from doors import test_litellm; test_litellm.leave_after_the_first_text(*sys.argv[1:])"
         subprocess.run([sys.executable, "-B", "-c", client, self.provider, self.url + self.path], check=True, timeout=TIMEOUT)
         self.assert_model_is_left()
 
@@ -127,7 +126,3 @@ class ResponseTests(DoorTestCase):
         self.assertEqual((text, events[-1].type), ("".join(pieces), "response.completed"))
         self.assertEqual(
             self.model.exchange(1).prompts, [("user", "Grüße 🐣"), ("assistant", "".join(pieces)), ("user", "And?")])
-
-
-if __name__ == "__main__":
-    unittest.main()

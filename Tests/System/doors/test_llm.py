@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import unittest
 
 from doors.door_test_case import CALL, DoorTestCase
 from harness.machine import TIMEOUT, make_directory
@@ -96,7 +95,3 @@ class LLMTests(DoorTestCase):
             self.assertEqual(process.stdout.read(3), "One")
             process.terminate()
         self.assert_model_is_left()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -33,7 +33,8 @@ def say(*words: object) -> None:
 def keep_port() -> socket.socket:
     """A free port. The system gives it to no other program while the socket exists."""
     holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):  # a server needs one of them to bind the port as well
+        holder.setsockopt(socket.SOL_SOCKET, option, 1)
     holder.bind(("127.0.0.1", 0))
     return holder
 
@@ -83,7 +84,8 @@ def make_directory(tests: Any) -> str:
 def run_program(name: str, work: Callable[[str], Any]) -> int:
     """Runs the program of a suite in a directory of its own: 0 if it returns true. After a failure the logs are kept in .build/logs."""
     os.environ.pop("PGOPTIONS", None)
-    # Ends as after Ctrl-C, so that the processes end in order.
+    # SIGTERM ends as Ctrl-C does, so that the processes end in order; a shell has its programs in the background ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     directory = new_directory(name)
     is_well = False

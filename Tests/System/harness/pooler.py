@@ -11,10 +11,10 @@ class PgBouncer(Program):
     """PgBouncer with deploy/pgbouncer.ini, in front of a cluster without passwords."""
 
     def __init__(self, program: str, scratch: str) -> None:
-        super().__init__("pgbouncer", scratch)
+        super().__init__(scratch, "pgbouncer")
         self._program, self._scratch = program, scratch
 
-    async def start(self, directory: str, database: str) -> None:
+    async def begin(self, directory: str, database: str) -> None:
         """Starts it in front of a database of the cluster whose socket is in `directory`."""
         users = f"{directory}/users"
         with open(users, "w", encoding="utf-8") as file:
@@ -42,7 +42,7 @@ class PooledCluster(Cluster):
     async def make(self) -> None:
         """Makes the cluster, and starts PgBouncer."""
         await super().make()
-        await self.pooler.start(self.primary.directory, "chaos")
+        await self.pooler.begin(self.primary.directory, "chaos")
 
     def stop(self) -> None:
         """Stops both permanently."""

@@ -12,7 +12,28 @@ from harness.model import Model
 JSON = {"Accept": "application/json"}
 
 
-class ReplyTestCase(unittest.TestCase):
+class ServerTestCase(unittest.TestCase):
+    """What tests of one server share."""
+
+    def setUp(self):
+        self.app = self.id().rpartition(".")[2]
+
+    def stored(self, path):
+        """The reply as JSON."""
+        status, _, answer = call(self.url, "GET", path, headers=JSON)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def eventually(self, condition):
+        """Waits until a condition holds; returns its value."""
+        deadline = time.monotonic() + TIMEOUT
+        while not (found := condition()):
+            self.assertLess(time.monotonic(), deadline, "the expected state was not reached in time")
+            time.sleep(0.02)
+        return found
+
+
+class ReplyTestCase(ServerTestCase):
     """A server with a scripted model, and helpers for the actions of clients."""
 
     @classmethod
@@ -29,8 +50,8 @@ class ReplyTestCase(unittest.TestCase):
         cls.url = cls.server.url
 
     def setUp(self):
+        super().setUp()
         self.model.reset()
-        self.app = self.id().rpartition(".")[2]
         self.proceed = threading.Event()
         self.addCleanup(self.proceed.set)
 
@@ -64,21 +85,10 @@ class ReplyTestCase(unittest.TestCase):
             self.assertEqual((kind, last["done"]), ("message", True), last)
             return response.headers["Location"]
 
-    def stored(self, path):
-        status, _, answer = call(self.url, "GET", path, headers=JSON)
-        self.assertEqual(status, 200, answer)
-        return answer
-
     def settled(self, path):
         """Waits for the end of the reply; returns the stored reply."""
         Reader().read(self.url, path)
         return self.stored(path)
-
-    def eventually(self, condition):
-        deadline = time.monotonic() + TIMEOUT
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, "the expected state was not reached in time")
-            time.sleep(0.02)
 
     def assert_has_all(self, reader, path):
         stored = self.stored(path)

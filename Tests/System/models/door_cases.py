@@ -4,7 +4,7 @@ import contextlib
 
 from models.model_server import MODEL, ModelServer, known
 from models.relay_test_case import RelayTestCase
-from models.scripts import SCRIPTS, TOOL
+from models.scripts import SCRIPTS
 from models.shared_answer_tests import says
 
 CALL = ("get_weather", {"city": "Oslo", "unit": "celsius"})

@@ -2,14 +2,10 @@
 
 import contextlib
 import json
-import queue
-import re
-import socket
-import subprocess
-import threading
 
 from harness.client import call, connect
-from harness.machine import TIMEOUT, TOP, end_with_us
+from harness.machine import TOP, make_directory
+from harness.server_process import ServerProcess
 from models.scripts import SCRIPTS
 
 MODEL = "scripted"
@@ -69,51 +65,25 @@ class Provider:
                 calls[piece["index"]] = (name, arguments)
 
 
-def listening(command, environment=None):
-    """Runs a server; returns its process and its address, which it prints."""
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        preexec_fn=end_with_us,
-    )
-    addresses = queue.Queue()
-    threading.Thread(target=_read, args=(process.stdout, addresses), daemon=True).start()
-    found = addresses.get(timeout=TIMEOUT)
-    if not isinstance(found, re.Match):
-        raise AssertionError(f"{command[0]} does not listen, it says only:\n{found}")
-    return process, found[1]
+class ProviderProcess(Provider, ServerProcess):
+    """A provider of a class of tests, which listens when it is made."""
 
-
-def _read(log, addresses):
-    """Reads a log to its end, so that its writer never blocks."""
-    said = ""
-    with log:
-        for line in log:
-            if found := re.search(r"(?:listening|running) on (http://[^\s/]+)", line.decode(errors="replace")):
-                addresses.put(found)
-            said += line.decode(errors="replace") if addresses.empty() else ""
-    addresses.put(said)
-
-
-class ModelServer(Provider):
-    """`script/model-server` on a separate port, which it keeps after a restart."""
-
-    def __init__(self, tests, *options):
-        # No other program gets the port while it is down.
-        holder = socket.socket()
-        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
-            holder.setsockopt(socket.SOL_SOCKET, option, 1)
-        holder.bind(("127.0.0.1", 0))
-        tests.addClassCleanup(holder.close)
-        self.options, self.port = options, holder.getsockname()[1]
-        self.start()
-        tests.addClassCleanup(self.kill)
+    def __init__(self, tests, name):
+        super().__init__(make_directory(tests), name)
+        tests.addClassCleanup(self.close)
 
     def start(self):
-        self.process, self.url = listening([TOP / "script/model-server", "--port", str(self.port), *self.options])
+        super().start()
+        self.url = self.expect(r"(?:listening|running) on (http://[^\s/]+)")[1]
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait(TIMEOUT)
+
+class ModelServer(ProviderProcess):
+    """`script/model-server`."""
+
+    def __init__(self, tests, *options):
+        super().__init__(tests, "llama-server")
+        self.command = [TOP / "script/model-server", "--port", str(self.port), *options]
+        self.start()
 
     @property
     def busy(self):

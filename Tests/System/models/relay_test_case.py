@@ -1,12 +1,11 @@
 """Base class of the tests of real model servers: a chatterd in front of one, and helpers for client actions."""
 
 import json
-import time
-import unittest
 
 from harness.chatterd import Server
-from harness.client import call, events, prompt, stream
-from harness.machine import TIMEOUT, make_directory
+from harness.client import events, prompt, stream
+from harness.machine import make_directory
+from harness.reply_test_case import ServerTestCase
 from models.model_server import MODEL, Answer
 
 
@@ -14,7 +13,7 @@ WORD = b'" 20,"'
 """In an answer that counts, the word at which a fault comes."""
 
 
-class RelayTestCase(unittest.TestCase):
+class RelayTestCase(ServerTestCase):
     gate = None
 
     @classmethod
@@ -27,9 +26,6 @@ class RelayTestCase(unittest.TestCase):
     @staticmethod
     def upstream(name, url, model=MODEL, **more):
         return {"name": name, "kind": "openai", "url": url, "models": [model]} | more
-
-    def setUp(self):
-        self.app = self.id().rpartition(".")[2]
 
     def body(self, text, **more):
         return prompt(text, more.pop("app", self.app), **{"model": MODEL} | more)
@@ -45,9 +41,6 @@ class RelayTestCase(unittest.TestCase):
         self.assertEqual(json.dumps(stored["message"].get("tool_calls", [])), json.dumps(answer.raw_calls))
         answer.state = stored["state"]
         return answer
-
-    def stored(self, path):
-        return call(self.url, "GET", path, headers={"Accept": "application/json"})[2]
 
     def parse(self, data):
         answer = Answer()
@@ -107,10 +100,3 @@ class RelayTestCase(unittest.TestCase):
         ends = [part["to"] for part in parts]
         self.assertEqual([part["from"] for part in parts], [0, *ends[:-1]])
         self.assertEqual(ends[-1], len(text.encode()))
-
-    def eventually(self, condition):
-        deadline = time.monotonic() + TIMEOUT
-        while not (found := condition()):
-            self.assertLess(time.monotonic(), deadline, "the expected state was not reached in time")
-            time.sleep(0.02)
-        return found

@@ -77,7 +77,3 @@ class EndlessAnswerTests(RelayTestCase):
         with stream(self.url, self.body("forever", on_disconnect="cancel")) as lines:
             self.begun(lines)
         self.eventually(lambda: self.model.busy == 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

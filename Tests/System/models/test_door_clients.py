@@ -5,7 +5,6 @@ Run by script/test models.
 
 import contextlib
 import json
-import unittest
 
 import anthropic
 import ollama
@@ -14,8 +13,9 @@ import pydantic
 
 from harness.machine import TIMEOUT
 from models import door_cases
-from models.door_cases import FIELDS, SLOW, TOOL, Client
+from models.door_cases import FIELDS, SLOW, Client
 from models.model_server import MODEL, known
+from models.scripts import TOOL
 from models.shared_answer_tests import says
 
 FUNCTION = TOOL["function"]
@@ -155,7 +155,3 @@ class DoorClientTests(door_cases.Cases):
         text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
         self.assertEqual((text, events[-1].type), (known("count"), "response.completed"))
         self.assertEqual(responses.retrieve(identity).output_text, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ Run by script/test models.
 
 import json
 import os
-import unittest
 
 # Otherwise it fetches a list of prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -15,8 +14,9 @@ import openai
 
 from harness.machine import TIMEOUT
 from models import door_cases
-from models.door_cases import FIELDS, TOOL, Client
+from models.door_cases import FIELDS, Client
 from models.model_server import MODEL
+from models.scripts import TOOL
 from models.shared_answer_tests import says
 
 
@@ -57,7 +57,3 @@ class DoorLiteLLMTests(door_cases.Cases):
     clients = (OpenAI, Ollama, Anthropic)
     # Its streams have no method to close them; doors/test_litellm.py has this case with a scripted model.
     test_a_stream_is_cancelled = None
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ Run by script/test models.
 
 import contextlib
 import os
-import unittest
 
 import llm
 import ollama
@@ -61,7 +60,3 @@ class DoorLLMTests(door_cases.Cases):
 
     def test_the_model_is_found(self):
         self.assertEqual(llm.get_model(f"ollama/{MODEL}").model_id, f"ollama/{MODEL}")
-
-
-if __name__ == "__main__":
-    unittest.main()

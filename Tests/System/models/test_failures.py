@@ -5,7 +5,6 @@ Run by script/test models.
 
 import concurrent.futures
 import signal
-import unittest
 
 from harness.client import call, post
 from harness.cutting_proxy import Gate
@@ -140,7 +139,3 @@ class RestartedModelServerTests(RelayTestCase):
         answer = self.cut_off(self.body("count"), kill_and_start)
         self.assertEqual(answer.kinds.count("reset"), 1)
         self.assert_whole(answer, COUNT, "llama")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -24,7 +24,3 @@ class LibraryTests(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertRegex(run.stdout, r"Test run with [1-9][0-9]* tests .*passed")
         self.assertNotIn("skipped", run.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,22 +7,20 @@ import json
 import os
 import pathlib
 import secrets
-import socket
-import unittest
 
-from harness.machine import TIMEOUT, make_directory
 from models import shared_answer_tests
-from models.model_server import MODEL, ModelServer, Provider, listening
+from models.model_server import MODEL, ModelServer, Provider, ProviderProcess
 from models.relay_test_case import RelayTestCase
 
 
-class LiteLLM(Provider):
+class LiteLLM(ProviderProcess):
     """The proxy. Its options disable reports to its vendor and requests for prices."""
 
     def __init__(self, tests, model):
+        super().__init__(tests, "litellm")
         key = f"sk-{secrets.token_hex(24)}"
         self.headers = Provider.headers | {"Authorization": f"Bearer {key}"}
-        self.key_file = pathlib.Path(make_directory(tests), "key")
+        self.key_file = pathlib.Path(self.directory, "key")
         self.key_file.write_text(key)
         configuration = self.key_file.with_name("configuration.yaml")
         options = {"model": f"openai/{MODEL}", "api_base": f"{model.url}/v1", "api_key": "none"}
@@ -30,14 +28,9 @@ class LiteLLM(Provider):
         # JSON is YAML.
         configuration.write_text(json.dumps(described | {"litellm_settings": {"num_retries": 0}}))
         program = os.path.join(os.environ["LITELLM"], "bin/litellm")
-        # The test picks the port, because the proxy cannot.
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = str(taken.getsockname()[1])
-        command = [program, "--config", configuration, "--host", "127.0.0.1", "--port", port, "--telemetry", "False"]
-        environment = os.environ | {"LITELLM_MASTER_KEY": key, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        self.process, self.url = listening(command, environment)
-        tests.addClassCleanup(self.process.wait, TIMEOUT)
-        tests.addClassCleanup(self.process.terminate)
+        self.command = [program, "--config", configuration, "--host", "127.0.0.1", "--port", str(self.port), "--telemetry", "False"]
+        self.options["env"] = os.environ | {"LITELLM_MASTER_KEY": key, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        self.start()
 
 
 class LiteLLMAnswerTests(shared_answer_tests.Answers):
@@ -63,7 +56,3 @@ class LiteLLMFailureTests(RelayTestCase):
         answer = self.cut_off(self.body("count"), self.model.kill)
         self.model.start()
         self.assertEqual((answer.kinds[-1], answer.stored["state"]), ("error", "failed"), answer.last)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,31 +5,24 @@ Run by script/test llama-cpp-python.
 
 import concurrent.futures
 import os
-import socket
-import unittest
 
 from harness.client import stream
-from harness.machine import TIMEOUT, make_directory
 from models import shared_answer_tests
 from models.make_model import make
-from models.model_server import MODEL, Provider, known, listening
+from models.model_server import MODEL, ProviderProcess, known
 from models.relay_test_case import RelayTestCase
 from models.scripts import TOOL
 from models.shared_answer_tests import says
 
 
-class LlamaCppPython(Provider):
+class LlamaCppPython(ProviderProcess):
     def __init__(self, tests, *options):
-        model = os.path.join(make_directory(tests), "model.gguf")
+        super().__init__(tests, "llama-cpp-python")
+        model = os.path.join(self.directory, "model.gguf")
         make(model)
-        # The test picks the port, because the server cannot.
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = str(taken.getsockname()[1])
-        command = [os.path.join(os.environ["LLAMA_CPP_PYTHON"], "bin/python"), "-m", "llama_cpp.server", "--model", model]
-        command += ["--model_alias", MODEL, "--host", "127.0.0.1", "--port", port, "--n_threads", "1", *options]
-        self.process, self.url = listening(command)
-        tests.addClassCleanup(self.process.wait, TIMEOUT)
-        tests.addClassCleanup(self.process.kill)
+        self.command = [os.path.join(os.environ["LLAMA_CPP_PYTHON"], "bin/python"), "-m", "llama_cpp.server", "--model", model]
+        self.command += ["--model_alias", MODEL, "--host", "127.0.0.1", "--port", str(self.port), "--n_threads", "1", *options]
+        self.start()
 
 
 class LlamaCppPythonAnswerTests(shared_answer_tests.Texts):
@@ -84,7 +77,3 @@ class LlamaCppPythonFailureTests(RelayTestCase):
     def test_a_prompt_that_never_fits_is_refused_if_its_context_is_known(self):
         answer = self.ask("hello, " * 3000, model="configured")
         self.assertEqual((answer.kinds, answer.error), (["error"], "context_too_long"))
-
-
-if __name__ == "__main__":
-    unittest.main()

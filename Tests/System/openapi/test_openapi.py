@@ -72,7 +72,3 @@ class OpenAPITests(unittest.TestCase):
         # The administrator changes the list of model servers, so these requests come last.
         tags = ["--include-tag", "Model servers", "--include-tag", "Credentials"]
         self.check(*tags, app="", credential=ADMIN_TOKEN)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,14 @@
 """A page with the Markdown renderer in Chromium, for tests."""
 
+import contextlib
 import functools
 import http.server
 import os
 import pathlib
-import threading
 
 from playwright.sync_api import sync_playwright
 
+from harness.local_server import LocalServer
 from harness.machine import TOP
 
 SCRIPT = pathlib.Path(__file__).with_suffix(".js")
@@ -58,9 +59,8 @@ class MarkdownPage:
     """An open page. `page` is Playwright's, `requests` are the addresses that it asked for."""
 
     def __init__(self, policy=POLICY):
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, policy=policy))
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        self.cleanups = contextlib.ExitStack()
+        self.url = LocalServer(functools.partial(Handler, policy=policy), self.cleanups.callback).url + "/"
         self.playwright = sync_playwright().start()
         self.browser = self.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         self.page = self.browser.new_page()
@@ -82,5 +82,4 @@ class MarkdownPage:
     def close(self):
         self.browser.close()
         self.playwright.stop()
-        self.server.shutdown()
-        self.server.server_close()
+        self.cleanups.close()

@@ -1,6 +1,5 @@
 """Figures of the page in a real browser: script/bench page."""
 
-import json
 import re
 import threading
 
@@ -18,18 +17,14 @@ new PerformanceObserver((list) => tasks.push(...list.getEntries().map((one) => o
 class Measurements(PageCase):
     """Each test prints its figure beside its limit, and fails beyond it."""
 
+    def fill(self, name, count, text):
+        """Makes a conversation of numbered messages."""
+        roles = ("assistant", "user")
+        self.import_messages(name, [{"role": roles[seq % 2], "content": f"{seq} {text}"} for seq in range(1, count + 1)])
+
     def report(self, what, value, limit, unit):
         print(f"| {what} | {value:,.0f} {unit}| below {limit:,.0f} {unit}|", flush=True)
         self.assertLess(value, limit, what)
-
-    def import_messages(self, name, count, text):
-        lines = [{"chatterd": "conversation", "version": 1, "conversation": name, "created_at": "2026-11-20T17:07:20.859441Z",
-                  "updated_at": "2026-11-20T17:07:23.751974Z"}]
-        lines += [{"seq": seq, "kind": "message", "role": "user" if seq % 2 else "assistant", "content": f"{seq} {text}",
-                   "time": "2026-11-20T17:07:20.859441Z"} for seq in range(1, count + 1)]
-        lines.append({"end": True, "rows": count})
-        status, answer = self.call("POST", f"/conversations/{name}/import?appID=web", "\n".join(map(json.dumps, lines)) + "\n")
-        self.assertEqual(status, 201, answer)
 
     def test_bytes_of_the_first_paint(self):
         client = self.page.context.new_cdp_session(self.page)
@@ -46,7 +41,7 @@ class Measurements(PageCase):
         self.report("the same when it is opened again", sum(sizes), 20_000, "B ")
 
     def test_opening_of_5000_messages(self):
-        self.import_messages("long", 5000, LINE * 3)
+        self.fill("long", 5000, LINE * 3)
         self.open()
         found = self.page.evaluate("""async () => {
             const began = performance.now();
@@ -90,7 +85,7 @@ class Measurements(PageCase):
 
     def test_memory_of_50_conversations(self):
         for number in range(10):
-            self.import_messages(f"c{number}", 400, LINE * 5)
+            self.fill(f"c{number}", 400, LINE * 5)
         self.open()
         client = self.page.context.new_cdp_session(self.page)
         sizes = []

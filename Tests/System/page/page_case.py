@@ -162,6 +162,15 @@ class PageCase(unittest.TestCase):
         status, _, answer = call(self.server.url, method, path, body, headers)
         return status, answer
 
+    def import_messages(self, name, messages):
+        """Makes a conversation of messages."""
+        lines = [{"chatterd": "conversation", "version": 1, "conversation": name, "created_at": "2026-11-20T17:07:20.859441Z",
+                  "updated_at": "2026-11-20T17:07:23.751974Z"}]
+        lines += [{"seq": seq, "kind": "message", "time": "2026-11-20T17:07:20.859441Z"} | message for seq, message in enumerate(messages, 1)]
+        lines.append({"end": True, "rows": len(messages)})
+        status, answer = self.call("POST", f"/conversations/{name}/import?appID=web", "\n".join(map(json.dumps, lines)) + "\n")
+        self.assertEqual(status, 201, answer)
+
     def stored(self, page=None):
         """The messages of the open conversation, as the server has them."""
         name = (page or self.page).evaluate("location.hash.slice(1)")

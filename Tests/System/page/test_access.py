@@ -3,7 +3,6 @@
 import pathlib
 import re
 import threading
-import unittest
 
 import axe_playwright_python
 from playwright.sync_api import expect
@@ -260,7 +259,3 @@ class InstallationTests(PageCase):
             # A text in an element is a member of `strings`, a variable, or without letters.
             found = re.findall(r"""(?:text|label|placeholder|title|"aria-label"): "([^"]*[A-Za-z][^"]*)\"""", file.read_text())
             self.assertEqual(found, [], file.name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,6 +1,5 @@
 """The decoder of event streams, after the examples and rules of the HTML Standard, section 9.2."""
 
-import unittest
 
 from page.page_case import PageCase
 
@@ -33,7 +32,3 @@ class EventDecoderTests(PageCase):
         for stream, events in STREAMS:
             for size in range(1, len(stream) + 1):
                 self.assertEqual(self.page.evaluate(DECODE, [stream, size]), events, (stream, size))
-
-
-if __name__ == "__main__":
-    unittest.main()

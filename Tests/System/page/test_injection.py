@@ -1,8 +1,6 @@
 """Hostile texts in every place of the page: no script runs, no other host is asked, and the page's own code breaks no policy."""
 
 import itertools
-import json
-import unittest
 
 from playwright.sync_api import expect
 
@@ -24,14 +22,6 @@ class InjectionTests(PageCase):
         """The faults of PageCase count too: requests to other hosts, errors of scripts, and dialogs."""
         self.assertEqual(self.page.evaluate("[hits, violations]"), [0, []])
         self.assertEqual(self.page.evaluate("document.querySelectorAll('#messages script, #messages iframe, #list script').length"), 0)
-
-    def import_messages(self, name, messages):
-        lines = [{"chatterd": "conversation", "version": 1, "conversation": name, "created_at": "2026-11-20T17:07:20.859441Z",
-                  "updated_at": "2026-11-20T17:07:23.751974Z"}]
-        lines += [{"seq": seq, "kind": "message", "time": "2026-11-20T17:07:20.859441Z"} | message for seq, message in enumerate(messages, 1)]
-        lines.append({"end": True, "rows": len(messages)})
-        status, answer = self.call("POST", f"/conversations/{name}/import?appID=web", "\n".join(map(json.dumps, lines)) + "\n")
-        self.assertEqual(status, 201, answer)
 
     def read_to_the_start(self, first):
         self.page.locator("#scroller").focus()
@@ -127,7 +117,3 @@ class InjectionTests(PageCase):
         self.page.goto("/#" + "javascript:hit()")
         expect(self.page.locator("#prompt")).to_be_visible()
         self.check_harmless()
-
-
-if __name__ == "__main__":
-    unittest.main()

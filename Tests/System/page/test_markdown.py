@@ -230,7 +230,3 @@ class PolicyTests(MarkdownCase):
         found = self.markdown.call("violate")
         self.assertEqual(len(found["violations"]), 2)
         self.assertEqual(self.markdown.requests_to_others(), [f"https://{HOST}/a.png"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import unittest
 import urllib.parse
 
 from playwright.sync_api import expect
@@ -753,7 +752,3 @@ class SignInTests(PageCase):
         self.page.get_by_label("Key or token").fill(ADMIN_TOKEN)
         self.page.get_by_role("button", name="Sign in").click()
         expect(self.page.locator("#sign-in .error")).to_contain_text("Use a key of an app")
-
-
-if __name__ == "__main__":
-    unittest.main()

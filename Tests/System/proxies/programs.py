@@ -16,11 +16,11 @@ class Nginx(Program):
     """nginx with deploy/nginx.conf."""
 
     def __init__(self, program: str, scratch: str) -> None:
-        super().__init__("nginx", scratch)
+        super().__init__(scratch, "nginx")
         self._program, self._home = program, f"{scratch}/nginx"
         os.makedirs(self._home)
 
-    async def start(self, ports: list[int]) -> None:
+    async def begin(self, ports: list[int]) -> None:
         """Starts it in front of the processes on these ports."""
         site = configuration("nginx.conf", servers(ports) | {"listen 80;": f"listen 127.0.0.1:{self.port};"})
         paths = "".join(f"{name}_temp_path {self._home}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -35,10 +35,10 @@ class HAProxy(Program):
     """HAProxy with deploy/haproxy.cfg."""
 
     def __init__(self, program: str, scratch: str) -> None:
-        super().__init__("haproxy", scratch)
+        super().__init__(scratch, "haproxy")
         self._program, self._file = program, f"{scratch}/haproxy.cfg"
 
-    async def start(self, ports: list[int]) -> None:
+    async def begin(self, ports: list[int]) -> None:
         """Starts it in front of the processes on these ports."""
         changes = servers(ports) | {"bind :80\n": f"bind 127.0.0.1:{self.port}\n"}
         with open(self._file, "w", encoding="utf-8") as file:

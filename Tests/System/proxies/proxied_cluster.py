@@ -79,7 +79,7 @@ class ProxiedCluster:
             self.processes.append(process)
         for process in self.processes:
             await process.wait_until_ready()
-        await self.proxy.start([process.port for process in self.processes])
+        await self.proxy.begin([process.port for process in self.processes])
         await self.eventually("the proxy reaches chatterd", lambda: self.status("GET", "/readyz", 200))
 
     async def eventually(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:

@@ -21,7 +21,7 @@ async def repeats(proxy: Nginx | HAProxy) -> list[str]:
     deaf, record, faults = [ModelServer(answer) for _ in range(3)], Record(), []
     for server in deaf:
         await server.start()
-    await proxy.start([server.port for server in deaf])
+    await proxy.begin([server.port for server in deaf])
     try:
         for method, fields, is_repeated in (
                 ("POST", {}, False), ("DELETE", {}, True), ("GET", {}, True),

@@ -2,7 +2,6 @@
 
 import signal
 import stat
-import unittest
 
 from harness.model import speech
 from terminal.chatter_test_case import ChatterTestCase
@@ -385,7 +384,3 @@ class ConversationTests(ChatterTestCase):
         terminal = self.open(CHATTER_KEY="chatterd_0000000000000000_" + "A" * 43)
         terminal.expect("chatter: ")
         self.assertEqual(terminal.status(), 4)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,6 +1,5 @@
 """chatter while its server is killed and started again. Run by script/test terminal."""
 
-import unittest
 
 from terminal.chatter_test_case import ChatterTestCase
 
@@ -35,7 +34,3 @@ class KilledServerTests(ChatterTestCase):
         self.assertEqual(command.returncode, 6, errors)
         self.assertEqual(output, "\n")
         self.assertEqual(self.messages()[-1]["state"], "interrupted")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import subprocess
-import unittest
 
 from harness.chatterd import Server
 from harness.local_server import LocalServer
@@ -377,7 +376,3 @@ class PipeTests(ChatterTestCase):
         self.assertEqual(completed("chatter", "watch", "t"), ["trip"])
         for shell in ("zsh", "fish"):
             self.assertIn("search", self.command("completions", shell)[0])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -69,8 +69,8 @@ class Check:
     """Typical minutes of the short and of the long form, on two cores."""
     limit: int = 1200
     """Seconds after which it hangs."""
-    waits: bool = False
-    """Whether it mostly waits, so that a build at low priority may run beside it."""
+    lane: str = "cores"
+    """`cores`: it uses all cores; `waits`: it mostly waits, and runs beside those; `alone`: it needs the machine for itself."""
 
 
 def swift(*options: str, build: Path | None = None, is_sanitized: bool = False) -> Callable[[Run], None]:
@@ -194,25 +194,25 @@ def compose(run: Run) -> None:
 
 PAGE = "build run tests browser page"
 CHECKS = [
-    Check("layout", "the layout of Swift files", layout, needs="build", build="", time="0.1"),
-    Check("shell", "shell scripts, with shellcheck", shell, needs="tests", build="", time="0.1"),
+    Check("layout", "the layout of Swift files", layout, needs="build", build="", time="0.1", lane="waits"),
+    Check("shell", "shell scripts, with shellcheck", shell, needs="tests", build="", time="0.1", lane="waits"),
     Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
-    Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4"),
-    Check("clients", "curl and Python as clients", clients, time="1", waits=True),
-    Check("doors", "programs for Ollama, OpenAI and Anthropic at the front doors; the long form: llm and LiteLLM too", doors, time="1 / 3", waits=True),
-    Check("terminal", "chatter, in pseudo-terminals and in pipes", terminal, build="chatterd chatter", time="1", waits=True),
-    Check("openapi", "generated requests to all endpoints, against /openapi.json", openapi, time="1 / 2", waits=True),
-    Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", waits=True),
-    Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", waits=True),
-    Check("models", "llama.cpp's server behind chatterd, with clients at the doors, and with the Swift libraries", models, build="tests", form="long", time="2", waits=True),
-    Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", waits=True),
-    Check("page", "the web page in Chromium; its Markdown against cmark", page, needs=PAGE, form="long", time="3", limit=2400, waits=True),
-    Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", waits=True),
+    Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4", lane="alone"),
+    Check("clients", "curl and Python as clients", clients, time="1", lane="waits"),
+    Check("doors", "programs for Ollama, OpenAI and Anthropic at the front doors; the long form: llm and LiteLLM too", doors, time="1 / 3", lane="waits"),
+    Check("terminal", "chatter, in pseudo-terminals and in pipes", terminal, build="chatterd chatter", time="1", lane="waits"),
+    Check("openapi", "generated requests to all endpoints, against /openapi.json", openapi, time="1 / 2", lane="waits"),
+    Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", lane="waits"),
+    Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", lane="waits"),
+    Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
+    Check("page", "the web page in Chromium; its Markdown against cmark", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
+    Check("models", "llama.cpp's server behind chatterd, with clients at the doors, and with the Swift libraries", models, build="tests", form="long", time="2", lane="waits"),
+    Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="alone"),
     Check("package", "a package elsewhere that depends on this one, without a network", package, build="libraries", form="long", time="2"),
     Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),
     Check("thread", "the Swift tests with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="8", limit=3000),
     Check("address", "the Swift tests with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),
-    Check("compose", "docker-compose.yml with Docker or podman", compose, needs="tests", build="", form="long", time="7", limit=1800),
+    Check("compose", "docker-compose.yml with Docker or podman", compose, needs="tests", build="", form="long", time="7", limit=1800, lane="waits"),
     Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
     Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),
     Check("litellm-proxy", "LiteLLM's proxy before a real model server (700 MB)", litellm_proxy, form="named", time="3"),

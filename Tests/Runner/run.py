@@ -22,6 +22,8 @@ DEBUG_OPTIONS = ["--disable-index-store"]
 """Of all debug builds of the scripts, as `debug_build` in script/lib.sh: other options build everything anew."""
 FAST_NAMES = ("PrivateCluster", "TestProgram", "DevelopmentCluster.", "DevelopmentCluster?", "DevelopmentCluster(")
 SANITIZED = ("thread", "address")
+PRODUCTS = ("chatterd", "chatter", "chatterd chatter")
+NICE = 5
 LEAST = 60
 """Seconds that must be left of the limit of a run for a check to begin."""
 
@@ -89,13 +91,15 @@ class Runner:
         self.results: list[Result] = []
         self.lock = threading.Lock()
         self.built: set[str] = set()
+        self.broken: set[str] = set()
+        self.building = threading.Lock()
         self.began = time.monotonic()
 
     @property
     def left(self) -> float:
         return self.options.limit - (time.monotonic() - self.began)
 
-    def perform(self, name: str, limit: float, body: Body, is_live: bool = True, nice: int = 0) -> Result:
+    def perform(self, name: str, limit: float, body: Body, is_live: bool, nice: int = 0) -> Result:
         """Runs one check or build, and records its result."""
         log = Log(self.folder / f"{name.replace(' ', '-')}-{len(self.results)}.log", is_live)
         commands = Commands(log, min(limit, self.left), nice)
@@ -123,24 +127,29 @@ class Runner:
             self.results.append(result)
         return result
 
-    def build(self, kind: str, is_live: bool = True, nice: int = 0) -> bool:
-        """Builds what checks need, once."""
-        if kind in self.built or not kind:
+    def build(self, kind: str, is_live: bool) -> bool:
+        """Builds what checks need, once. Builds do not run beside each other."""
+        with self.building:
+            if kind in self.built or not build(kind):
+                return True
+            if kind in self.broken:
+                return False
+
+            def body(log: Log, commands: Commands) -> None:
+                for command in build(kind):
+                    commands.run(*command, shown=False)
+
+            # System tests beside a build go first.
+            if self.perform(f"build {kind}", 2400, body, is_live, NICE).outcome != "passed":
+                self.broken.add(kind)
+                return False
+            self.built |= {kind, *PRODUCTS, "libraries"} if kind == "tests" else {kind}
             return True
 
-        def body(log: Log, commands: Commands) -> None:
-            for command in build(kind):
-                commands.run(*command, shown=False)
-
-        label = f"build {kind}" if kind in SANITIZED else "build"
-        if not build(kind) or self.perform(label, 2400, body, is_live, nice).outcome == "passed":
-            self.built |= {kind, "chatterd", "chatter", "chatterd chatter", "libraries"} if kind == "tests" else {kind}
-            return True
-        return False
-
-    def check(self, check: Check) -> Result:
-        if not self.build(check.build):
-            return self.perform(check.name, check.limit, refuse)
+    def check(self, check: Check, is_live: bool) -> None:
+        if not self.build(check.build, is_live):
+            self.perform(check.name, check.limit, refuse, is_live)
+            return
 
         rest = ["--filter", fast_filter()] if self.options.fast else self.options.rest
         runs: list[Run] = []
@@ -149,23 +158,24 @@ class Runner:
             runs.append(Run(log, commands, self.options.all, rest))
             check.run(runs[0])
 
-        result = self.perform(check.name, check.limit, body)
+        result = self.perform(check.name, check.limit, body, is_live, NICE if check.lane == "cores" else 0)
         result.swift_tests = runs[0].swift_tests if runs else None
-        return result
 
     def run(self, checks: list[Check]) -> None:
-        if "tests" in {check.build for check in checks}:
-            self.build("tests")
-        sanitizers = [check.build for check in checks if check.build in SANITIZED]
-        behind = threading.Thread(target=lambda: [self.build(name, False, 19) for name in sanitizers])
-        is_behind = False
-        for check in checks:
-            if check.waits and sanitizers and not is_behind:
-                is_behind = True
-                behind.start()
-            if is_behind and not check.waits:
-                behind.join()
-            self.check(check)
+        """Runs the checks that use all cores beside those that mostly wait, and those that need the machine for themselves after them."""
+        lanes = {lane: [check for check in checks if check.lane == lane] for lane in ("cores", "waits", "alone")}
+        has_two = bool(lanes["cores"] and lanes["waits"])
+        if has_two:
+            # The system tests need the programs only, and begin while the tests are built.
+            products = " ".join(name for name in ("chatterd", "chatter") if any(name in check.build for check in lanes["waits"]))
+            self.build(products, True)
+        beside = threading.Thread(target=lambda: [self.check(check, not has_two) for check in lanes["cores"]])
+        beside.start()
+        for check in lanes["waits"]:
+            self.check(check, True)
+        beside.join()
+        for check in lanes["alone"]:
+            self.check(check, True)
 
 
 def refuse(log: Log, commands: Commands) -> None:

@@ -132,8 +132,10 @@ class Runner:
 
     def build(self, kind: str, is_live: bool) -> bool:
         """Builds what checks need, once. Builds do not run beside each other."""
+        if kind in self.built or not build(kind):
+            return True
         with self.building:
-            if kind in self.built or not build(kind):
+            if kind in self.built:
                 return True
             if kind in self.broken:
                 return False

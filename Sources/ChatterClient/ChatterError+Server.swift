@@ -9,7 +9,7 @@ extension ChatterError {
             ServerError(
                 code: code, message: body?.error ?? "The server answered with the status \(status).",
                 isRetryable: Self.isRetryable(code, status),
-                retryAfter: retryAfter.map { .seconds($0) }, reply: body?.reply),
+                retryAfter: retryAfter.flatMap { Duration(retryAfter: $0) }, reply: body?.reply),
             status: status)
     }
 

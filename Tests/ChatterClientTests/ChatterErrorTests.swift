@@ -47,6 +47,17 @@ struct ChatterErrorTests {
         #expect(server.reply == ReplyID("abc") && server.retryAfter == .seconds(12) && server.isRetryable)
     }
 
+    @Test(
+        arguments: [(12, .seconds(12)), (0, .zero), (.max, .seconds(86_400)), (-1, nil), (.min, nil)]
+            as [(Int, Duration?)])
+    func delayOfTheServerIsADayAtMost(_ seconds: Int, _ delay: Duration?) {
+        guard case .busy(let server) = error(429, #"{"error":"Busy.","code":"overloaded"}"#, retryAfter: seconds) else {
+            Issue.record("another case")
+            return
+        }
+        #expect(server.retryAfter == delay)
+    }
+
     @Test(arguments: ["ftp://h", "h", "http://", "http://u:p@h", "http://h:99999"])
     func addressThatIsNoURLIsRefused(_ url: String) {
         let error = #expect(throws: ChatterError.self) { try ChatterClient(url: url, credential: .app("me")) }

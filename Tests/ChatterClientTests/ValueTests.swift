@@ -1,3 +1,4 @@
+import ChatterdTestSupport
 import Foundation
 import Testing
 
@@ -28,6 +29,29 @@ struct ValueTests {
         )
         #expect(page.messages.map(\.state) == [nil, .complete] && page.moreAfter && page.messages[1].evalCount == 3)
         #expect(page.messages[0].after == 0 && page.messages[0].parent == nil)
+    }
+
+    @Test(arguments: PeerNumber.all)
+    func messageWithImpossibleCountsIsDecoded(_ number: PeerNumber) throws {
+        let message = try decode(
+            Message.self,
+            #"{"seq":2,"role":"assistant","content":"Hi","time":"2026-11-20T17:07:20Z","prompt_eval_count":\#(number.text),"eval_count":\#(number.text),"active":true}"#
+        )
+        #expect(message.promptEvalCount == number.count && message.evalCount == number.count)
+        let line = try decode(
+            AnswerLine.self,
+            #"{"model":"m","done":true,"prompt_eval_count":\#(number.text),"eval_count":\#(number.text)}"#)
+        let end = ReplyStatistics(model: "m", promptTokens: number.count, answerTokens: number.count)
+        #expect(line.events == [.finished(end)])
+    }
+
+    @Test(arguments: ["9223372036854775807", "-9223372036854775808", "253402300800", "1e308", "true"])
+    func timeOutsideOfTheCalendarIsMalformed(_ time: String) {
+        #expect(throws: ChatterError.self) {
+            try decode(
+                AppKey.self,
+                #"{"id":"5a","app":"shop","label":"","scopes":["chat"],"created_at":\#(time)}"#)
+        }
     }
 
     @Test func keysAndUsageAreDecoded() throws {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct AnswerLineTests {
@@ -41,6 +42,13 @@ import Testing
                 .utf8)
         let line = try AnswerLine(bytes.span)
         #expect(bytes.summary(of: line) == LineSummary(content: "b", isDone: true, answerTokens: 2, missing: [.role]))
+    }
+
+    @Test(arguments: PeerNumber.all)
+    func countOutOfBoundsIsNotGiven(_ number: PeerNumber) throws {
+        let bytes = Array(#"{"prompt_eval_count":\#(number.text),"eval_count":\#(number.text),"done":true}"#.utf8)
+        let line = try AnswerLine(bytes.span)
+        #expect(line.promptTokens == number.count && line.answerTokens == number.count && line.isDone)
     }
 
     @Test func keysMayBeEscaped() throws {

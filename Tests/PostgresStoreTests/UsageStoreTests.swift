@@ -237,6 +237,54 @@ import Testing
         }
     }
 
+    @Test func argumentsThatLookLikeCountsAreNone() async throws {
+        try await UsageStage.run { stage in
+            let call = #"[{"function":{"name":"f","arguments":{"eval_count":1,"prompt_eval_count":1}}}]"#
+            let head = #"{"message":{"content":"","tool_calls":\#(call)},"done":true"#
+            for counts in [#","prompt_eval_count":50000,"eval_count":70000}"#, "}"] {
+                let (opened, _) = try await stage.open("p", UsageStage.meter(), appID: "app\(counts.count)")
+                try await stage.store.closeTurn(opened.turn, with: opened.closing("Hello", lastEvent: head + counts))
+            }
+            #expect(try await stage.charges() == [["1", "2", "t"], ["50000", "70000", "t"]])
+        }
+    }
+
+    @Test func countsThatOverflowAreNotAdded() async throws {
+        try await UsageStage.run { stage in
+            for (index, number) in PeerNumber.all.enumerated() {
+                let line = #"{"done":true,"prompt_eval_count":\#(number.text),"eval_count":\#(number.text)}"#
+                for (form, line) in [line, line.replacing("{\"done", with: "{\"tool_calls\":null,\"done")].enumerated()
+                {
+                    let (opened, _) = try await stage.open("p", UsageStage.meter(), appID: "app\(index)-\(form)")
+                    try await stage.store.closeTurn(opened.turn, with: opened.closing("Hello", lastEvent: line))
+                }
+            }
+            // The usage has counts of nine digits at most. Others are estimated from the text.
+            let counts = PeerNumber.all.map { number in number.count.flatMap { $0 < 1_000_000_000 ? $0 : nil } }
+            let charges = counts.flatMap { count in
+                Array(repeating: count.map { ["\($0)", "\($0)", "t"] } ?? ["1", "2", "t"], count: 2)
+            }
+            #expect(try await stage.charges().map { $0.joined() }.sorted() == charges.map { $0.joined() }.sorted())
+        }
+    }
+
+    /// The numbers of imported rows may be up to 2^53, so that they do not say how many rows there are.
+    @Test(arguments: [nil, 1_000_000] as [Int?]) func conversationWithLargeNumbersCountsAsPrompt(
+        tokens: Int?
+    ) async throws {
+        try await UsageStage.run { stage in
+            _ = try await stage.store.exchange(String(repeating: "a", count: 4_000), "b")
+            try await stage.processes.sql(
+                """
+                UPDATE chatts SET seq = seq + 9007199254740000, turn = turn + 9007199254740000,
+                    floor = floor + 9007199254740000
+                """)
+            _ = try await stage.open("p", UsageStage.meter(Allowance(tokensPerDay: tokens)))
+            let charges = try await stage.charges()
+            #expect(1_000...1_400 ~= (Int(charges[0][0]) ?? 0), "\(charges)")
+        }
+    }
+
     @Test func replyOfADeadProcessIsSettledByAnother() async throws {
         try await UsageStage.run { stage in
             let meter = UsageStage.meter(Allowance(concurrentReplies: 1))

@@ -63,6 +63,32 @@ import Testing
         }
     }
 
+    /// An imported file may have any numbers.
+    @Test func responseOfAnImportedReplyHasNoImpossibleCounts() async throws {
+        let upstream = try counting()
+        let time = "2026-11-20T17:07:20.859441Z"
+        try await onStage(upstream: upstream.url) { stage in
+            for (index, number) in PeerNumber.all.enumerated() {
+                let end = #""done":true,"prompt_eval_count":\#(number.text),"eval_count":\#(number.text)"#
+                let file = [
+                    #"{"chatterd":"conversation","version":1,"conversation":"R","created_at":"\#(time)"}"#,
+                    #"{"seq":1,"kind":"prompt","turn":2,"role":"user","content":"Hi","time":"\#(time)"}"#,
+                    #"{"seq":2,"kind":"reply","id":"9a3c1f52-6a0e-8c43-a1ce-6f0be9c7d3f1","model":"echo","state":"complete","role":"assistant","content":"You","time":"\#(time)","finished_at":"\#(time)","last_event":{"model":"echo","message":{"role":"assistant","content":""},\#(end)}}"#,
+                    #"{"end":true,"rows":2}"#,
+                ].joined(separator: "\n")
+                let path = "/conversations/evil\(index)"
+                let imported = try RawClient.post(port: stage.port, "\(path)/import?appID=shop", json: file)
+                #expect(imported.status == 201, "\(imported.text)")
+                let page = try stage.send("GET", "\(path)?appID=shop")
+                let reply = try #require((page.json["messages"] as? [[String: Any]])?.last)
+                #expect(reply["eval_count"] as? Int == number.count)
+                let id = try #require(reply["id"] as? String)
+                let usage = try get(stage, "resp_\(id)").json["usage"] as? [String: Any]
+                #expect(usage?["total_tokens"] as? Int == number.count.map { 2 * $0 }, "\(number)")
+            }
+        }
+    }
+
     @Test func instructionsCountForOneRequestOnly() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in

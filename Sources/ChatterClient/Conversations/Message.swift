@@ -18,8 +18,8 @@ public struct Message: Sendable, Hashable, Decodable {
     public let id: ReplyID?
     public let model: String?
     public let state: ReplyState?
-    public let promptEvalCount: Int?
-    public let evalCount: Int?
+    public var promptEvalCount: Int? { promptCount?.value }
+    public var evalCount: Int? { answerCount?.value }
     /// Of a reply that failed.
     public let error: String?
     public let code: String?
@@ -29,4 +29,13 @@ public struct Message: Sendable, Hashable, Decodable {
     public let parent: ReplyID?
     /// Whether it is on the branch that the next prompt follows.
     public let active: Bool
+
+    private let promptCount: LenientCount?
+    private let answerCount: LenientCount?
+
+    private enum CodingKeys: String, CodingKey {
+        case seq, role, content, images, toolCalls, thinking, time, id, model, state, error, code, after, parent, active
+        case promptCount = "promptEvalCount"
+        case answerCount = "evalCount"
+    }
 }

@@ -10,8 +10,8 @@ struct AnswerLine: Decodable {
     let done: Bool?
     let model: String?
     let doneReason: String?
-    let promptEvalCount: Int?
-    let evalCount: Int?
+    let promptEvalCount: LenientCount?
+    let evalCount: LenientCount?
     let state: ReplyState?
     let queue: QueuePosition?
 
@@ -31,8 +31,8 @@ struct AnswerLine: Decodable {
             events.append(
                 .finished(
                     ReplyStatistics(
-                        model: model ?? "", reason: doneReason, promptTokens: promptEvalCount, answerTokens: evalCount,
-                        wasStopped: state == .cancelled)))
+                        model: model ?? "", reason: doneReason, promptTokens: promptEvalCount?.value,
+                        answerTokens: evalCount?.value, wasStopped: state == .cancelled)))
         }
         return events
     }

@@ -29,12 +29,18 @@ enum JSON {
         }
     }
 
+    /// The times of four-digit years, in seconds since 1970. Later ones do not fit into an integer again.
+    private static let times: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
+
     private static var decoder: JSONDecoder {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
-            if let seconds = try? container.decode(Int.self) {
+            if let seconds = try? container.decode(Int64.self) {
+                guard times.contains(seconds) else {
+                    throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a time")
+                }
                 return Date(timeIntervalSince1970: TimeInterval(seconds))
             }
             let text = try container.decode(String.self)

@@ -48,7 +48,7 @@ struct LlamaStackAnswer: AnswerDecoder {
 
     private static func usage(_ metrics: StructuredContent?) -> Usage? {
         func value(_ name: String) -> Int? {
-            metrics?.wireElements.first { $0["metric"]?.wireText == name }?["value"]?.exactInteger
+            metrics?.wireElements.first { $0["metric"]?.wireText == name }?["value"]?.count
         }
         guard let answer = value("completion_tokens") else { return nil }
         return Usage(promptTokens: value("prompt_tokens") ?? 0, answerTokens: answer)

@@ -39,11 +39,11 @@ struct OpenAIAnswer: AnswerDecoder {
     mutating func end(_ events: inout ArraySlice<GenerationEvent>) throws(LLMError) {
         guard let reason else { throw Self.cut }
         guard refusal.isEmpty else { throw .refused(refusal) }
-        for call in calls {
+        for (index, call) in calls.enumerated() {
             events.append(
                 .toolCall(
                     ToolCall(
-                        id: call.id.isEmpty ? "\(callPrefix)\(call.index + 1)" : call.id, toolName: call.name,
+                        id: call.id.isEmpty ? "\(callPrefix)\(index + 1)" : call.id, toolName: call.name,
                         arguments: .arguments(call.arguments))))
         }
         let end: GenerationEnd.Reason =

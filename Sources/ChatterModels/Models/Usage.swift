@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The tokens of a request, or of all requests of a reply together.
 public struct Usage: Sendable, Hashable, Codable {
     public var promptTokens: Int
@@ -10,6 +12,7 @@ public struct Usage: Sendable, Hashable, Codable {
 
     static func + (left: Usage, right: Usage) -> Usage {
         Usage(
-            promptTokens: left.promptTokens + right.promptTokens, answerTokens: left.answerTokens + right.answerTokens)
+            promptTokens: PeerCount.sum(left.promptTokens, right.promptTokens),
+            answerTokens: PeerCount.sum(left.answerTokens, right.answerTokens))
     }
 }

@@ -28,7 +28,7 @@ extension LLMError {
         switch status {
         case 401, 403: self = .unauthorized(text)
         case 404: self = .unavailable(.modelNotFound)
-        case 429: self = .rateLimited(text, retryAfter: retryAfter.map { .seconds($0) })
+        case 429: self = .rateLimited(text, retryAfter: retryAfter.flatMap { Duration(retryAfter: $0) })
         case 503 where text.lowercased().contains("loading"): self = .unavailable(.modelNotReady)
         case 500...: self = .failed(text)
         default: self = Self.isAboutLength(text) ? .contextTooLong(text) : .rejected(text)

@@ -1,4 +1,9 @@
+import ChatterdBasics
+
 extension StructuredContent {
+    /// A count of a server (`PeerCount`); `nil` for any other value.
+    var count: Int? { PeerCount.checked(exactInteger) }
+
     /// The text of a string; `nil` for any other value.
     var wireText: String? {
         if case .string(let text) = self { text } else { nil }
@@ -48,8 +53,8 @@ extension LLMReplyOptions {
 extension Usage {
     /// The counts under two names; `nil` if the server does not count the answer.
     init?(_ content: StructuredContent?, prompt: String, answer: String) {
-        guard case .integer(let tokens)? = content?[answer] else { return nil }
-        self.init(promptTokens: content?[prompt]?.exactInteger ?? 0, answerTokens: tokens)
+        guard let tokens = content?[answer]?.count else { return nil }
+        self.init(promptTokens: content?[prompt]?.count ?? 0, answerTokens: tokens)
     }
 }
 

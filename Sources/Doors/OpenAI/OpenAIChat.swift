@@ -166,7 +166,7 @@ struct OpenAIChat: ChatTranslator {
     static func write(_ promptTokens: Int, _ answerTokens: Int, to usage: inout JSONWriter) {
         usage.member("prompt_tokens", promptTokens)
         usage.member("completion_tokens", answerTokens)
-        usage.member("total_tokens", promptTokens + answerTokens)
+        usage.member("total_tokens", PeerCount.sum(promptTokens, answerTokens))
     }
 
     static func finishReason(isCut: Bool, hasCalls: Bool) -> String {

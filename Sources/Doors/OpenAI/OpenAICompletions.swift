@@ -104,7 +104,7 @@ struct CompletionEnd {
 
     init(_ answer: DoorMembers) {
         reason = answer["done_reason"]?.string == "length" ? "length" : "stop"
-        promptTokens = max(0, answer["prompt_eval_count"]?.integer ?? 0)
-        answerTokens = max(0, answer["eval_count"]?.integer ?? 0)
+        promptTokens = answer["prompt_eval_count"]?.count ?? 0
+        answerTokens = answer["eval_count"]?.count ?? 0
     }
 }

@@ -77,7 +77,7 @@ struct OpenAIEmbeddings: PassTranslator {
             }
             output.append("}")
         }
-        let tokens = answer["prompt_eval_count"]?.integer ?? 0
+        let tokens = answer["prompt_eval_count"]?.count ?? 0
         output.append("],")
         output.append("\"model\":")
         output.append(jsonString: context.model)

@@ -57,6 +57,9 @@ struct DoorValue {
         return (try? reader.integer()) ?? nil
     }
 
+    /// A count (`PeerCount`); `nil` for another value.
+    var count: Int? { PeerCount.checked(integer) }
+
     /// The elements of an array; `nil` for another value and for more elements than the limit.
     func elements(atMost limit: Int = maximumMembers) -> [DoorValue]? {
         guard kind == .array else { return nil }

@@ -77,7 +77,7 @@ extension ByteBuffer {
                 usage.object("input_tokens_details") { $0.member("cached_tokens", 0) }
                 usage.member("output_tokens", tokens.answer)
                 usage.object("output_tokens_details") { $0.member("reasoning_tokens", 0) }
-                usage.member("total_tokens", tokens.prompt + tokens.answer)
+                usage.member("total_tokens", PeerCount.sum(tokens.prompt, tokens.answer))
             }
         }
     }

@@ -14,7 +14,7 @@ struct ResponseEnd {
     }
 
     let status: Status
-    /// The counts of tokens; `nil` while they are unknown.
+    /// The counts of tokens, each in `PeerCount.range`; `nil` while they are unknown.
     private(set) var tokens: (prompt: Int, answer: Int)?
     /// The reason of a failure.
     private(set) var error: (code: String, message: String)?
@@ -47,8 +47,8 @@ struct ResponseEnd {
                 if reader.matches(key, "created_at") { time = string }
             } else {
                 var number = JSONReader(text)
-                if reader.matches(key, "prompt_eval_count") { prompt = try? number.integer() }
-                if reader.matches(key, "eval_count") { answer = try? number.integer() }
+                if reader.matches(key, "prompt_eval_count") { prompt = try? number.countOrSkip() }
+                if reader.matches(key, "eval_count") { answer = try? number.countOrSkip() }
             }
         }
         switch (error, state, reason) {

@@ -95,9 +95,9 @@ public struct AnswerLine: Sendable, Equatable {
         } else if reader.matches(key, "done_reason") {
             doneReason = try reader.stringOrSkip()
         } else if reader.matches(key, "prompt_eval_count") {
-            promptTokens = try reader.kind() == .number ? reader.integer() : reader.skipped(nil)
+            promptTokens = try reader.countOrSkip()
         } else if reader.matches(key, "eval_count") {
-            answerTokens = try reader.kind() == .number ? reader.integer() : reader.skipped(nil)
+            answerTokens = try reader.countOrSkip()
         } else if reader.matches(key, "error") {
             error = try AnswerLineError(from: &reader)
         } else {

@@ -13,7 +13,10 @@ extension RawMember {
 
 extension [RawMember] {
     /// The object that a front door keeps with the request, as JSON; `nil` if it keeps none.
-    public var kept: [UInt8]? { last { $0.key == RawMember.keptName }?.value }
+    public var kept: [UInt8]? {
+        // A row that was changed by hand may have another value.
+        last { $0.key == RawMember.keptName }.flatMap { $0.value.first == UInt8(ascii: "{") ? $0.value : nil }
+    }
 
     /// The members without those that a front door keeps.
     public var withoutKept: [RawMember] { filter { $0.key != RawMember.keptName } }

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The numbers in a server's message about a prompt that is too long.
 public struct ContextNumbers {
     /// The context length of the model, in tokens; `nil` if the message does not have it.
@@ -44,7 +46,7 @@ public struct ContextNumbers {
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
-        Int(String(decoding: digits.filter { $0 != UInt8(ascii: ",") }, as: UTF8.self))
+        PeerCount.checked(Int(String(decoding: digits.filter { $0 != UInt8(ascii: ",") }, as: UTF8.self)))
     }
 
     private static func isNumeric(_ byte: UInt8) -> Bool {

@@ -98,9 +98,9 @@ public struct UpstreamErrorBody {
             } else if reader.matches(key, "code") {
                 code = try reader.words(separator: " ") ?? code
             } else if reader.matches(key, "n_ctx") {
-                contextLength = try reader.countOrSkip()
+                contextLength = try reader.positiveCountOrSkip()
             } else if reader.matches(key, "n_prompt_tokens") {
-                promptTokens = try reader.countOrSkip()
+                promptTokens = try reader.positiveCountOrSkip()
             } else {
                 try reader.skipValue()
             }

@@ -14,8 +14,8 @@ extension JSONReader {
         return nil
     }
 
-    /// Skips a value of any type. Returns it if it is a whole number above zero.
-    mutating func countOrSkip() throws(JSONError) -> Int? {
-        try integerOrSkip().flatMap { $0 > 0 ? $0 : nil }
+    /// Skips a value of any type. Returns it if it is a count above zero.
+    mutating func positiveCountOrSkip() throws(JSONError) -> Int? {
+        try countOrSkip().flatMap { $0 > 0 ? $0 : nil }
     }
 }

@@ -9,7 +9,7 @@ extension InstalledModel {
         if reader.matches(key, "modified_at") {
             modifiedAt = try Self.text(from: &reader)
         } else if reader.matches(key, "size") {
-            size = max(0, try reader.countOrSkip() ?? 0)
+            size = try reader.countOrSkip() ?? 0
         } else if reader.matches(key, "digest") {
             digest = try Self.text(from: &reader)
         } else if reader.matches(key, "details"), try reader.kind() == .object {

@@ -60,7 +60,7 @@ struct ModelListing {
             try reader.beginObject()
             while let key = try reader.nextKey() {
                 if reader.matches(key, "n_ctx") {
-                    found = try reader.countOrSkip()
+                    found = try reader.positiveCountOrSkip()
                 } else {
                     try reader.skipValue()
                 }
@@ -80,7 +80,7 @@ struct ModelListing {
             if reader.matches(key, "id") || reader.matches(key, "name") || reader.matches(key, "identifier") {
                 name = try reader.stringOrSkip().map { String(decodingJSON: reader.bytes.extracting($0.range)) } ?? name
             } else if reader.matches(key, "context_length") || reader.matches(key, "max_model_len") {
-                served = try reader.countOrSkip()
+                served = try reader.positiveCountOrSkip()
             } else if reader.matches(key, "model_type") {
                 canChat = try reader.stringOrSkip().map { reader.matches($0, "llm") } ?? canChat
             } else if reader.matches(key, "capabilities"), try reader.kind() == .array {
@@ -99,9 +99,9 @@ struct ModelListing {
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "n_ctx") {
-                served = try reader.countOrSkip() ?? served
+                served = try reader.positiveCountOrSkip() ?? served
             } else if reader.matches(key, "n_ctx_train") {
-                trained = try reader.countOrSkip()
+                trained = try reader.positiveCountOrSkip()
             } else {
                 try reader.skipValue()
             }

@@ -106,8 +106,8 @@ struct LlamaStackEvent: AnswerPart {
             while let key = try reader.nextKey() {
                 if reader.matches(key, "metric") {
                     name = try reader.stringOrSkip()
-                } else if reader.matches(key, "value"), try reader.kind() == .number {
-                    value = try reader.integer()
+                } else if reader.matches(key, "value") {
+                    value = try reader.countOrSkip()
                 } else {
                     try reader.skipValue()
                 }

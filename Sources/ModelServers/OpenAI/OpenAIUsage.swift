@@ -38,9 +38,9 @@ struct OpenAIUsage {
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "prompt_tokens") {
-                found.promptTokens = try reader.integerOrSkip()
+                found.promptTokens = try reader.countOrSkip()
             } else if reader.matches(key, "completion_tokens") {
-                found.answerTokens = try reader.integerOrSkip()
+                found.answerTokens = try reader.countOrSkip()
             } else {
                 try reader.skipValue()
             }
@@ -54,11 +54,11 @@ struct OpenAIUsage {
         try reader.beginObject()
         while let key = try reader.nextKey() {
             if reader.matches(key, "prompt_n") {
-                found.evaluatedTokens = try reader.integerOrSkip()
+                found.evaluatedTokens = try reader.countOrSkip()
             } else if reader.matches(key, "cache_n") {
-                cached = try reader.integerOrSkip() ?? 0
+                cached = try reader.countOrSkip() ?? 0
             } else if reader.matches(key, "predicted_n") {
-                found.predictedTokens = try reader.integerOrSkip()
+                found.predictedTokens = try reader.countOrSkip()
             } else if reader.matches(key, "prompt_ms") {
                 found.promptDuration = try reader.millisecondsOrSkip()
             } else if reader.matches(key, "predicted_ms") {
@@ -67,7 +67,7 @@ struct OpenAIUsage {
                 try reader.skipValue()
             }
         }
-        found.evaluatedTokens = found.evaluatedTokens.map { $0 &+ cached }
+        found.evaluatedTokens = PeerCount.checked(found.evaluatedTokens.map { $0 + cached })
         usage = found
     }
 }

@@ -47,7 +47,7 @@ enum UsageStatements {
         sql: """
             INSERT INTO chatterd_charges (reply, source, owner, day, prompt_tokens, answer_tokens)
             SELECT $2, $3, $4, (clock_timestamp() AT TIME ZONE 'UTC')::date,
-                least(greatest($5, c.total - \(ConversationStatements.rowCost) * c.seq) / 4 + 1, $6),
+                least(greatest($5, chatterd_prompt_size(c.total, c.seq)) / 4 + 1, $6),
                 coalesce(nullif(substring(
                     c.options FROM '"(?:num_predict|max_completion_tokens|max_tokens)"\\s*:\\s*([0-9]{1,9})(?:[^0-9]|$)')::bigint, 0), $7)
             FROM chatts c WHERE c.appid = $1 AND c.id = $2 AND c.turn = c.seq AND c.state = 'streaming'

@@ -103,7 +103,7 @@ public enum ConversationPage {
             json.member("finished_at", time: reply.finishedAt)
             // The reason of the end and the counts, or the error.
             json.members(
-                ["done_reason", "prompt_eval_count", "eval_count", "error", "code", "retryable"],
+                ["done_reason", "error", "code", "retryable"], counts: ["prompt_eval_count", "eval_count"],
                 of: reply.lastEvent.span)
         }
         if let follows = message.follows {

@@ -65,8 +65,9 @@ struct PromptSize: Sendable, Equatable {
 
     /// The bytes per token, given the count of tokens; `nil` if the prompt has too little text for a measurement.
     func bytesPerToken(ofTokens tokens: Int) -> Double? {
+        guard images == 0, text > 0, tokens >= 128 else { return nil }
         let textTokens = tokens - Self.messageTokens * messages
-        guard images == 0, text > 0, tokens >= 128, textTokens >= tokens / 2 else { return nil }
+        guard textTokens >= tokens / 2 else { return nil }
         // The minimum keeps estimates finite for every count that a server may claim.
         return max(Double(text) / Double(textTokens), Self.fewestBytes)
     }

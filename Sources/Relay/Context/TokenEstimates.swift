@@ -60,12 +60,12 @@ public final class TokenEstimates: Sendable {
     public struct Answer: Sendable {
         /// The bytes of its text.
         var text: Int
-        /// The server's count of its tokens.
+        /// The server's count of its tokens; 0 if it gave none.
         var tokens: Int
 
         public init(text: Int, tokens: Int) {
             self.text = text
-            self.tokens = tokens
+            self.tokens = PeerCount.checked(tokens) ?? 0
         }
     }
 
@@ -136,7 +136,7 @@ public final class TokenEstimates: Sendable {
         _ promptTokens: Int?, and answer: Answer? = nil, in report: inout PromptReport, of target: ModelTarget,
         for conversation: String? = nil
     ) {
-        guard let promptTokens, promptTokens > 0 else { return }
+        guard let promptTokens = PeerCount.checked(promptTokens), promptTokens > 0 else { return }
         report.promptTokens = promptTokens
         let (known, counted) = knowledge(of: target, in: conversation)
         var window = ContextWindow(tokens: nil, bytesPerToken: known.bytesPerToken, reserve: 0)
@@ -179,7 +179,7 @@ public final class TokenEstimates: Sendable {
         var (size, tokens) = (prompt, promptTokens)
         if let answer, answer.tokens > 0, usualRates ~= Double(answer.text) / Double(answer.tokens) {
             size.add(PromptSize(messageOf: answer.text))
-            tokens += answer.tokens
+            tokens = PeerCount.sum(tokens, answer.tokens)
         }
         guard let rate = size.bytesPerToken(ofTokens: tokens), usualRates ~= rate else { return nil }
         return ConversationCounts.Count(text: size.text, bytesPerToken: rate, tokens: tokens)
@@ -190,8 +190,8 @@ public final class TokenEstimates: Sendable {
     /// The caller then calls `window` again with the report, which results in a smaller prompt in any case.
     public func learn(from error: ModelError, of target: ModelTarget, refused report: inout PromptReport) {
         guard error.code == .contextTooLong else { return }
-        report.promptTokens = error.promptTokens
-        let measured = error.promptTokens.flatMap { report.size.bytesPerToken(ofTokens: $0) }
+        report.promptTokens = PeerCount.checked(error.promptTokens)
+        let measured = report.promptTokens.flatMap { report.size.bytesPerToken(ofTokens: $0) }
         update(target) {
             if let length = error.contextLength, length > 0 {
                 $0.refusalLimit = length

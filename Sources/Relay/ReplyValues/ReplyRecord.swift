@@ -14,6 +14,12 @@ public struct ReplyRecord: Sendable {
     public var isAbandoned: Bool
     /// The time of the commit of the prompt, in microseconds since 1970.
     public var createdAt: Int64
+    /// `createdAt` in nanoseconds; the nearest time that fits, for a row that was written by hand.
+    public var createdAtNanoseconds: Int64 {
+        let (time, overflows) = createdAt.multipliedReportingOverflow(by: 1_000)
+        return overflows ? (createdAt < 0 ? .min : .max) : time
+    }
+
     /// The time of the end, in microseconds since 1970; `nil` while the reply runs.
     public var finishedAt: Int64?
     /// The provenance as members of a JSON object without braces; empty if unknown.

@@ -35,7 +35,7 @@ extension ChatService {
     }
 
     func lines(of record: ReplyRecord) -> ReplyLines {
-        ReplyLines(model: record.model, createdAt: record.createdAt * 1000)
+        ReplyLines(model: record.model, createdAt: record.createdAtNanoseconds)
     }
 
     /// Reads the whole content of a reply, and its ending if it has ended. The last event has no text of its own.

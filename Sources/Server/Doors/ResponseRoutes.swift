@@ -121,7 +121,7 @@ struct ResponseRoutes: Sendable {
     private func context(
         of reply: ReplyRecord, for principal: Principal, by service: ShardServices
     ) async throws(RelayError) -> AnswerContext {
-        var context = AnswerContext(reply: reply.id, model: reply.model, createdAt: reply.createdAt * 1_000)
+        var context = AnswerContext(reply: reply.id, model: reply.model, createdAt: reply.createdAtNanoseconds)
         context.attempt = reply.attempt
         if principal.permits(reply.turn.conversation) {
             context.kept = try await service.archive.members(of: reply).kept

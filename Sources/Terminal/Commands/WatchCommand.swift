@@ -48,7 +48,8 @@ struct WatchCommand {
     private func show(_ prompt: ConversationEvent.Prompt) async throws(ChatterError) {
         var text = prompt.content
         if text == nil {
-            text = try await client.messages(of: conversation, limit: 1, after: prompt.seq - 1).messages.first?.content
+            text = try await client.messages(of: conversation, limit: 1, after: max(prompt.seq, 1) - 1).messages.first?
+                .content
         }
         console.write(foreign: prompt.role == "user" ? "> " : "\(prompt.role) ", .bold)
         console.write(foreign: "\(text ?? "")\n")

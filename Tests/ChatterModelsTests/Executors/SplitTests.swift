@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterModels
@@ -46,6 +47,39 @@ struct SplitTests {
             try events(.openAI, pieces) == [
                 .toolCall(ToolCall(id: "c1", toolName: "a", arguments: ["x": 1])),
                 .toolCall(ToolCall(id: "c2", toolName: "b", arguments: "[not")),
+                .finished(GenerationEnd(reason: .toolCalls)),
+            ])
+    }
+
+    @Test(arguments: PeerNumber.all) func countOutOfBoundsIsNotGiven(_ number: PeerNumber) throws {
+        for peer in WirePeer.allCases {
+            let text = peer.answer(["a"]).joined().replacing(/(tokens|count)":[57]/) { "\($0.1)\":\(number.text)" }
+                .replacing(/"value":[57]/, with: "\"value\":\(number.text)")
+            // A number that no `Double` has makes the text unreadable.
+            guard Double(number.text)?.isInfinite != true else {
+                #expect(throws: LLMError.self) { try events(peer, [Array(text.utf8)]) }
+                continue
+            }
+            guard case .finished(let end)? = try events(peer, [Array(text.utf8)]).last else {
+                Issue.record("\(peer) has no end")
+                continue
+            }
+            #expect(end.usage == number.count.map { Usage(promptTokens: $0, answerTokens: $0) }, "\(peer)")
+        }
+    }
+
+    @Test func countsThatOverflowAreNotAdded() {
+        let usage = Usage(promptTokens: .max, answerTokens: 1)
+        #expect(usage + usage == Usage(promptTokens: .max, answerTokens: 2))
+    }
+
+    @Test(arguments: ["9223372036854775807", "-9223372036854775808", "-1"])
+    func callWithAnyIndexHasAnID(_ index: String) throws {
+        let piece =
+            #"{"choices":[{"delta":{"tool_calls":[{"index":\#(index),"function":{"name":"a","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#
+        #expect(
+            try events(.openAI, [Array("data: \(piece)\n\n".utf8)]) == [
+                .toolCall(ToolCall(id: "c1", toolName: "a", arguments: [:])),
                 .finished(GenerationEnd(reason: .toolCalls)),
             ])
     }

@@ -137,6 +137,30 @@ import Testing
         }
     }
 
+    @Test(arguments: PeerNumber.all)
+    func fileWithAnyNumbersIsReadOrRefused(_ number: PeerNumber) throws {
+        let text = String(decoding: SampleConversation.file(), as: UTF8.self)
+        for member in ["seq", "turn", "attempt", "after", "above", "rows", "version", "eval_count", "num_ctx", "seed"] {
+            let pattern = try Regex("\"\(member)\":[0-9]+")
+            #expect(text.contains(pattern), "\(member)")
+            for match in text.matches(of: pattern) {
+                let changed =
+                    text[..<match.range.lowerBound] + "\"\(member)\":\(number.text)"
+                    + text[match.range.upperBound...]
+                guard let rows = try? Self.read(Array(changed.utf8)).rows else { continue }
+                #expect((try? Self.read(SampleConversation.file(of: rows)).rows) == rows)
+            }
+        }
+    }
+
+    @Test func lastRowMayHaveTheGreatestNumber() throws {
+        let largest = ConversationRow.largestSeq
+        let line =
+            #"{"seq":\#(largest),"above":3,"kind":"prompt","turn":\#(largest + 1),"role":"user","content":"x","time":"2026-11-20T10:39:26.491288Z"}"#
+        let read = try Self.read(Array(line.utf8), isPiece: true, after: .init(last: 3, rows: 3))
+        #expect(read.rows.map(\.seq) == [largest])
+    }
+
     @Test func deepNestingIsRefused() {
         let deep = String(repeating: "[", count: 100_000)
         #expect(throws: RelayError.self) { try Self.read(Array("{\"seq\":\(deep)".utf8)) }

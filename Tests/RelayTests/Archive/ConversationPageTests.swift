@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 /// A page of a conversation as JSON.
@@ -28,6 +29,33 @@ import Testing
                 "parent":"00000000-0000-0001-0000-000000000002","active":true}],"first":2,"last":8,"more_before":true,\
                 "more_after":false}
                 """)
+    }
+
+    @Test(arguments: PeerNumber.all)
+    func countsThatAreNoneAreLeftOut(_ number: PeerNumber) throws {
+        var row = SampleConversation.rows[2]
+        guard case .reply(var reply) = row.kind else { return }
+        reply.lastEvent = Array(#"{"done":true,"prompt_eval_count":\#(number.text),"eval_count":\#(number.text)}"#.utf8)
+        row.kind = .reply(reply)
+        let page = ConversationPage.encode(
+            SampleConversation.header,
+            [ConversationPage.Message(row: row, follows: nil, parent: nil, isActive: true)],
+            moreBefore: false, moreAfter: false
+        ).string
+        let counts = number.count.map { #","prompt_eval_count":\#($0),"eval_count":\#($0)"# } ?? ""
+        #expect(page.contains(#"491289Z"\#(counts),"active":true"#), "\(page)")
+    }
+
+    @Test(
+        arguments: [
+            (0, 0), (1_795_171_166_491_288, 1_795_171_166_491_288_000), (.max, .max), (.min, .min),
+            (9_223_372_036_854_775, 9_223_372_036_854_775_000), (9_223_372_036_854_776, .max),
+        ] as [(Int64, Int64)])
+    func timeOfARowThatDoesNotFitIsTheNearestOne(_ microseconds: Int64, _ nanoseconds: Int64) {
+        let record = ReplyRecord(
+            id: ReplyID(high: 1, low: 2), turn: Turn(appID: "app", number: 1), model: "m", state: .complete,
+            attempt: 1, isAbandoned: false, createdAt: microseconds, finishedAt: nil)
+        #expect(record.createdAtNanoseconds == nanoseconds)
     }
 
     @Test func emptyPageHasNoEnds() {

@@ -194,6 +194,22 @@ import Testing
         #expect(1..<9 ~= less.report.messages)
     }
 
+    @Test(arguments: [Int.max, .min, -1, 0, 1 << 53, (1 << 53) + 1, 1_000], [Int.max, .min, -1, 1 << 53, 1_000])
+    func countsThatOverflowAreNotAdded(prompt: Int, answer: Int) throws {
+        let estimates = TokenEstimates()
+        let target = try target()
+        for _ in 0..<4 {
+            var report = try report(bytes: 4_000, behind: 3_000)
+            estimates.note(
+                prompt, and: .init(text: 4_000, tokens: answer), in: &report, of: target, for: "conversation")
+            #expect(report.promptTokens.map { 1...1 << 53 ~= $0 } ?? true)
+            estimates.learn(from: refusal(context: prompt, prompt: answer), of: target, refused: &report)
+            let window = estimates.window(
+                for: target, passThrough: [], conversation: "conversation", refused: report)
+            #expect(1...8 ~= window.bytesPerToken || window.bytesPerToken == 0.1)
+        }
+    }
+
     @Test func promptWithoutTextIsNoMeasurement() throws {
         let estimates = TokenEstimates()
         let target = try target()

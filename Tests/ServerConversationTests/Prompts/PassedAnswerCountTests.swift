@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdServer
@@ -27,6 +28,15 @@ import Testing
     func linesAreCountedWithoutCounts(size: Int) {
         let count = count(String(repeating: #"{"response":"\"eval_count\":9"}"# + "\n", count: 12), inPiecesOf: size)
         #expect(count.promptTokens == nil && count.answerTokens == 12)
+    }
+
+    @Test(arguments: PeerNumber.all)
+    func countOutOfBoundsIsNotGiven(_ number: PeerNumber) {
+        let line = #"{"done":true,"prompt_eval_count":\#(number.text),"eval_count":\#(number.text)}"# + "\n"
+        let found = count(line, inPiecesOf: 9)
+        // More than nine digits are no count of the usage.
+        let expected = number.count.flatMap { $0 < 1_000_000_000 ? $0 : nil }
+        #expect(found.promptTokens == expected && found.answerTokens == expected ?? 1)
     }
 
     @Test func absurdCountIsIgnored() {

@@ -11,7 +11,10 @@ struct PassedPromptTests {
             (#"{"model":"m","max_tokens":9}"#, 9), (#"{"model":"m","max_tokens":9,"options":{"num_predict":7}}"#, 7),
             (#"{"model":"m","max_tokens":9.5}"#, nil), (#"{"model":"m","max_tokens":-1}"#, nil),
             (#"{"model":"m","max_tokens":1e400}"#, nil), (#"{"model":"m","max_tokens":null}"#, nil),
-            (#"{"model":"m"}"#, nil),
+            (#"{"model":"m"}"#, nil), (#"{"model":"m","max_tokens":9223372036854775807}"#, 999_999_999),
+            (#"{"model":"m","options":{"num_predict":9223372036854775807}}"#, 999_999_999),
+            (#"{"model":"m","options":{"num_predict":-9223372036854775808}}"#, nil),
+            (#"{"model":"m","max_tokens":9223372036854775808}"#, nil), (#"{"model":"m","max_tokens":"5"}"#, nil),
         ] as [(String, Int?)])
     func limitOfAnAnswerIsThePermittedNumberOfTokens(_ body: String, _ limit: Int?) throws {
         #expect(try PassedPrompt(Array(body.utf8)).answerLimit == limit)

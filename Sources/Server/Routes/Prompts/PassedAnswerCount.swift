@@ -34,12 +34,15 @@ struct PassedAnswerCount {
         number(after: #""eval_count":"#) ?? number(after: #""completion_tokens":"#) ?? (countsLines ? lines : 0)
     }
 
-    /// The number behind the last occurrence of a name. Texts in JSON escape quotes, so they cannot contain it.
+    /// The count behind the last occurrence of a name: a whole number of at most nine digits, as in the usage of replies. Texts in JSON
+    /// escape quotes, so they cannot contain the name.
     private func number(after name: String) -> Int? {
         guard let found = tail.lastRange(of: Array(name.utf8)) else { return nil }
-        let digits = tail[found.upperBound...].drop { $0 == UInt8(ascii: " ") }
-            .prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        return digits.count <= 9 ? Int(String(decoding: digits, as: UTF8.self)) : nil
+        let rest = tail[found.upperBound...].drop { $0 == UInt8(ascii: " ") }
+        let digits = rest.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        let next = rest.dropFirst(digits.count).first
+        let isWhole = ![UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E")].contains(next)
+        return isWhole && digits.count <= 9 ? Int(String(decoding: digits, as: UTF8.self)) : nil
     }
 }
 

@@ -6,8 +6,11 @@ import ChatterdRelay
 struct PassedPrompt {
     /// The model that the body names.
     let model: String
-    /// The tokens of the answer that the body permits (`options.num_predict` or `max_tokens`); `nil` if it names no positive number.
+    /// The tokens of the answer that the body permits (`options.num_predict` or `max_tokens`), at most `largestLimit`; `nil` if it names
+    /// no positive number.
     let answerLimit: Int?
+    /// The most tokens that a body reserves. The requests of conversations have the same limit, so that no sum of the usage overflows.
+    static let largestLimit = 999_999_999
     /// The member `stream`; `nil` if it is absent or no boolean.
     private(set) var stream: Bool?
     private let body: [UInt8]
@@ -72,7 +75,9 @@ struct PassedPrompt {
                 .invalidRequest, "\(members[0]) must be the name of a model, as in {\"\(members[0])\":\"llama3.2\"}.")
         }
         (model, nameRange) = named
-        answerLimit = (options.generationOption("num_predict") ?? maximumTokens).flatMap { $0 > 0 ? $0 : nil }
+        answerLimit = (options.generationOption("num_predict") ?? maximumTokens).flatMap {
+            $0 > 0 ? min($0, Self.largestLimit) : nil
+        }
         self.body = body
     }
 

@@ -31,6 +31,7 @@ extension Migration {
                 name: "0017_stateless", sql: String(decoding: PackageResources._017_stateless_sql, as: UTF8.self)),
             Migration(
                 name: "0018_attachments", sql: String(decoding: PackageResources._018_attachments_sql, as: UTF8.self)),
+            Migration(name: "0021_sessions", sql: String(decoding: PackageResources._021_sessions_sql, as: UTF8.self)),
         ]
     }
 }

@@ -11,14 +11,17 @@ public typealias HeadCheck = @Sendable (RequestHead) -> Refusal?
 /// Finds the handler of a method and a path. A pattern has at most two `:name` segments, which match any segment that is not empty. A
 /// pattern without such a segment precedes the others; those count in the order of their registration.
 ///
-/// A slash at the end of a path has no effect. The handler of GET serves HEAD, without its body. The router itself answers OPTIONS,
-/// unless a handler does.
+/// A slash at the end of a path has no effect on safe methods, and on POST where no `:name` can follow it. Other requests with one are
+/// refused: the empty segment stands for a name that is missing, and without it DELETE would remove everything above. The handler of GET
+/// serves HEAD, without its body. The router itself answers OPTIONS, unless a handler does.
 public struct Router: Sendable {
     enum Match {
         case handler(Handler, check: HeadCheck?, pattern: String, parameters: [String])
         /// OPTIONS without a handler, with the methods for the Allow field.
         case options(allow: String, pattern: String?)
         case wrongMethod(allow: String, pattern: String)
+        /// A path with a slash at its end that counts.
+        case emptySegment
         case notFound
 
         var isHandler: Bool {
@@ -39,7 +42,7 @@ public struct Router: Sendable {
             switch self {
             case .handler(_, _, let pattern, _), .wrongMethod(_, let pattern): pattern
             case .options(_, let pattern): pattern
-            case .notFound: nil
+            case .emptySegment, .notFound: nil
             }
         }
     }
@@ -71,6 +74,9 @@ public struct Router: Sendable {
             }
             return rest.isEmpty
         }
+
+        /// Whether the last segment of the pattern is a `:name`.
+        var endsInParameter: Bool { parameters.last == segments.count }
 
         func match(_ method: Method, parameters: [String]) -> Match? {
             guard let found = handlers.first(where: { $0.method == method }) else { return nil }
@@ -119,6 +125,7 @@ public struct Router: Sendable {
         var trimmed = path[...]
         if trimmed.hasSuffix("/") {
             trimmed.removeLast()
+            guard method.isSafe || method == .post && !hasParameter(below: trimmed) else { return .emptySegment }
             if let resource = exact[String(trimmed)] {
                 return match(method, resource, parameters: [])
             }
@@ -129,6 +136,11 @@ public struct Router: Sendable {
             }
         }
         return .notFound
+    }
+
+    /// Whether a pattern continues a path with a `:name`, and nothing more.
+    private func hasParameter(below path: Substring) -> Bool {
+        parameterized.contains { $0.endsInParameter && $0.matches(path + "/-") }
     }
 
     private func match(_ method: Method, _ resource: Resource, parameters: [String]) -> Match {

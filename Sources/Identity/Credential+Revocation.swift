@@ -36,17 +36,4 @@ extension Principal {
     public var isRevocable: Bool {
         credential.keyID != nil || credential.issuedAt != nil || credential.sessionID != nil
     }
-
-    /// Whether a revocation ends the credential.
-    ///
-    /// - Parameter second: when it was made, in seconds since 1970. A person's credentials of this second and earlier ones end.
-    public func isEnded(by revocation: Revocation, at second: Int64) -> Bool {
-        switch revocation.kind {
-        case .key: credential.keyID == revocation.subject
-        case .session: credential.sessionID == revocation.subject
-        case .person:
-            owner?.person != nil && owner?.keyPrefix == revocation.subject
-                && credential.issuedAt.map { $0 <= second } ?? false
-        }
-    }
 }

@@ -32,6 +32,7 @@ extension Migration {
             Migration(
                 name: "0018_attachments", sql: String(decoding: PackageResources._018_attachments_sql, as: UTF8.self)),
             Migration(name: "0020_counts", sql: String(decoding: PackageResources._020_counts_sql, as: UTF8.self)),
+            Migration(name: "0021_sessions", sql: String(decoding: PackageResources._021_sessions_sql, as: UTF8.self)),
         ]
     }
 }

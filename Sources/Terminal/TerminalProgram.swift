@@ -42,10 +42,10 @@ public enum TerminalProgram {
     ) async throws(ChatterError) -> ExitCode {
         switch command {
         case .help(let entry):
-            console.writeLine(entry.map(CommandHelp.text) ?? CommandHelp.program)
+            console.write(foreign: (entry.map(CommandHelp.text) ?? CommandHelp.program) + "\n")
             return .done
         case .completions(let shell):
-            console.writeLine(shell.completions)
+            console.write(foreign: shell.completions + "\n")
             return .done
         default: break
         }
@@ -55,7 +55,8 @@ public enum TerminalProgram {
         case .help, .completions: return .done
         case .version:
             console.writeLine("chatter \(version)")
-            console.writeLine("\(try await client.serverVersion()) at \(settings.url)")
+            let server = try await client.serverVersion()
+            console.writeLine("\(server) at \(settings.url)")
             return .done
         case .converse(let options): return await converse(options, client, settings, console)
         case .ask(let options):

@@ -27,6 +27,14 @@ struct OpenAIRequestTests {
             ])
     }
 
+    @Test(arguments: [#"\r\n\r\n"#, #"a\u001eb"#, #"a\u007f"#, #"a\u009b31m"#])
+    func modelWithControlCharactersIsRefused(name: String) {
+        let fault = #expect(throws: DoorFault.self) {
+            try summary(#"{"model":"\#(name)","messages":[{"role":"user","content":"Hi"}]}"#, by: OpenAIChat())
+        }
+        #expect(fault?.message == "model must not contain control characters.")
+    }
+
     @Test func memberThatDiffersInCaseOnlyIsRefused() {
         #expect(throws: DoorFault.self) { try read(#","Model":"other""#) }
     }

@@ -12,6 +12,8 @@ import Testing
         router.on(.get, "/replies/:id", handler)
         router.on(.delete, "/replies/:id", handler)
         router.on(.get, "/replies", handler)
+        router.on(.delete, "/replies", handler)
+        router.on(.post, "/replies", handler)
         router.on(.post, "/replies/:id/choose", handler)
         router.on(.get, "/replies/:id/parts/:part", handler)
         router.on(.get, "/replies/newest", handler)
@@ -25,6 +27,7 @@ import Testing
             "\(pattern) \(parameters.isEmpty ? "-" : parameters.joined(separator: ", "))"
         case .options(let allow, _): "options \(allow)"
         case .wrongMethod(let allow, _): "wrong \(allow)"
+        case .emptySegment: "emptySegment"
         case .notFound: "notFound"
         }
     }
@@ -43,6 +46,15 @@ import Testing
         (.post, "/LLMchat", "notFound"),
         (.get, "/llmchat", "wrong OPTIONS, POST"),
         (.get, "/replies", "/replies -"),
+        (.delete, "/replies", "/replies -"),
+        (.delete, "/replies/", "emptySegment"),
+        (.delete, "/replies/?all=1", "emptySegment"),
+        (.delete, "/replies/12/", "emptySegment"),
+        (.put, "/replies/", "emptySegment"),
+        (.post, "/replies/", "emptySegment"),
+        (.post, "/nowhere/", "notFound"),
+        (.delete, "/replies//", "emptySegment"),
+        (.options, "/replies/", "options DELETE, GET, HEAD, OPTIONS, POST"),
         (.get, "/replies/", "/replies -"),
         (.get, "/replies/12", "/replies/:id 12"),
         (.head, "/replies/12", "/replies/:id 12"),

@@ -34,19 +34,6 @@ import Testing
         }
     }
 
-    @Test func revocationOfAPersonEndsWhatWasIssuedUntilThen() {
-        let ada = Owner(app: "shop", person: "ada")
-        func token(_ issuedAt: Int64, of owner: Owner = ada) -> Principal {
-            Principal(owner: owner, scopes: [.chat], credential: .token(key: "1", issuedAt: issuedAt))
-        }
-        let revocation = Revocation(person: ada)
-        #expect(token(99).isEnded(by: revocation, at: 100) && token(100).isEnded(by: revocation, at: 100))
-        #expect(!token(101).isEnded(by: revocation, at: 100))
-        #expect(!token(99, of: Owner(app: "other", person: "ada")).isEnded(by: revocation, at: 100))
-        #expect(!key.isEnded(by: revocation, at: 100))
-        #expect(token(101).isEnded(by: Revocation(key: "1"), at: 100))
-    }
-
     /// "é" has two spellings in Unicode. PostgreSQL keeps their rows apart.
     @Test func nameThatOnlyLooksTheSameIsAnotherApp() {
         let (one, other) = (Owner(app: "caf\u{E9}"), Owner(app: "cafe\u{301}"))

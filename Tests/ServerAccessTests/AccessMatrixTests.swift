@@ -84,7 +84,7 @@ import Testing
         Line("POST", "/upstreams", "{}", isAdmin: true), Line("GET", "/upstreams/none", isAdmin: true),
         Line("PUT", "/upstreams/none", "{}", isAdmin: true), Line("POST", "/upstreams/none/test", isAdmin: true),
         Line("DELETE", "/upstreams/none", isAdmin: true),
-        Line("DELETE", "/conversations/trip"), Line("DELETE", "/conversations"),
+        Line("DELETE", "/conversations/trip"), Line("DELETE", "/conversations?all=1"),
     ]
 
     /// The credentials of the columns; `nil` for none.

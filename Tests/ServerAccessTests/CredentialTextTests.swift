@@ -30,6 +30,17 @@ import Testing
         #expect(try credential((.xAPIKey, "key"), (.authorization, "Bearer key")) == .bearer("key"))
     }
 
+    @Test func emptyFieldBesideACredentialIsNone() throws {
+        #expect(try credential((.xAPIKey, ""), (.authorization, "Bearer key")) == .bearer("key"))
+        #expect(try credential((.xAPIKey, "key"), (.authorization, "Bearer ")) == .bearer("key"))
+        #expect(try credential((.xAPIKey, ""), (.xAPIKey, "key")) == .bearer("key"))
+        #expect(try credential((.xAPIKey, ""), (.cookie, "chatterd_session=; chatterd_session=s")) == .session("s"))
+        #expect(try credential((.xAPIKey, ""), (.authorization, "Bearer "), (.cookie, "chatterd_session=")) == .none)
+        #expect(throws: AccessError.self) {
+            try credential((.xAPIKey, ""), (.authorization, "Bearer a"), (.xAPIKey, "b"))
+        }
+    }
+
     @Test func severalCredentialsAreRefused() throws {
         #expect(throws: AccessError.self) { try credential((.xAPIKey, "a"), (.authorization, "Bearer b")) }
         #expect(throws: AccessError.self) { try credential((.authorization, "Bearer a"), (.authorization, "Bearer b")) }

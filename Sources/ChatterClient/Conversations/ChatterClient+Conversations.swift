@@ -81,7 +81,9 @@ extension ChatterClient {
     ///
     /// - Returns: their number.
     public func deleteAllConversations() async throws(ChatterError) -> Int {
-        let deletion: Deletion = try await result(of: ClientRequest(.delete, "/conversations"))
+        var request = ClientRequest(.delete, "/conversations")
+        request.addQuery([("all", "1")])
+        let deletion: Deletion = try await result(of: request)
         return deletion.deleted
     }
 
@@ -107,7 +109,7 @@ extension ChatterClient {
         return try await result(of: request)
     }
 
-    static func path(of conversation: String) -> String { "/conversations/\(PathEncoding.segment(conversation))" }
+    static func path(of conversation: String) -> String { "/conversations/\(PathEncoding.name(conversation))" }
 
     private struct Creation: Encodable {
         let conversation: String?

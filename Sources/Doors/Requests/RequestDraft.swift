@@ -40,6 +40,9 @@ struct RequestDraft {
             guard name.utf8.count <= ModelName.maximumLength else {
                 throw .invalid("model has more than \(ModelName.maximumLength) bytes.", "model")
             }
+            guard name.isEmpty || ModelName.isValid(name) else {
+                throw .invalid("model must not contain control characters.", "model")
+            }
             model = name
         }
         for name in members.names {

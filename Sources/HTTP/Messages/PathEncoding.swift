@@ -18,4 +18,21 @@ public enum PathEncoding {
         }
         return String(decoding: encoded, as: UTF8.self)
     }
+
+    /// A name as one segment of a path. Clients and proxies remove the segments `.` and `..` (RFC 3986 5.2.4), also encoded ones, so that
+    /// these names get U+0080 in front, which is in no name.
+    public static func name(_ name: String) -> String {
+        segment(isDots(name) ? mark + name : name)
+    }
+
+    /// The name that a decoded segment stands for.
+    public static func name(ofSegment segment: String) -> String {
+        guard segment.hasPrefix(mark) else { return segment }
+        let name = String(segment.dropFirst())
+        return isDots(name) ? name : segment
+    }
+
+    private static let mark = "\u{80}"
+
+    private static func isDots(_ name: String) -> Bool { name == "." || name == ".." }
 }

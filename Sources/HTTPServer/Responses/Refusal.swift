@@ -34,6 +34,10 @@ extension Refusal {
         return Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint)")
     }
 
+    static let emptySegment = Refusal(
+        .notFound, code: "not_found",
+        message: "There is nothing at this path. It ends with a slash: is a name missing behind it?")
+
     /// `allow` is the value of the Allow field.
     static func methodNotAllowed(_ allow: String) -> Refusal {
         Refusal(

@@ -20,6 +20,8 @@ extension Responder {
             respond(.noContent, fields: fields)
         case .wrongMethod(let allow, _):
             refuse(.methodNotAllowed(allow))
+        case .emptySegment:
+            refuse(.emptySegment)
         case .notFound:
             refuse(.notFound(suggestion: router.nearestPattern(to: request.head.target.path)))
         }

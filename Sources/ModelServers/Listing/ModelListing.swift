@@ -39,7 +39,8 @@ struct ModelListing {
             try reader.beginArray()
             while try reader.nextElement() {
                 let listing = try ModelListing(from: &reader)
-                if !listing.name.isEmpty, listing.canChat { listings.append(listing) }
+                // No request can name another one, and clients show the names in terminals.
+                if ModelName.isValid(listing.name), listing.canChat { listings.append(listing) }
             }
         }
         try reader.finish()

@@ -33,6 +33,9 @@ export function address(path, query = {}) {
   return url;
 }
 
+/// A name of a conversation as a segment of a path. Browsers remove the segments `.` and `..`, so U+0080 goes before these names.
+export const nameSegment = (name) => (/^\.{1,2}$/.test(name) ? `%C2%80${name}` : encodeURIComponent(name));
+
 /// Sends a request; returns its response if that is a success.
 ///
 /// `body` is an object for JSON, or a text or Blob with a `type`. Throws an APIError, or an AbortError.

@@ -1,6 +1,6 @@
 // One open conversation: its messages with their branches, its replies, and prompts on their way. No DOM.
 
-import { APIError, call, pause, send, session } from "./api.js";
+import { APIError, call, nameSegment, pause, send, session } from "./api.js";
 import { Emitter } from "./dom.js";
 import { follow } from "./events.js";
 import { forget, keep, keptPrompts } from "./outbox.js";
@@ -51,7 +51,7 @@ export class Conversation extends Emitter {
   }
 
   get path() {
-    return `conversations/${encodeURIComponent(this.name)}`;
+    return `conversations/${nameSegment(this.name)}`;
   }
 
   /// The messages of the branch that the next prompt follows, the oldest first, as far as they are loaded.

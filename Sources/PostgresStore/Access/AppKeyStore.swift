@@ -14,6 +14,9 @@ public struct AppKeyStore: Sendable {
     /// The age at which entries of the audit log, and revocations, are removed: 400 days.
     public static let auditAge = Duration.seconds(400 * 86_400)
 
+    /// The number of revocations that one query reads.
+    public static let revocationPage = 1_000
+
     private let pool: PostgresPool
 
     public init(pool: PostgresPool) {
@@ -100,9 +103,15 @@ public struct AppKeyStore: Sendable {
         try await pool.runForRelay(AccessStatements.find(id)).first?.key
     }
 
-    /// The revocations after a revision, in order.
+    /// The first revocations after a revision, in order; fewer than `revocationPage` if these are all.
     public func revocations(after revision: Int) async throws(RelayError) -> [RevocationRecord] {
-        Array(try await pool.runForRelay(AccessStatements.revocations(after: revision)))
+        Array(
+            try await pool.runForRelay(AccessStatements.revocations(after: revision, limit: Self.revocationPage)))
+    }
+
+    /// The keys that sign tokens, the newest first. It changes nothing.
+    public func signingKeys() async throws(RelayError) -> [StoredSigningKey] {
+        Array(try await pool.runForRelay(AccessStatements.signingKeys))
     }
 
     /// The keys that sign tokens, the newest first. It adds one unless there is one that is younger than `lifetime`, and removes those

@@ -7,9 +7,6 @@ public struct RevocationRecord: Sendable {
     public let revocation: Revocation?
     /// In whole seconds since 1970, rounded down.
     public let at: Int64
-
-    /// Whether the revocation ends the credential of a principal. A person's credentials that were issued later stay valid.
-    public func ends(_ principal: Principal) -> Bool {
-        revocation.map { principal.isEnded(by: $0, at: at) } ?? false
-    }
+    /// When the session of the revocation would have expired, in seconds since 1970; `nil` for other kinds.
+    public let expiresAt: Int64?
 }

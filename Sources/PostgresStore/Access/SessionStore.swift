@@ -8,6 +8,10 @@ import ChatterdRelay
 public struct SessionStore: Sendable {
     /// The number of sessions that one credential, or one person, can have. The oldest ends first.
     public static let limit = 100
+    /// The longest lifetime of a session, in seconds: 30 days.
+    public static let longestLifetime = 2_592_000
+    /// How long the revocation of a session outlives it: the streams of the session have ended then everywhere.
+    public static let revocationGrace = Duration.seconds(300)
     /// The number of random bytes of a cookie.
     private static let secretSize = 32
 
@@ -36,12 +40,13 @@ public struct SessionStore: Sendable {
         try await pool.runForRelay(SessionStatements.find(Self.hash(text))).first
     }
 
-    /// Ends a session. All processes refuse its cookie within two seconds, and end its streams.
+    /// Ends a session, if there is one. All processes refuse its cookie within two seconds, and end its streams. Another text changes
+    /// nothing, and takes no lock: anybody can send one.
     public func end(_ text: String) async throws(RelayError) {
+        guard try await find(text) != nil else { return }
         var transaction = Transaction()
         transaction.add(AccessStatements.lock)
-        transaction.add(SessionStatements.remove(Self.hash(text)))
-        transaction.add(AccessStatements.addRevocation(Revocation(session: Self.id(of: text))))
+        transaction.add(SessionStatements.remove(Self.hash(text), Revocation(session: Self.id(of: text))))
         _ = try await pool.runForRelay(transaction)
     }
 

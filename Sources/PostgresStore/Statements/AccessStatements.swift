@@ -101,22 +101,29 @@ enum AccessStatements {
         row.nextInt()
     }
 
-    /// The revocations after a revision, in order.
-    static func revocations(after revision: Int) -> Query<RevocationRecord> {
-        Query(revocationsStatement, .int8(revision))
+    /// The first revocations after a revision, in order.
+    static func revocations(after revision: Int, limit: Int) -> Query<RevocationRecord> {
+        Query(revocationsStatement, .int8(revision), .int8(limit))
     }
 
     private static let revocationsStatement = Statement(
-        "revocations", .int8,
+        "revocations", .int8, .int8,
         sql: """
-            SELECT revision, kind, subject, floor(extract(epoch FROM at))::int8 FROM chatterd_revocations WHERE revision > $1
-            ORDER BY revision
+            SELECT revision, kind, subject, floor(extract(epoch FROM at))::int8, ceil(extract(epoch FROM expires_at))::int8
+            FROM chatterd_revocations WHERE revision > $1 AND (\(isOver)) IS NOT TRUE
+            ORDER BY revision LIMIT $2
             """
     ) { row in
         RevocationRecord(
             revision: row.nextInt(), revocation: Revocation(kind: row.nextText(), subject: row.nextText()),
-            at: Int64(row.nextInt()))
+            at: Int64(row.nextInt()), expiresAt: row.nextOptionalInt().map(Int64.init))
     }
+
+    /// Whether a revocation is of a session that has expired since. A process of an earlier version adds one without the end.
+    private static let isOver = """
+        coalesce(expires_at, CASE WHEN kind = 'session' THEN at + interval '\(SessionStore.longestLifetime) s' END)
+            < now() - interval '\(SessionStore.revocationGrace.components.seconds) s'
+        """
 
     /// Removes old entries of the audit log, and revocations that are older than any credential that they concern.
     static func removeOld(after age: Duration) -> Query<Void> {
@@ -126,7 +133,8 @@ enum AccessStatements {
     private static let removeOldStatement = Statement(
         "remove_old_access", .int8,
         sql: """
-            WITH revocations AS (DELETE FROM chatterd_revocations WHERE at < now() - make_interval(secs => $1))
+            WITH revocations AS (
+                DELETE FROM chatterd_revocations WHERE at < now() - make_interval(secs => $1) OR \(isOver))
             DELETE FROM chatterd_audit WHERE at < now() - make_interval(secs => $1)
             """)
 

@@ -69,9 +69,16 @@ enum SessionStatements {
         return session
     }
 
-    /// Removes a session.
-    static func remove(_ hash: [UInt8]) -> Query<Void> { Query(removeStatement, .bytes(hash)) }
+    /// Removes a session, and adds its revocation if there was one. The transaction holds the lock of `AccessStatements`.
+    static func remove(_ hash: [UInt8], _ revocation: Revocation) -> Query<Void> {
+        Query(removeStatement, .bytes(hash), .text(revocation.kind.rawValue), .text(revocation.subject))
+    }
 
     private static let removeStatement = Statement(
-        "remove_session", .bytes, sql: "DELETE FROM chatterd_sessions WHERE hash = $1")
+        "remove_session", .bytes, .text, .text,
+        sql: """
+            WITH gone AS (DELETE FROM chatterd_sessions WHERE hash = $1 RETURNING expires_at)
+            INSERT INTO chatterd_revocations (revision, kind, subject, expires_at)
+            SELECT nextval('chatterd_revisions'), $2, $3, g.expires_at FROM gone g
+            """)
 }

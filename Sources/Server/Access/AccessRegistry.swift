@@ -12,15 +12,19 @@ final class AccessRegistry: Sendable {
     /// The age at which a new signing key replaces the newest one.
     static let signingKeyLifetime = Duration.seconds(30 * 86_400)
 
-    fileprivate struct State {
-        /// The greatest revision of the revocations that are known; `nil` before the first read.
-        var revision: Int?
-        var revokedKeys: Set<String> = []
-        var endedSessions: Set<String> = []
-        /// By the beginning of the keys of a person's conversations: tokens issued until then are revoked. In seconds since 1970.
-        var revokedPersons: [ExactText: Int64] = [:]
+    /// The time after which a process looks whether its signing key has reached that age, in seconds.
+    private static let renewalInterval: Int64 = 86_400
+
+    private struct State {
+        /// The greatest revision of the revocations that are known; 0 before the first read.
+        var revision = 0
+        /// Whether all revocations were known once.
+        var isWhole = false
+        var revoked = RevokedCredentials()
         /// The newest first.
         var signingKeys: [(id: String, key: SigningKey)] = []
+        /// When the last renewal of the signing keys was tried, in seconds since 1970.
+        var renewedAt: Int64 = 0
     }
 
     let store: AppKeyStore
@@ -37,9 +41,9 @@ final class AccessRegistry: Sendable {
 
     // MARK: - Revocations
 
-    /// Reads the revocations since the last read. If the database is unavailable, the next call does it.
+    /// Reads a page of the revocations since the last read. If the database is unavailable, the next call does it.
     ///
-    /// - Returns: the new ones.
+    /// - Returns: the new ones; fewer than `AppKeyStore.revocationPage` if these are all.
     func refresh() async -> [RevocationRecord] {
         (try? await read()) ?? []
     }
@@ -48,25 +52,27 @@ final class AccessRegistry: Sendable {
     ///
     /// - Throws: errors of the store.
     func requireRevocations() async throws(RelayError) {
-        guard state.withLock({ $0.revision == nil }) else { return }
-        _ = try await read()
+        while !state.withLock({ $0.isWhole }) {
+            _ = try await read()
+        }
     }
 
     private func read() async throws(RelayError) -> [RevocationRecord] {
-        let known = state.withLock { $0.revision ?? 0 }
+        let known = state.withLock { $0.revision }
         let records = try await store.revocations(after: known)
+        let now = WallClock.seconds()
         state.withLock { state in
-            state.revision = max(state.revision ?? 0, records.last?.revision ?? 0)
-            for record in records {
-                state.add(record)
-            }
+            state.revision = max(state.revision, records.last?.revision ?? 0)
+            if records.count < AppKeyStore.revocationPage { state.isWhole = true }
+            state.revoked.add(records)
+            state.revoked.sweep(now: now)
         }
         return records
     }
 
     /// Whether a credential of a principal is revoked.
     func isRevoked(_ principal: Principal) -> Bool {
-        state.withLock { $0.revokes(principal) }
+        state.withLock { $0.revoked.revokes(principal) }
     }
 
     // MARK: - Client tokens
@@ -74,8 +80,20 @@ final class AccessRegistry: Sendable {
     /// Reads the signing keys, and makes one if there is none that is young enough.
     ///
     /// - Throws: errors of the store.
-    func loadSigningKeys() async throws(RelayError) {
-        let stored = try await store.signingKeys(replacing: Self.signingKeyLifetime)
+    private func renewSigningKeys() async throws(RelayError) {
+        let now = WallClock.seconds()
+        state.withLock { $0.renewedAt = now }
+        keep(try await store.signingKeys(replacing: Self.signingKeyLifetime))
+    }
+
+    /// Reads the signing keys, because another process may have made one. Anybody can cause it, so that it changes nothing.
+    ///
+    /// - Throws: errors of the store.
+    private func loadSigningKeys() async throws(RelayError) {
+        keep(try await store.signingKeys())
+    }
+
+    private func keep(_ stored: [StoredSigningKey]) {
         let keys = stored.compactMap { stored in (try? SigningKey(seed: stored.seed)).map { (stored.id, $0) } }
         state.withLock { $0.signingKeys = keys }
         log.conceal(stored.map { Base64URL.encode($0.seed) })
@@ -140,7 +158,6 @@ final class AccessRegistry: Sendable {
             let (link, code) = try SignedLink.parse(text)
             try link.check(at: now)
             if isCode(code, of: link) { return link }
-            // Another process may have made the key.
             try? await loadSigningKeys()
             guard isCode(code, of: link) else { throw .wrongSignature }
             return link
@@ -157,15 +174,22 @@ final class AccessRegistry: Sendable {
     // MARK: - Signing keys
 
     private func signingKey() async throws(RelayError) -> (id: String, key: SigningKey) {
-        if let newest = state.withLock({ $0.signingKeys.first }) { return newest }
-        try await loadSigningKeys()
+        let (known, isDue) = state.withLock {
+            ($0.signingKeys.first, WallClock.seconds() >= $0.renewedAt + Self.renewalInterval)
+        }
+        if let known {
+            // A key that cannot be renewed now signs on.
+            if isDue { try? await renewSigningKeys() }
+            return state.withLock { $0.signingKeys.first } ?? known
+        }
+        try await renewSigningKeys()
         guard let newest = state.withLock({ $0.signingKeys.first }) else {
             throw RelayError(.internal, "No key can sign tokens.")
         }
         return newest
     }
 
-    /// The key of that name. An unknown name is looked up, because another process may have made the key.
+    /// The key of that name. An unknown name is looked up.
     private func verificationKey(_ id: String) async throws(RelayError) -> VerificationKey? {
         if let key = known(id) { return key }
         try await loadSigningKeys()
@@ -181,25 +205,5 @@ extension SigningKey {
     /// The key of the codes of links, which is derived from the seed.
     fileprivate var linkKey: AuthenticationKey {
         AuthenticationKey(bytes: AuthenticationKey(bytes: seed).code(of: Array("chatterd links".utf8)))
-    }
-}
-
-extension AccessRegistry.State {
-    fileprivate mutating func add(_ record: RevocationRecord) {
-        guard let revocation = record.revocation else { return }
-        switch revocation.kind {
-        case .key: revokedKeys.insert(revocation.subject)
-        case .session: endedSessions.insert(revocation.subject)
-        case .person: revokedPersons[ExactText(revocation.subject)] = record.at
-        }
-    }
-
-    fileprivate func revokes(_ principal: Principal) -> Bool {
-        if let key = principal.credential.keyID, revokedKeys.contains(key) { return true }
-        if let session = principal.credential.sessionID, endedSessions.contains(session) { return true }
-        guard let owner = principal.owner, owner.person != nil, let issuedAt = principal.credential.issuedAt,
-            let end = revokedPersons[ExactText(owner.keyPrefix)]
-        else { return false }
-        return issuedAt <= end
     }
 }

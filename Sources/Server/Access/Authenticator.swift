@@ -58,9 +58,9 @@ final class Authenticator {
         SHA256Digest(of: Array(credential.identity.utf8).span)
     }
 
-    /// Drops the principals that a revocation concerns.
-    func drop(_ record: RevocationRecord) {
-        known.remove { record.ends($0) }
+    /// Drops the principals that revocations concern.
+    func drop(_ revoked: RevokedCredentials) {
+        known.remove { revoked.revokes($0) }
     }
 
     private static let missing = Principal.neededCredential(for: .chat)

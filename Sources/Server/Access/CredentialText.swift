@@ -28,7 +28,7 @@ enum CredentialText: Sendable, Hashable {
         }
         if let text = try Self.single(texts) {
             self = .bearer(text)
-        } else if let text = try Self.single(SessionCookie.values(in: head)) {
+        } else if let text = try Self.session(of: head) {
             self = .session(text)
         } else if head.method == .get || head.method == .head, let text = try Self.single(Self.links(in: head)) {
             self = .link(text)
@@ -47,10 +47,19 @@ enum CredentialText: Sendable, Hashable {
         }
     }
 
+    /// The value of the session's cookie; `nil` without one.
+    ///
+    /// - Throws: `unauthorized` for several sessions and for one beyond the limit.
+    static func session(of head: RequestHead) throws(AccessError) -> String? {
+        try single(SessionCookie.values(in: head))
+    }
+
     private static func links(in head: RequestHead) -> [String] { head.target.queryItem("link").map { [$0] } ?? [] }
 
     private static func single(_ texts: [String]) throws(AccessError) -> String? {
-        guard let text = texts.first, !text.isEmpty else { return nil }
+        // An empty field is no credential, and hides none.
+        let texts = texts.filter { !$0.isEmpty }
+        guard let text = texts.first else { return nil }
         guard texts.allSatisfy({ $0 == text }) else {
             throw AccessError(.unauthorized, "The request has several credentials. Send one.")
         }

@@ -31,6 +31,7 @@ extension Principal {
         guard let owner else { throw RelayError(.invalidRequest, ChatRequestError.missingAppID.message) }
         let key = ConversationKey(owner, name: chat.conversation)
         try check(key)
+        try key.requireNewName()
         return key
     }
 
@@ -74,6 +75,19 @@ extension Principal {
 extension Request {
     /// The app that a request without a body names.
     fileprivate var namedApp: String? { fields[.xAppID] ?? head.target.queryItem("appID") }
+}
+
+extension ConversationKey {
+    /// Throws `invalidRequest` if no new conversation may have the name: clients and proxies remove it from paths (RFC 3986 5.2.4), which
+    /// lead elsewhere then. Conversations of older versions may have it.
+    func requireNewName() throws(RelayError) {
+        guard name != ".", name != ".." else {
+            throw RelayError(
+                .invalidRequest,
+                "A conversation must not have the name \(name), because clients and proxies remove it from paths. Choose another one."
+            )
+        }
+    }
 }
 
 extension String {

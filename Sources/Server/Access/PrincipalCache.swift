@@ -39,9 +39,13 @@ struct PrincipalCache {
         }
     }
 
-    /// Removes the principals that match.
+    /// Removes the principals that match, in one pass.
     mutating func remove(where matches: (Principal) -> Bool) {
-        entries = entries.filter { !matches($0.value.principal) }
+        let gone = entries.filter { matches($0.value.principal) }.keys
+        guard !gone.isEmpty else { return }
+        for digest in gone {
+            entries[digest] = nil
+        }
         var left = Queue<SHA256Digest>()
         while let digest = order.popFirst() {
             if entries[digest] != nil { left.append(digest) }

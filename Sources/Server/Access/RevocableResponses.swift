@@ -40,9 +40,9 @@ final class RevocableResponses {
         return Registration(number: number, responses: self)
     }
 
-    /// Ends the responses whose credentials a revocation concerns.
-    func end(by record: RevocationRecord) {
-        let ended = entries.filter { record.ends($0.value.principal) }
+    /// Ends the responses whose credentials revocations concern.
+    func end(by revoked: RevokedCredentials) {
+        let ended = entries.filter { revoked.revokes($0.value.principal) }
         for number in ended.keys {
             end(number)
         }

@@ -48,8 +48,10 @@ final class RevocationPoller {
     }
 
     private func refresh() async {
-        let revocations = await registry.refresh()
-        guard !revocations.isEmpty else { return }
-        apply(revocations)
+        while true {
+            let page = await registry.refresh()
+            if !page.isEmpty { apply(page) }
+            guard page.count == AppKeyStore.revocationPage else { return }
+        }
     }
 }

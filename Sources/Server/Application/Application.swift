@@ -108,11 +108,10 @@ public final class Application: Sendable {
             Housekeeper(process, home: pools[0], services: services, registry: registry), to: pools[0].shard)
         revocations = Confined(
             RevocationPoller(process.access, on: pools[0].shard) { revocations in
+                let revoked = RevokedCredentials(revocations)
                 services.onEachShard { shard in
-                    for record in revocations {
-                        shard.authenticator.drop(record)
-                        shard.revocable.end(by: record)
-                    }
+                    shard.authenticator.drop(revoked)
+                    shard.revocable.end(by: revoked)
                 }
             }, to: pools[0].shard)
         server = Server(

@@ -61,6 +61,7 @@ struct DoorMemory: Sendable {
         try name?.requireName(noun, upTo: ConversationKey.maximumNameLength)
         let key = ConversationKey(owner, name: name)
         try principal.check(key)
+        try key.requireNewName()
         return key
     }
 

@@ -35,7 +35,7 @@ struct AdministrationCommands {
             members["problem"] = server.problem.map { .string($0) }
             members["models"] = .array(
                 list.models.filter { $0.upstreams.contains(server.name) }.map { .string($0.name) })
-            console.writeLine(JSONValue.object(members).text)
+            console.write(json: JSONValue.object(members).text + "\n")
         }
     }
 
@@ -45,7 +45,7 @@ struct AdministrationCommands {
             let keys = try await client.keys(of: app)
             if json {
                 for key in keys {
-                    console.writeLine(key.json.text)
+                    console.write(json: key.json.text + "\n")
                 }
                 return .done
             }
@@ -69,7 +69,7 @@ struct AdministrationCommands {
 
     private func show(_ key: AppKey, _ json: Bool) {
         guard !json else {
-            console.writeLine(key.json.text)
+            console.write(json: key.json.text + "\n")
             return
         }
         console.note("key \(key.id) of the app \(key.app), shown only now:")

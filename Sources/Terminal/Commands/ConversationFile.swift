@@ -12,11 +12,17 @@ struct ConversationFile {
     /// Writes a conversation to standard output, and checks that its last line has come.
     func export(_ conversation: String) async throws(ChatterError) -> ExitCode {
         var end = LastLine()
+        var text = PiecewiseText()
         do {
             for try await piece in client.export(conversation) {
-                try writeAll(piece)
+                if console.isTerminal {
+                    console.write(json: text.append(piece))
+                } else {
+                    try writeAll(piece)
+                }
                 end.append(piece)
             }
+            console.write(json: text.finish())
         } catch let error as FileError {
             console.report(error.message)
             return .failed

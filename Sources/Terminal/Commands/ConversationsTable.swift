@@ -33,7 +33,7 @@ struct ConversationsTable {
             }
         case .json:
             for conversation in conversations {
-                console.writeLine(conversation.json.text)
+                console.write(json: conversation.json.text + "\n")
             }
         case .table:
             var table = Table()

@@ -135,7 +135,7 @@ actor ConversationSession {
     private func leave() {
         console.writeLine()
         if let conversation {
-            console.writeLine("Continue with: chatter -c \(conversation)", .dim)
+            console.writeLine("Continue with: chatter -c \(ShellWord.quoted(conversation))", .dim)
         }
     }
 
@@ -279,7 +279,7 @@ actor ConversationSession {
         }
         let page = try await client.messages(of: conversation, limit: Self.historyLength)
         if page.moreBefore {
-            console.writeLine("… earlier messages: chatter export \(conversation)", .dim)
+            console.writeLine("… earlier messages: chatter export -- \(ShellWord.quoted(conversation))", .dim)
         }
         show(page.messages.filter(\.active)[...])
     }

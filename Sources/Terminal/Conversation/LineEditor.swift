@@ -36,9 +36,10 @@ final class LineEditor: Sendable {
 
     /// Reads a line.
     ///
-    /// - Parameter initial: text that can be edited; its line ends become spaces.
+    /// - Parameter initial: text that can be edited; its line ends and control characters become spaces.
     func read(prompt: String, initial: String = "") async -> Input {
-        let initial = String(String.UnicodeScalarView(initial.unicodeScalars.map { $0.value < 0x20 ? " " : $0 }))
+        let initial = String(
+            String.UnicodeScalarView(initial.unicodeScalars.map { $0.value < 0x20 || $0.actsOnTerminals ? " " : $0 }))
         return await FirstThread.shared.run { [editor] in
             var line: UnsafePointer<CChar>?
             var length = 0

@@ -44,7 +44,7 @@ enum SessionCommand: Equatable {
     }
 
     /// The text of `/help`.
-    static let helpText = """
+    static let helpText: ConsoleText = """
         /model [NAME]     show or change the model
         /system [TEXT]    show or set the system prompt; it goes with the next prompt
         /new              begin a new conversation

@@ -39,37 +39,23 @@ struct Console: Sendable {
             errors: { text in _ = writeAll(text, to: 2) })
     }
 
-    /// Writes text to standard output as it is.
-    func write(_ text: String) { output(text) }
-
     /// Writes text of a model or a user to standard output. On a terminal control characters are replaced, so that no text can move
     /// the cursor, change colours or reach the clipboard.
     func write(foreign text: String, _ style: Style? = nil) {
-        output(styled(isTerminal ? Self.printable(text) : text, style))
+        output(styled(isTerminal ? text.neutralised : text, style))
     }
 
-    /// Writes a line to standard output.
-    func writeLine(_ text: String = "", _ style: Style? = nil) { output(styled(text, style) + "\n") }
+    /// Writes a line of the program to standard output.
+    func writeLine(_ line: ConsoleText = "", _ style: Style? = nil) { output(styled(line.text, style) + "\n") }
 
-    /// Writes a line to standard error.
-    func note(_ text: String, _ style: Style? = nil) { errors(styled(Self.printable(text), style) + "\n") }
+    /// Writes JSON to standard output. On a terminal control characters are escaped.
+    func write(json: String) { output(isTerminal ? json.escapedJSON : json) }
+
+    /// Writes a line to standard error, without control characters.
+    func note(_ text: String, _ style: Style? = nil) { errors(styled(text.neutralised, style) + "\n") }
 
     /// Writes an error to standard error.
     func report(_ text: String) { note("chatter: \(text)", .red) }
-
-    /// Text without control characters, apart from tabs and line ends.
-    static func printable(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
-        var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars where scalar != "\r" {
-            result.append(isControl(scalar) ? "\u{FFFD}" : scalar)
-        }
-        return String(result)
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        (scalar.value < 0x20 && scalar != "\n" && scalar != "\t") || 0x7F...0x9F ~= scalar.value
-    }
 
     private func styled(_ text: String, _ style: Style?) -> String {
         guard hasColours, let style, !text.isEmpty else { return text }

@@ -61,7 +61,7 @@ struct JSONPrinter: AnswerPrinter {
     }
 
     private func write(_ event: String, _ members: [String: JSONValue?]) {
-        console.writeLine(Self.object(members.merging(["event": .string(event)]) { $1 }).text)
+        console.write(json: Self.object(members.merging(["event": .string(event)]) { $1 }).text + "\n")
     }
 
     private static func object(_ members: [String: JSONValue?]) -> JSONValue {

@@ -102,6 +102,18 @@ import Testing
         }
     }
 
+    @Test func nameThatNoRequestCanHaveIsNotListed() async throws {
+        try await blocking {
+            let names = [
+                "a\\u001b]0;title\\u0007", "a\\nb", "a\\u009b31m", String(repeating: "x", count: 257), "", "m",
+            ]
+            let entries = names.map { #"{"id":"\#($0)"}"# }.joined(separator: ",")
+            let list = #"{"object":"list","data":[\#(entries)]}"#
+            let (outcome, _) = try Self.ask(.openai, ["/v1/models": .plain(200, list)])
+            #expect(try outcome.get().map(\.name) == ["m"])
+        }
+    }
+
     @Test func servedContextCountsMoreThanTheTrainedOne() async throws {
         try await blocking {
             let list =

@@ -110,7 +110,7 @@ import Testing
             }
             #expect(try stored(stage) == [["shop", "40000"]])
             for (token, left) in zip(tokens, [[["shop", "40000"]], []]) {
-                #expect(try stage.call("DELETE", "/conversations", as: token).status == 200)
+                #expect(try stage.call("DELETE", "/conversations?all=1", as: token).status == 200)
                 #expect(try stored(stage) == left)
             }
         }

@@ -167,6 +167,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/conversations/?appID=app", 404), ("/conversations/?appID=app&all=1", 404), ("/conversations/", 404),
+        ("/conversations?appID=app", 422), ("/conversations?appID=app&all=", 422),
+        ("/conversations?appID=app&all=true", 422),
+    ]) func trailingSlashOrMissingMarkDoesNotDeleteEverything(path: String, status: Int) async throws {
+        try await onStage { stage in
+            #expect(try post(stage, "{\"conversation\":\"trip\"}").status == 201)
+            let answer = try stage.send("DELETE", path, fields: [("X-App-ID", "app")])
+            #expect(answer.status == status, "\(answer.text)")
+            #expect(answer.text.contains(status == 404 ? "ends with a slash" : "?all=1"))
+            #expect(names(try stage.send("GET", "/conversations?appID=app")) == ["trip"])
+        }
+    }
+
     @Test func allConversationsOfAnAppAreDeleted() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in
@@ -174,9 +188,9 @@ import Testing
                 Transcript(try stage.chat(app, "x")).check()
                 Transcript(try stage.ask(app, "x", adding: ",\"conversation\":\"trip\"")).check()
             }
-            let deleted = try stage.send("DELETE", "/conversations?appID=app")
+            let deleted = try stage.send("DELETE", "/conversations?appID=app&all=1")
             #expect(deleted.status == 200 && deleted.text == "{\"deleted\":2}\n")
-            #expect(try stage.send("DELETE", "/conversations?appID=app").text == "{\"deleted\":0}\n")
+            #expect(try stage.send("DELETE", "/conversations?appID=app&all=1").text == "{\"deleted\":0}\n")
             for table in ["chatts", "chatterd_conversations"] {
                 #expect(
                     try stage.cluster.query("SELECT DISTINCT appid FROM \(table)", database: stage.database).count == 4)

@@ -32,6 +32,59 @@ import Testing
         }
     }
 
+    @Test(arguments: [".", ".."]) func nameOfDotsIsRefused(name: String) async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            Transcript(try chat(stage, "trip", "x")).check()
+            let door = #"{"model":"tiny","stream":false,"messages":[{"role":"user","content":"x"}]}"#
+            let response = "{\"model\":\"tiny\",\"input\":\"x\",\"conversation\":\"\(name)\"}"
+            let refused = [
+                try chat(stage, name, "x"),
+                try RawClient.post(port: stage.port, "/llmprep", json: body(name, "x", role: "system")),
+                try RawClient.post(port: stage.port, "/llmchat", json: chatBody(name, "x")),
+                try RawClient.post(
+                    port: stage.port, "/conversations?appID=app", json: "{\"conversation\":\"\(name)\"}"),
+                try RawClient.post(
+                    port: stage.port, "/conversations/trip/fork?appID=app", json: "{\"conversation\":\"\(name)\"}"),
+                try RawClient.post(port: stage.port, "/conversations/%C2%80\(name)/import?appID=app", json: "{}"),
+                try RawClient.post(
+                    port: stage.port, "/v1/chat/completions", json: door,
+                    fields: [("X-App-ID", "app"), ("X-Conversation-ID", name)]),
+                try RawClient.post(
+                    port: stage.port, "/v1/responses", json: response, fields: [("X-App-ID", "app")]),
+            ]
+            for (index, answer) in refused.enumerated() {
+                #expect((400...422).contains(answer.status), "\(index): \(answer.text)")
+                #expect(answer.text.contains("must not have the name \(name), because"), "\(index): \(answer.text)")
+            }
+            let stored = try stage.cluster.query("SELECT DISTINCT appid FROM chatts", database: stage.database)
+            #expect(stored == [["app\u{1F}\u{1F}trip"]])
+        }
+    }
+
+    /// A version before could make it.
+    @Test(arguments: [".", ".."]) func storedConversationWithANameOfDotsIsReadAndDeleted(name: String) async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onStage(upstream: upstream.url) { stage in
+            Transcript(try chat(stage, "trip", "x")).check()
+            for table in ["chatts", "chatterd_conversations"] {
+                try stage.cluster.query(
+                    "UPDATE \(table) SET appid = E'app\\x1f\\x1f\(name)' WHERE appid = E'app\\x1f\\x1ftrip'",
+                    database: stage.database)
+            }
+            let path = "/conversations/%C2%80\(name)"
+            let page = try stage.send("GET", path + "?appID=app")
+            #expect(page.status == 200 && page.json["conversation"] as? String == name, "\(page.text)")
+            #expect(try stage.send("GET", path + "/export?appID=app").text.contains("\"content\":\"ok\""))
+            let copy = try RawClient.post(
+                port: stage.port, path + "/fork?appID=app", json: "{\"conversation\":\"trip\"}")
+            #expect(copy.status == 201, "\(copy.text)")
+            #expect(try stage.send("DELETE", path + "?appID=app").status == 200)
+            #expect(try stage.rows("app\u{1F}\u{1F}\(name)").isEmpty)
+            #expect(try stage.rows("app\u{1F}\u{1F}trip").count == 2)
+        }
+    }
+
     @Test func defaultConversationIsNamedLikeItsApp() async throws {
         let upstream = try ScriptedUpstream.answering(["ok"])
         try await onStage(upstream: upstream.url) { stage in

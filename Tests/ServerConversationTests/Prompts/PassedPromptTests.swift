@@ -19,4 +19,9 @@ struct PassedPromptTests {
     func limitOfAnAnswerIsThePermittedNumberOfTokens(_ body: String, _ limit: Int?) throws {
         #expect(try PassedPrompt(Array(body.utf8)).answerLimit == limit)
     }
+
+    @Test(arguments: [#"{"model":"a\u001eb"}"#, #"{"model":"\r\n"}"#])
+    func modelWithControlCharactersIsRefused(_ body: String) {
+        #expect(throws: RelayError.self) { try PassedPrompt(Array(body.utf8)) }
+    }
 }

@@ -42,7 +42,7 @@ class AccessibilityTests(PageCase):
 
     def setUp(self):
         super().setUp()
-        self.call("DELETE", "/conversations?appID=web")
+        self.call("DELETE", "/conversations?appID=web&all=1")
         self.model.script = script
 
     def check(self, state):

@@ -16,7 +16,7 @@ class InjectionTests(PageCase):
         self.texts = hostile_texts()
         self.assertGreaterEqual(len(self.texts), 200)
         self.page.context.add_init_script(WATCH)
-        self.call("DELETE", "/conversations?appID=web")
+        self.call("DELETE", "/conversations?appID=web&all=1")
 
     def check_harmless(self):
         """The faults of PageCase count too: requests to other hosts, errors of scripts, and dialogs."""

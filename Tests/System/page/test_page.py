@@ -472,7 +472,7 @@ class NothingIsLostTests(PageCase):
 class ConversationListTests(PageCase):
     def setUp(self):
         super().setUp()
-        self.call("DELETE", "/conversations?appID=web")
+        self.call("DELETE", "/conversations?appID=web&all=1")
 
     def menu(self, name):
         self.page.locator("#actions summary").click()

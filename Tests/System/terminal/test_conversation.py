@@ -1,8 +1,11 @@
 """chatter in a real pseudo-terminal. Run by script/test terminal."""
 
+import http.server
+import json
 import signal
 import stat
 
+from harness.local_server import LocalServer
 from harness.model import speech
 from terminal.chatter_test_case import ChatterTestCase
 
@@ -275,6 +278,59 @@ class ConversationTests(ChatterTestCase):
         terminal.expect("zwei.\n> ")
         self.assertEqual(command.communicate(), ("Eins, zwei.\n", ""))
         self.leave(terminal)
+
+    def assert_harmless(self, terminal):
+        """The terminal got no escape sequence of others, in either form, and no character that changes the direction."""
+        for sequence in b"\x1b]", b"\xc2\x9b", "\u202e".encode():
+            self.assertNotIn(sequence, terminal.raw)
+
+    def test_names_of_a_hostile_server_do_not_reach_the_terminal(self):
+        hostile = "\x1b]52;c;cHduZWQ=\x07\x1b]0;PWNED\x07\x9b31m\u202em"
+        server = {"name": "s" + hostile, "kind": "ollama", "reachable": True, "problem": hostile, "models": 1}
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, value):
+                body = json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self):
+                self.answer(200, {"models": [{"name": hostile, "upstreams": []}], "upstreams": [server]})
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.answer(422, {"error": "Name the model" + hostile, "code": "invalid_request"})
+
+            def log_message(self, *_):
+                pass
+
+        url = LocalServer(Handler, self.addCleanup).url
+        terminal = self.begin(CHATTER_URL=url, CHATTER_MODEL=None)
+        terminal.enter("/servers")
+        terminal.expect("SERVER")
+        terminal.enter("/model")
+        terminal.expect("the server's default")
+        terminal.enter("Hi")
+        terminal.expect("this conversation uses")
+        terminal.expect("Name the model")
+        terminal.enter("/model x/y")
+        terminal.expect("model: x/y")
+        self.leave(terminal)
+        self.assert_harmless(terminal)
+
+    def test_json_on_a_terminal_has_no_control_characters(self):
+        self.says("It is \x9b31m.")
+        self.command("ask", "-c", "trip", "Where \u202e is \x9b31m?")
+        for arguments, last in (["list", "--json"], "updated_at"), (["export", "trip"], '"end":true'):
+            terminal = self.open(*arguments)
+            terminal.expect("\\u202e")
+            terminal.expect("\\u009b")
+            terminal.expect(last)
+            self.assertEqual(terminal.status(), 0)
+            self.assert_harmless(terminal)
 
     def test_models_and_servers_are_shown_and_selected(self):
         terminal = self.begin(CHATTER_MODEL=None)

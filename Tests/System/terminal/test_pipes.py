@@ -353,22 +353,27 @@ class PipeTests(ChatterTestCase):
         version = self.command("version")[0]
         self.assertRegex(version, r"^chatter (\S+)\nchatterd \1 at http://127")
 
+    def completed(self, *words, afterwards=""):
+        """Completes the last of shell words in bash, with a command after it. Returns the folder in which bash ran, and the output."""
+        binaries, folder = self.home / "bin", self.home / "folder"
+        if not binaries.exists():
+            binaries.mkdir()
+            folder.mkdir()
+            (binaries / "chatter").symlink_to(CHATTER)
+        script = (
+            'PATH=$1:$PATH; eval "$(chatter completions bash)"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2)); '
+            f'_chatter; for reply in "${{COMPREPLY[@]}}"; do printf "%s\\n" "$reply"; done; {afterwards}')
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", str(binaries), *words], env=self.environment(), cwd=folder,
+            capture_output=True, text=True, check=True)
+        return folder, done.stdout
+
     def test_completions_of_bash_complete_commands_options_and_conversations(self):
         self.says("Yes.")
         self.command("ask", "-c", "trip", "Hi")
 
         def completed(*words):
-            script = (
-                f'PATH=$1:$PATH; eval "$(chatter completions bash)"; COMP_WORDS=({" ".join(words)}); '
-                f'COMP_CWORD={len(words) - 1}; _chatter; echo "${{COMPREPLY[*]}}"')
-            path = str(self.home / "bin")
-            (self.home / "bin").mkdir(exist_ok=True)
-            link = self.home / "bin/chatter"
-            if not link.exists():
-                link.symlink_to(CHATTER)
-            done = subprocess.run(
-                ["bash", "-c", script, "bash", path], env=self.environment(), capture_output=True, text=True, check=True)
-            return done.stdout.split()
+            return self.completed(*words)[1].split()
 
         self.assertEqual(completed("chatter", "se"), ["search", "servers"])
         self.assertEqual(completed("chatter", "ask", "--mo"), ["--model"])
@@ -376,3 +381,27 @@ class PipeTests(ChatterTestCase):
         self.assertEqual(completed("chatter", "watch", "t"), ["trip"])
         for shell in ("zsh", "fish"):
             self.assertIn("search", self.command("completions", shell)[0])
+
+    def test_completions_do_not_execute_names_of_conversations(self):
+        self.says("Yes.")
+        names = [
+            "x$(touch file1)", "y`touch file2`", "z; touch file3", "two words", "it's $(touch file4)", 'q"$(touch file5)',
+            "$HOME", "~root", "{a,b}", "*", "&", "a!b", "é`touch file6`",
+        ]
+        for name in names:
+            self.command("ask", "-c", name, "Hi")
+        # A name that would be an option is offered behind -- only.
+        self.command("ask", "-c", "--url=http://127.0.0.1:9", "Hi")
+        # What bash inserts is read by it as the name, and executes nothing.
+        folder, output = self.completed(
+            "chatter", "export", "", afterwards='for reply in "${COMPREPLY[@]}"; do eval "printf \'%s\\n\' $reply"; done')
+        lines = output.splitlines()
+        self.assertEqual(sorted(lines[len(lines) // 2:]), sorted(names + ["--url", "--app", "--help"]))
+        self.assertEqual(list(folder.iterdir()), [])
+        self.assertEqual(self.completed("chatter", "export", "x")[1], "x\\$\\(touch\\ file1\\)\n")
+        self.assertEqual(self.completed("chatter", "watch", "two\\ w")[1], "two\\ words\n")
+        self.assertEqual(self.completed("chatter", "watch", '"tw')[1], "two words\n")
+        self.assertEqual(self.completed("chatter", "watch", '"x')[1], "")
+        self.assertEqual(self.completed("chatter", "watch", "--u")[1], "--url\n")
+        self.assertEqual(self.completed("chatter", "watch", "--", "--u")[1], "--url=http://127.0.0.1:9\n")
+        self.assertEqual(list(folder.iterdir()), [])

@@ -83,7 +83,7 @@ export class Sidebar {
   async #deleteAll() {
     const { confirm } = await import("./dialogs.js");
     if (!(await confirm(strings.deleteAllQuestion, strings.deleteAll))) return;
-    const { deleted } = await call("DELETE", "conversations");
+    const { deleted } = await call("DELETE", "conversations", { query: { all: 1 } });
     for (const entry of this.catalogue.entries) forgetConversation(entry.conversation);
     this.actions.fresh();
     await this.catalogue.refresh();

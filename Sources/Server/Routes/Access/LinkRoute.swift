@@ -56,7 +56,7 @@ struct LinkRoute: Sendable {
             return (.reply(record.id.description), "/replies/\(record.id.description)")
         case (nil, let name?):
             try principal.check(ConversationKey(owner, name: name))
-            return (.conversation(name), "/conversations/\(PathEncoding.segment(name))/events")
+            return (.conversation(name), "/conversations/\(PathEncoding.name(name))/events")
         default:
             throw RelayError(.invalidRequest, "Give either reply, the id of a reply, or conversation, its name.")
         }

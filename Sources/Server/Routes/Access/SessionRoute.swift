@@ -10,7 +10,7 @@ struct SessionRoute: Sendable {
     /// The lifetime of a session unless the request says otherwise, in seconds: 12 hours.
     static let standardLifetime = 43_200
     /// The longest lifetime of a session, in seconds: 30 days.
-    static let maximumLifetime = 2_592_000
+    static let maximumLifetime = SessionStore.longestLifetime
 
     let registry: AccessRegistry
     /// The digest of the administrator's token; `nil` without one.
@@ -41,12 +41,16 @@ struct SessionRoute: Sendable {
             json: Self.document(principal, expiresAt: principal.expiresAt), fields: [.cacheControl: "no-store"])
     }
 
-    /// Ends the session of the request, if there is one, and removes the cookie.
+    /// Ends the session of the request, if there is one, and removes the cookie. A request with several sessions ends none of them.
     @Sendable func end(_ request: Request, _ responder: Responder) async {
         do throws(RelayError) {
-            for value in SessionCookie.values(in: request.head) where value.utf8.count <= CredentialText.limit {
-                try await registry.sessions.end(value)
+            let cookie: String?
+            do throws(AccessError) {
+                cookie = try CredentialText.session(of: request.head)
+            } catch {
+                throw RelayError(error)
             }
+            if let cookie { try await registry.sessions.end(cookie) }
             responder.respondEmptyObject(fields: Self.fields("", lifetime: 0, request))
         } catch {
             responder.refuse(error)

@@ -36,6 +36,7 @@ struct ArchiveRoute: Sendable {
             let name = fork.conversation ?? ReplyID.random(in: Partition(of: source.owner)).description
             let target = ConversationKey(source.owner, name: name)
             try principal.check(target)
+            try target.requireNewName()
             try await services[request].archive.fork(source, at: fork.reply, to: target, title: fork.title)
             respond(to: responder, .created, with: target, principal)
         } catch {
@@ -65,6 +66,7 @@ struct ArchiveRoute: Sendable {
     @Sendable func importFile(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let key = try conversation(request, responder, principal)
+            try key.requireNewName()
             let isPiece = try request.isPiece()
             try request.requireJSON(like: "the lines of GET /conversations/:c/export")
             guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }

@@ -74,6 +74,7 @@ struct CatalogueRoute: Sendable {
         while true {
             let key = ConversationKey(owner, name: creation.name ?? makeName())
             try principal.check(key)
+            try key.requireNewName()
             left -= 1
             do throws(RelayError) {
                 return try await catalogue.create(key, title: creation.title, messages: creation.messages)
@@ -109,6 +110,12 @@ struct CatalogueRoute: Sendable {
             var query = CatalogueQuery(owner: try principal.requiredOwner(of: request), limit: Self.deletionGroup)
             query.names = principal.conversations.map { $0.map(\.text) }
             responder.annotate(Annotation.appID, query.owner.app)
+            guard request.head.target.queryItem("all") == "1" else {
+                throw RelayError(
+                    .invalidRequest,
+                    "This would delete all conversations. Send DELETE /conversations?all=1 to do that; DELETE /conversations/NAME deletes one."
+                )
+            }
             var count = 0
             var last: ConversationKey?
             while responder.isWaiting {

@@ -28,7 +28,7 @@ extension Principal {
     ///
     /// - Throws: `forbidden`; `invalidRequest` for names that no conversation has.
     func conversation(ofPath request: Request) throws(RelayError) -> ConversationKey {
-        let name = request.parameter ?? ""
+        let name = PathEncoding.name(ofSegment: request.parameter ?? "")
         guard let owner = try owner(of: request) else {
             try name.requireName("An appID", upTo: Owner.maximumAppLength)
             return ConversationKey(Owner(app: name))

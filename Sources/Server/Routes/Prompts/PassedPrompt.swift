@@ -74,6 +74,7 @@ struct PassedPrompt {
             throw RelayError(
                 .invalidRequest, "\(members[0]) must be the name of a model, as in {\"\(members[0])\":\"llama3.2\"}.")
         }
+        try named.model.requireName(members[0], upTo: ModelName.maximumLength)
         (model, nameRange) = named
         answerLimit = (options.generationOption("num_predict") ?? maximumTokens).flatMap {
             $0 > 0 ? min($0, Self.largestLimit) : nil

@@ -318,6 +318,7 @@ class ConversationTests(ChatterTestCase):
         terminal.expect("Name the model")
         terminal.enter("/model x/y")
         terminal.expect("model: x/y")
+        terminal.expect("> ")
         self.leave(terminal)
         self.assert_harmless(terminal)
 

@@ -101,3 +101,8 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- A change of the end of a key, of which processes keep a verified copy: kind is expiry, subject the id of the key.
+ALTER TABLE chatterd_revocations DROP CONSTRAINT chatterd_revocations_kind_check;
+ALTER TABLE chatterd_revocations ADD CONSTRAINT chatterd_revocations_kind_check
+    CHECK (kind IN ('key', 'person', 'session', 'expiry'));

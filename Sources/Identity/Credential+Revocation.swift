@@ -44,9 +44,18 @@ extension Principal {
         switch revocation.kind {
         case .key: credential.keyID == revocation.subject
         case .session: credential.sessionID == revocation.subject
+        case .expiry: false
         case .person:
             owner?.person != nil && owner?.keyPrefix == revocation.subject
                 && credential.issuedAt.map { $0 <= second } ?? false
         }
+    }
+
+    /// Whether a credential must be verified again after a revocation.
+    ///
+    /// - Parameter second: when it was made, in seconds since 1970.
+    public func isOutdated(by revocation: Revocation, at second: Int64) -> Bool {
+        revocation.kind == .expiry
+            ? credential.keyID == revocation.subject : isEnded(by: revocation, at: second)
     }
 }

@@ -12,4 +12,9 @@ public struct RevocationRecord: Sendable {
     public func ends(_ principal: Principal) -> Bool {
         revocation.map { principal.isEnded(by: $0, at: at) } ?? false
     }
+
+    /// Whether what a process keeps of a verified credential is out of date.
+    public func outdates(_ principal: Principal) -> Bool {
+        revocation.map { principal.isOutdated(by: $0, at: at) } ?? false
+    }
 }

@@ -31,6 +31,8 @@ extension Migration {
                 name: "0017_stateless", sql: String(decoding: PackageResources._017_stateless_sql, as: UTF8.self)),
             Migration(
                 name: "0018_attachments", sql: String(decoding: PackageResources._018_attachments_sql, as: UTF8.self)),
+            Migration(
+                name: "0019_functions", sql: String(decoding: PackageResources._019_functions_sql, as: UTF8.self)),
             Migration(name: "0020_counts", sql: String(decoding: PackageResources._020_counts_sql, as: UTF8.self)),
             Migration(name: "0021_sessions", sql: String(decoding: PackageResources._021_sessions_sql, as: UTF8.self)),
         ]

@@ -170,7 +170,7 @@ import Testing
                 "chatterd_app_keys", "chatterd_signing_keys", "chatterd_audit", "chatterd_revocations",
                 "chatterd_sessions", "chatterd_usage", "chatterd_meters",
                 "chatterd_upstreams", "chatterd_migrations", "chatterd_attachments", "chatterd_attachment_uses",
-                "chatterd_attachment_totals",
+                "chatterd_attachment_totals", "chatterd_charges", "chatterd_queues",
             ] {
                 await #expect(throws: TestFailure.self, "\(table)") {
                     try await processes.sql("SET ROLE chatterd_member; SELECT count(*) FROM \(table)")
@@ -179,16 +179,51 @@ import Testing
         }
     }
 
+    @Test func roleOfRequestsChangesOnlyWhatRequestsChange() async throws {
+        try await StoreProcesses.run { processes in
+            for change in [
+                "DELETE FROM chatterd_processes", "DELETE FROM chatterd_charges",
+                "UPDATE chatterd_charges SET owner = ''",
+                "UPDATE chatterd_sheet_tables SET generation = 0",
+                "INSERT INTO chatterd_queue (upstream, reply, appid, holder, rank) VALUES ('u', gen_random_uuid(), 'app', gen_random_uuid(), 1)",
+            ] {
+                await #expect(throws: TestFailure.self, "\(change)") {
+                    try await processes.sql("SET ROLE chatterd_member; SET chatterd.owner = '*'; \(change)")
+                }
+            }
+        }
+    }
+
+    @Test func requestsRemoveNoTicketOfAnotherOwner() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_queue (upstream, reply, appid, holder, rank) VALUES
+                    ('u', gen_random_uuid(), E'app\\x1Fada\\x1F', gen_random_uuid(), 1),
+                    ('u', gen_random_uuid(), E'app\\x1F\\x1F', gen_random_uuid(), 1);
+                INSERT INTO chatterd_queue_ranks (upstream, appid, rank) VALUES ('u', E'app\\x1Fada\\x1F', 1)
+                """)
+            try await processes.sql(
+                """
+                SET ROLE chatterd_member; SET chatterd.owner = E'app\\x1F\\x1F';
+                DELETE FROM chatterd_queue; DELETE FROM chatterd_queue_ranks
+                """)
+            #expect(
+                try await processes.sql("SELECT encode(appid::bytea, 'escape') FROM chatterd_queue")
+                    == [["app\\037ada\\037"]])
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_queue_ranks") == [["1"]])
+        }
+    }
+
     @Test func everyTableWithConversationsHasAPolicy() async throws {
         try await StoreProcesses.run { processes in
-            // The queue has ids and the names of conversations only, and is shared by all owners.
             let open = try await processes.sql(
                 """
                 SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'appid'
                 WHERE c.relkind = 'r' AND NOT (
                     c.relrowsecurity AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid)) ORDER BY 1
                 """)
-            #expect(open == [["chatterd_queue"], ["chatterd_queue_ranks"]])
+            #expect(open.isEmpty)
         }
     }
 
@@ -206,6 +241,7 @@ import Testing
         _ = try await Migrator(target).run(timeout: .seconds(600))
         try await StoreProcesses.onPool(target) { pool in
             #expect(try await pool.run(MemberRole.isUsableQuery).first == false)
+            #expect(try await pool.run(FunctionPrivileges.unprotected).isEmpty)
             let store = PostgresConversationStore(pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20)
             let opened = try await store.exchange("p", "a")
             #expect(try await store.record(opened).state == .complete)

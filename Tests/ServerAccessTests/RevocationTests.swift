@@ -70,6 +70,31 @@ import Testing
         }
     }
 
+    @Test func keyThatIsRotatedWithoutAnOverlapEndsOnAllProcesses() async throws {
+        try await onStage(environment: withKeys) { stage in
+            let (old, key) = (try stage.makeKey("shop"), try stage.makeKey("shop"))
+            let (ada, bob) = (try stage.makeToken(old, person: "ada"), try stage.makeToken(key, person: "bob"))
+            let other = try Stage(environment: withKeys, cluster: stage.cluster, database: stage.database)
+            for process in [stage, other] {
+                for credential in [old, ada, bob] {
+                    #expect(try process.call("GET", "/models", as: credential).status == 200)
+                }
+            }
+            let rotation = try stage.call(
+                "POST", "/keys/\(Stage.id(of: old))/rotate", #"{"overlap":0}"#, as: testAdminToken)
+            #expect(rotation.status == 201)
+            #expect(try stage.call("DELETE", "/people/bob", as: key).status == 200)
+            for process in [stage, other] {
+                // A process that knows the revocation has read of the rotation before.
+                try waitUntilRefused(process, bob)
+                for credential in [old, ada] {
+                    #expect(try process.call("GET", "/models", as: credential).status == 401)
+                }
+            }
+            try other.stop()
+        }
+    }
+
     /// A process reads a revocation up to a second later, so the person may use the next token before.
     @Test func tokenMadeAfterTheRevocationKeepsItsStream() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "first")

@@ -65,6 +65,28 @@ struct DatabaseCheck: Sendable {
         return .fine("isolation", "row-level security keeps owners apart")
     }
 
+    /// Whether other roles of the database are kept from running code as the role of chatterd.
+    private static func functions(_ pool: PostgresPool) async throws(PostgresError) -> [Doctor.Check] {
+        let open = Array(try await pool.run(FunctionPrivileges.unprotected))
+        var checks: [Doctor.Check] = []
+        if open.isEmpty {
+            checks.append(.fine("functions", "other roles of the database may not execute those of chatterd"))
+        } else {
+            checks.append(
+                .wrong(
+                    "functions",
+                    "any role that can connect may execute \(open.joined(separator: ", ")), or change what they do",
+                    advice: "run `chatterd migrate` as the role that owns them"))
+        }
+        if let schema = try await pool.run(FunctionPrivileges.openSchema).first {
+            checks.append(
+                .wrong(
+                    "schema", "any role that can connect may create functions in the schema \(schema)",
+                    advice: "as its owner: REVOKE CREATE ON SCHEMA \(schema) FROM PUBLIC"))
+        }
+        return checks
+    }
+
     private static func check(_ pool: PostgresPool) async -> [Doctor.Check] {
         do throws(PostgresError) {
             let state = try await pool.run(Query(state)).first
@@ -95,6 +117,7 @@ struct DatabaseCheck: Sendable {
                         advice: "run `chatterd migrate`; `chatterd serve` does it too"))
             if missing.isEmpty {
                 checks.append(try await isolation(pool))
+                checks += try await functions(pool)
             }
             return checks
         } catch {

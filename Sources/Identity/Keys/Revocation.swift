@@ -8,10 +8,12 @@ public struct Revocation: Sendable, Hashable {
         case person
         /// One session of a browser.
         case session
+        /// No credential: the end of a key has changed, so what processes keep of it and of what was made with it is out of date.
+        case expiry
     }
 
     public let kind: Kind
-    /// The id of the key or the session; of a person the beginning of the keys of the conversations, `Owner.keyPrefix`.
+    /// The id of the key or of the session; of a person the beginning of the keys of the conversations, `Owner.keyPrefix`.
     public let subject: String
 
     /// The revocation of a key.
@@ -24,6 +26,12 @@ public struct Revocation: Sendable, Hashable {
     public init(person: Owner) {
         kind = .person
         subject = person.keyPrefix
+    }
+
+    /// The change of the end of a key.
+    public init(expiryOf key: String) {
+        kind = .expiry
+        subject = key
     }
 
     /// The end of a session.

@@ -63,7 +63,7 @@ public struct AppKeyStore: Sendable {
         return try await pool.runForRelay(transaction)[row].first?.key
     }
 
-    /// Makes a key with the same properties, and ends the old one after `overlap`.
+    /// Makes a key with the same properties, and ends the old one after `overlap`. All processes know the end within two seconds.
     ///
     /// - Returns: the new key with its text; `nil` for an unknown, expired or revoked key.
     public func rotate(
@@ -72,7 +72,9 @@ public struct AppKeyStore: Sendable {
         guard let old = try await find(id), old.isValid(at: now) else { return nil }
         let text = AppKeyText.random()
         var transaction = Transaction()
+        transaction.add(AccessStatements.lock)
         transaction.add(AccessStatements.expire(id, after: overlap))
+        transaction.add(AccessStatements.addRevocation(Revocation(expiryOf: id)))
         let row = transaction.add(AccessStatements.insert(id: text.id, hash: text.hash, old.grant))
         transaction.add(AccessStatements.audit(AuditEntry(.keyRotated, of: id, app: old.grant.app, by: actor)))
         transaction.add(AccessStatements.audit(AuditEntry(.keyCreated, of: text.id, app: old.grant.app, by: actor)))
@@ -112,6 +114,14 @@ public struct AppKeyStore: Sendable {
     /// The keys that sign tokens, the newest first. It changes nothing.
     public func signingKeys() async throws(RelayError) -> [StoredSigningKey] {
         Array(try await pool.runForRelay(AccessStatements.signingKeys))
+    }
+
+    /// The time of day of the database, in microseconds since 1970.
+    public func timeOfDay() async throws(RelayError) -> Int64 {
+        guard let time = try await pool.runForRelay(AccessStatements.timeOfDay).first else {
+            throw RelayError(.internal, "The database does not know the time.")
+        }
+        return time
     }
 
     /// The keys that sign tokens, the newest first. It adds one unless there is one that is younger than `lifetime`, and removes those

@@ -23,7 +23,7 @@ public enum MemberRole {
     public static let isUsableQuery = Query(
         Statement("member_role", sql: "SELECT \(isUsable)") { row in row.nextBool() })
 
-    /// Creates the role and grants its privileges, as far as they are missing and the current role may do so.
+    /// Protects the functions, creates the role and sets its privileges, as far as they differ and the current role may do so.
     ///
     /// The role belongs to the whole cluster, so migrators of other databases may change it at the same time. It may read and change the
     /// tables of conversations, and no keys, upstreams or audit log.
@@ -32,6 +32,10 @@ public enum MemberRole {
         DECLARE
             item record;
         BEGIN
+            IF current_setting('transaction_read_only')::boolean THEN
+                RETURN;
+            END IF;
+            \(FunctionPrivileges.protect);
             FOR attempt IN 1..50 LOOP
                 BEGIN
                     IF to_regrole('\(name)') IS NULL THEN
@@ -43,16 +47,18 @@ public enum MemberRole {
                     IF NOT has_schema_privilege('\(name)', current_schema(), 'USAGE') THEN
                         EXECUTE format('GRANT USAGE ON SCHEMA %I TO \(name)', current_schema());
                     END IF;
-                    FOR item IN SELECT t.name FROM unnest(ARRAY[\(tables)]) AS t (name)
-                        WHERE NOT has_table_privilege('\(name)', t.name, 'DELETE')
-                    LOOP
-                        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO \(name)', item.name);
+                    \(FunctionPrivileges.protect);
+                    FOR item IN \(differences) LOOP
+                        EXECUTE format('REVOKE ALL ON %s FROM \(name)', item.name);
+                        IF item.privileges <> '' THEN
+                            EXECUTE format('GRANT %s ON %s TO \(name)', item.privileges, item.name);
+                        END IF;
                     END LOOP;
                     RETURN;
                 EXCEPTION
                     WHEN duplicate_object OR unique_violation OR internal_error THEN
                         PERFORM pg_sleep(0.02);
-                    WHEN insufficient_privilege OR read_only_sql_transaction THEN
+                    WHEN insufficient_privilege THEN
                         RETURN;
                 END;
             END LOOP;
@@ -60,10 +66,25 @@ public enum MemberRole {
         $$
         """
 
-    /// The tables that statements of requests use. Those without a column `appid` have no rows of owners.
+    /// The tables of chatterd for which the role has other privileges than it needs.
+    private static let differences = """
+        SELECT c.oid::regclass AS name, coalesce(w.privileges, '') AS privileges
+        FROM pg_class c LEFT JOIN (VALUES \(tables)) AS w (name, privileges) ON w.name = c.relname
+        WHERE c.relkind IN ('r', 'p') AND (c.oid = 'chatts'::regclass OR starts_with(c.relname, 'chatterd_')
+                AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'chatterd_processes'::regclass))
+            AND coalesce(w.privileges, '') <> (
+                SELECT coalesce(string_agg(DISTINCT a.privilege_type, ', ' ORDER BY a.privilege_type), '')
+                FROM aclexplode(c.relacl) AS a WHERE a.grantee = to_regrole('\(name)'))
+        """
+
+    /// The privileges that statements of requests need, in the order of the alphabet. The policies limit them to the rows of one owner in
+    /// all tables with a column `appid`. The others are those of charges, which a request only adds, of the leases of processes, which
+    /// are renewed with a prompt, and of the generations of sheets.
     private static let tables = """
-        'chatts', 'chatterd_conversations', 'chatterd_journal', 'chatterd_keys', 'chatterd_signals', 'chatterd_changes',
-        'chatterd_charges', 'chatterd_processes', 'chatterd_sheet_tables',
-        'chatterd_queue', 'chatterd_queue_ranks', 'chatterd_queues'
+        ('chatts', 'DELETE, INSERT, SELECT, UPDATE'), ('chatterd_conversations', 'DELETE, INSERT, SELECT, UPDATE'),
+        ('chatterd_journal', 'DELETE, INSERT, SELECT, UPDATE'), ('chatterd_keys', 'DELETE, INSERT, SELECT, UPDATE'),
+        ('chatterd_signals', 'DELETE, INSERT, SELECT, UPDATE'), ('chatterd_changes', 'DELETE, INSERT, SELECT, UPDATE'),
+        ('chatterd_queue', 'DELETE, SELECT, UPDATE'), ('chatterd_queue_ranks', 'DELETE, SELECT'),
+        ('chatterd_charges', 'INSERT'), ('chatterd_processes', 'INSERT, SELECT, UPDATE'), ('chatterd_sheet_tables', 'SELECT')
         """
 }

@@ -4,6 +4,10 @@ import ChatterdPostgres
 extension TransactionPreamble {
     /// Sets the scope of the transaction: that of the request; outside of requests that of the conversation or owner whose key, `$1`, the
     /// statement gets; and all rows for a statement without a key.
+    ///
+    /// Under a policy, PostgreSQL uses a condition of a statement with an index only if the condition leaks no row of another owner. It takes
+    /// coalesce, and arithmetic with columns, for leaks, and then reads a whole conversation in the place of a row. So the statements compare
+    /// `seq` with columns, CASE, `greatest` and `least`, or with a number that a materialized CTE has computed; a test explains all of them.
     static let rowScope = TransactionPreamble { parameters in
         let scope: RowScope
         if let current = RowScope.current {

@@ -138,6 +138,13 @@ enum AccessStatements {
             DELETE FROM chatterd_audit WHERE at < now() - make_interval(secs => $1)
             """)
 
+    /// The time of day, in microseconds since 1970.
+    static let timeOfDay = Query(
+        Statement(
+            "time_of_day", returnsBinary: true,
+            sql: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+        ) { row in Int64(row.nextInt()) })
+
     // MARK: - Signing keys
 
     /// Adds a signing key unless one is younger than `lifetime`, and removes those that are older than twice as much. The transaction holds

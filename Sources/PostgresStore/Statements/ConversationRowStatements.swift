@@ -125,7 +125,7 @@ enum ConversationRowStatements {
 
     private static let rowsStatement = Statement(
         "conversation_rows", after: .rowScope, .text, .int8Array, returnsBinary: true,
-        sql: "SELECT \(columns) FROM chatts c WHERE c.appid = $1 AND c.seq = ANY ($2) ORDER BY c.seq"
+        sql: "SELECT \(columns) FROM \(StoredRows.numbered("$2")) AS c ORDER BY c.seq"
     ) { row in
         conversationRow(&row)
     }
@@ -142,16 +142,19 @@ enum ConversationRowStatements {
         Query(messagesStatement, .text(appID), .array(of: .int8, [seqs]))
     }
 
+    // CASE in the place of coalesce: see `TransactionPreamble.rowScope`. The limit has each row looked up by its key.
     private static let messagesStatement = Statement(
         "conversation_messages", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT \(columns), f.seq, CASE WHEN p.turn = p.seq THEN p.id END FROM chatts c
+            SELECT \(columns), f.seq, CASE WHEN p.turn = p.seq THEN p.id END FROM \(StoredRows.numbered("$2")) AS c
             LEFT JOIN LATERAL (
                 SELECT state, after FROM chatts a WHERE a.appid = c.appid AND a.seq < c.seq ORDER BY a.seq DESC LIMIT 1) AS a
                 ON c.after IS NULL
-            CROSS JOIN LATERAL (SELECT coalesce(c.after, CASE WHEN a.state = 'choice' THEN a.after END) AS seq) AS f
-            LEFT JOIN chatts p ON p.appid = c.appid AND p.seq = f.seq
-            WHERE c.appid = $1 AND c.seq = ANY ($2) ORDER BY c.seq
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN c.after IS NOT NULL THEN c.after WHEN a.state = 'choice' THEN a.after END AS seq) AS f
+            LEFT JOIN LATERAL (
+                SELECT seq, turn, id FROM chatts p WHERE p.appid = c.appid AND p.seq = f.seq LIMIT 1) AS p ON true
+            ORDER BY c.seq
             """
     ) { row in
         Message(
@@ -280,6 +283,7 @@ enum ConversationRowStatements {
         let hasTarget: Bool
     }
 
+    // OFFSET 0 keeps the planner from reading all rows for each range of the walk.
     private static let forkStatement = Statement(
         "fork_conversation", after: .rowScope, .text, .text, .uuid, .text, .text, .int8, .int8, returnsBinary: true,
         sql: """
@@ -294,7 +298,9 @@ enum ConversationRowStatements {
                     octet_length(c.message) + coalesce(octet_length(c.thinking), 0)
                         + \(AttachmentStatements.size("c.extras")) + \(ConversationStatements.rowCost) AS size,
                     count(*) FILTER (WHERE c.state <> 'prompt') OVER (ORDER BY c.seq DESC) AS number
-                FROM walk w JOIN chatts c ON c.appid = $1 AND c.seq BETWEEN w.low AND w.high
+                FROM walk w CROSS JOIN LATERAL (
+                    SELECT seq, state, message, thinking, extras FROM chatts
+                    WHERE appid = $1 AND seq BETWEEN w.low AND w.high OFFSET 0) AS c
                 WHERE \(isMessage("c."))
             ), kept AS (
                 SELECT seq, state, number, row_number() OVER (ORDER BY seq) AS place,

@@ -122,7 +122,7 @@ extension ConversationStatements {
                 UNION ALL
                 SELECT coalesce((
                     SELECT seq FROM chatts
-                    WHERE appid = $1 AND seq < coalesce(
+                    WHERE appid = $1 AND seq < least(
                         (SELECT seq FROM chatts WHERE appid = $1 AND state IS NOT NULL ORDER BY seq LIMIT 1),
                         9223372036854775807)
                     ORDER BY seq DESC LIMIT 1), 0)
@@ -153,7 +153,7 @@ extension ConversationStatements {
         (SELECT CASE f.state WHEN 'prompt' THEN coalesce(f.after, a.seq) ELSE a.seq END
         FROM (SELECT seq FROM chatts WHERE \(ReplyFloor.isRunning()) ORDER BY seq LIMIT 1) AS t
         CROSS JOIN LATERAL (
-            SELECT coalesce((
+            SELECT greatest((
                 SELECT seq FROM chatts WHERE appid = $1 AND seq < t.seq AND turn IS DISTINCT FROM t.seq
                 ORDER BY seq DESC LIMIT 1), 0) AS seq) AS a
         CROSS JOIN LATERAL (
@@ -176,12 +176,13 @@ extension ConversationStatements {
         "open_alternative", after: .rowScope, .text, .int8, .uuid, .uuid, .text, .uuid, .text, .int8, .text, .int8,
         returnsBinary: true,
         sql: """
-            WITH old AS MATERIALIZED (
+            WITH reply AS MATERIALIZED (
+                SELECT coalesce(after, seq - 1) AS prompt, model, options FROM chatts
+                WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
+            ), old AS MATERIALIZED (
                 SELECT l.last, l.total, l.opened, l.floor, p.seq AS prompt, r.model, r.options
-                FROM chatts r
-                JOIN chatts p ON p.appid = r.appid AND p.seq = coalesce(r.after, r.seq - 1) AND p.state = 'prompt',
-                    \(tip) AS l
-                WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.turn = r.seq AND l.total <= $8
+                FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.prompt AND p.state = 'prompt', \(tip) AS l
+                WHERE l.total <= $8
             ), \(ConversationRevision.changed(owner: "$9", from: "old"))
             INSERT INTO chatts (
                 appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, after,

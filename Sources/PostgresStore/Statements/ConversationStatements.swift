@@ -17,7 +17,7 @@ enum ConversationStatements {
             INSERT INTO chatterd_signals (holder, reply, kind, appid)
             SELECT c.holder, c.id, 'stop', c.appid FROM chatts c
             WHERE \(ReplyFloor.isRunning("c.")) AND c.id <> $2
-                AND EXISTS (SELECT FROM chatts n WHERE n.appid = $1 AND n.id = $2 AND n.state = 'streaming')
+                AND EXISTS (SELECT FROM chatts n WHERE n.appid = $1 AND n.id = $2 AND n.turn = n.seq AND n.state = 'streaming')
             FOR KEY SHARE OF c
             ON CONFLICT (holder, reply, kind) DO UPDATE SET at = now()
             """)
@@ -89,15 +89,17 @@ enum ConversationStatements {
         "withdraw", after: .rowScope, .text, .uuid, .uuid,
         sql: """
             WITH reply AS MATERIALIZED (
-                SELECT appid, seq FROM chatts
+                SELECT appid, seq, seq - \(RequestStatements.mostPrompts) AS first FROM chatts
                 WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
                     AND \(ReplyStatements.isHolder("holder", "$3")) FOR UPDATE
             ), gone AS (
-                DELETE FROM chatts c USING reply r WHERE c.appid = r.appid AND c.seq <= r.seq AND c.turn = r.seq AND (
+                DELETE FROM chatts c USING reply r
+                WHERE c.appid = r.appid AND c.seq BETWEEN r.first AND r.seq AND c.turn = r.seq AND (
                     NOT EXISTS (SELECT FROM chatts n WHERE n.appid = r.appid AND n.seq > r.seq)
                     OR NOT EXISTS (
                         SELECT FROM chatts p
-                        WHERE p.appid = r.appid AND p.seq <= r.seq AND p.turn = r.seq AND p.after IS NOT NULL))
+                        WHERE p.appid = r.appid AND p.seq BETWEEN r.first AND r.seq AND p.turn = r.seq
+                            AND p.after IS NOT NULL))
                 RETURNING c.seq
             ), \(ConversationRevision.rebased(from: "gone"))
             SELECT FROM gone
@@ -138,9 +140,9 @@ enum ConversationStatements {
         row.nextText()
     }
 
-    /// Whether the reply of the key `k` exists.
+    /// Whether the reply of the key `k` exists. OFFSET 0 has it looked up by its id: the planner would read all replies of the conversation.
     static let standsForReply =
-        "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq)"
+        "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq OFFSET 0)"
 
     /// The size of a conversation in bytes, its last row included. The length of a TOASTed text costs no read of the text. The
     /// size omits text that earlier open turns produce later. It counts seeded rows only if they are the last ones.

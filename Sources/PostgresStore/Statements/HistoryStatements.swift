@@ -85,8 +85,8 @@ enum HistoryStatements {
     private static let sizesStatement = Statement(
         "history_sizes", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT seq, octet_length(message)::bigint, (\(AttachmentStatements.size("extras")))::bigint FROM chatts
-            WHERE appid = $1 AND seq = ANY($2)
+            SELECT seq, octet_length(message)::bigint, (\(AttachmentStatements.size("extras")))::bigint
+            FROM \(StoredRows.numbered("$2")) AS c
             """
     ) { row in
         Size(seq: Int64(row.nextInt()), message: row.nextInt(), extras: row.nextInt())
@@ -107,8 +107,8 @@ enum HistoryStatements {
     private static let rowsStatement = Statement(
         "history_rows", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT name, message, \(AttachmentStatements.members("extras", of: "$1")) FROM chatts
-            WHERE appid = $1 AND seq = ANY($2) ORDER BY seq
+            SELECT name, message, \(AttachmentStatements.members("extras", of: "$1"))
+            FROM \(StoredRows.numbered("$2")) AS c ORDER BY seq
             """
     ) { row in
         Message(role: row.nextField(), message: row.nextField(), extras: row.nextField())

@@ -91,7 +91,7 @@ enum JournalStatements {
                     sum(octet_length(text) + octet_length(thinking) + octet_length(calls)) OVER (ORDER BY start) AS running
                 FROM chatterd_journal j
                 WHERE appid = $1 AND reply = $2 AND attempt = $3
-                    AND start >= coalesce((
+                    AND start >= greatest((
                         SELECT CASE WHEN text_at <= $5 AND thinking_at <= $6 AND calls_at <= $7 THEN start ELSE 0 END
                         FROM chatterd_journal WHERE appid = $1 AND reply = $2 AND attempt = $3 AND start <= $4
                         ORDER BY start DESC LIMIT 1), 0)

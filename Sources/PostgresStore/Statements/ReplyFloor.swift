@@ -27,10 +27,11 @@ enum ReplyFloor {
         """
     }
 
-    /// The floor of the conversation $1 at the row `upTo`, or at its last row.
+    /// The floor of the conversation $1 at the row `upTo`, or at its last row; 0 if no row says it. `greatest` in the place of coalesce: see
+    /// `TransactionPreamble.rowScope`.
     static func nearest(upTo row: String? = nil) -> String {
         """
-        coalesce((
+        greatest((
             SELECT f.floor FROM chatts f WHERE f.appid = $1 AND f.floor IS NOT NULL\(row.map { " AND f.seq <= \($0)" } ?? "")
             ORDER BY f.seq DESC LIMIT 1), 0)
         """

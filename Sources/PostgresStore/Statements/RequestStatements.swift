@@ -24,14 +24,19 @@ enum RequestStatements {
         Query(promptsStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
     }
 
+    // The numbers of rows are computed before they are compared: see `TransactionPreamble.rowScope`.
     private static let promptsStatement = Statement(
         "reply_prompts", after: .rowScope, .text, .int8, .uuid, returnsBinary: true,
         sql: """
+            WITH reply AS MATERIALIZED (
+                SELECT coalesce(after, seq - 1) AS last FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3
+            ), prompt AS MATERIALIZED (
+                SELECT p.seq, p.turn, p.turn - \(mostPrompts) AS first
+                FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.last AND p.state = 'prompt'
+            )
             SELECT c.seq, octet_length(c.message) + coalesce(octet_length(c.thinking), 0) + \(AttachmentStatements.size("c.extras"))
-            FROM chatts r
-            JOIN chatts p ON p.appid = r.appid AND p.seq = coalesce(r.after, r.seq - 1) AND p.state = 'prompt'
-            JOIN chatts c ON c.appid = r.appid AND c.seq BETWEEN p.turn - \(mostPrompts) AND p.seq
-                AND c.turn = p.turn AND c.state = 'prompt'
-            WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 ORDER BY c.seq
+            FROM prompt p
+            JOIN chatts c ON c.appid = $1 AND c.seq BETWEEN p.first AND p.seq AND c.turn = p.turn AND c.state = 'prompt'
+            ORDER BY c.seq
             """, decode: ConversationRowStatements.entry)
 }

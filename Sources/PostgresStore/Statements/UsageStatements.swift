@@ -127,11 +127,7 @@ enum UsageStatements {
     static func removeWithdrawn(_ id: ReplyID) -> Query<Void> { Query(removeWithdrawnStatement, .uuid(id)) }
 
     private static let removeWithdrawnStatement = Statement(
-        "remove_withdrawn_charge", after: .rowScope, .uuid,
-        sql: """
-            DELETE FROM chatterd_charges
-            WHERE reply = $1 AND NOT EXISTS (SELECT FROM chatts c WHERE c.id = $1 AND c.turn = c.seq)
-            """)
+        "remove_withdrawn_charge", after: .rowScope, .uuid, sql: "SELECT FROM chatterd_remove_withdrawn($1)")
 
     // MARK: - Housekeeping
 

@@ -4,6 +4,7 @@ import ChatterdIdentity
 import ChatterdJSONLog
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// The keys that sign client tokens, and the revocations, as the database has them, for all shards of this process.
 final class AccessRegistry: Sendable {
@@ -21,6 +22,7 @@ final class AccessRegistry: Sendable {
         /// Whether all revocations were known once.
         var isWhole = false
         var revoked = RevokedCredentials()
+        var clock = DatabaseClock()
         /// The newest first.
         var signingKeys: [(id: String, key: SigningKey)] = []
         /// When the last renewal of the signing keys was tried, in seconds since 1970.
@@ -30,13 +32,49 @@ final class AccessRegistry: Sendable {
     let store: AppKeyStore
     let sessions: SessionStore
     private let log: Log
+    private let now: @Sendable () -> Instant
+    private let ownTime: @Sendable () -> Int64
     private let state = Lock(State())
 
     /// Makes an empty registry.
-    init(store: AppKeyStore, sessions: SessionStore, log: Log) {
+    ///
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - ownTime: the time of day of this machine, in seconds since 1970.
+    init(
+        store: AppKeyStore, sessions: SessionStore, log: Log, now: @escaping @Sendable () -> Instant = Shard.readClock,
+        ownTime: @escaping @Sendable () -> Int64 = WallClock.seconds
+    ) {
         self.store = store
         self.sessions = sessions
         self.log = log
+        self.now = now
+        self.ownTime = ownTime
+    }
+
+    // MARK: - Time of day
+
+    /// The time of day of the database, by which keys, tokens, sessions and links end, in seconds since 1970. Before the first reading it is
+    /// that of this machine.
+    func seconds() -> Int64 {
+        state.withLock { $0.clock.seconds(at: now()) } ?? ownTime()
+    }
+
+    /// The time of day of the database, for the date of a credential: a revocation compares it with its own.
+    ///
+    /// - Throws: errors of the store before the first reading.
+    private func date() async throws(RelayError) -> Int64 {
+        if state.withLock({ $0.clock.seconds(at: now()) }) == nil {
+            try await readClock()
+        }
+        return seconds()
+    }
+
+    private func readClock() async throws(RelayError) {
+        let began = now()
+        let reading = try await store.timeOfDay()
+        let ended = now()
+        state.withLock { $0.clock.add(reading, between: began, and: ended) }
     }
 
     // MARK: - Revocations
@@ -58,14 +96,15 @@ final class AccessRegistry: Sendable {
     }
 
     private func read() async throws(RelayError) -> [RevocationRecord] {
+        try await readClock()
         let known = state.withLock { $0.revision }
         let records = try await store.revocations(after: known)
-        let now = WallClock.seconds()
+        let time = seconds()
         state.withLock { state in
             state.revision = max(state.revision, records.last?.revision ?? 0)
             if records.count < AppKeyStore.revocationPage { state.isWhole = true }
             state.revoked.add(records)
-            state.revoked.sweep(now: now)
+            state.revoked.sweep(now: time)
         }
         return records
     }
@@ -81,8 +120,8 @@ final class AccessRegistry: Sendable {
     ///
     /// - Throws: errors of the store.
     private func renewSigningKeys() async throws(RelayError) {
-        let now = WallClock.seconds()
-        state.withLock { $0.renewedAt = now }
+        let time = ownTime()
+        state.withLock { $0.renewedAt = time }
         keep(try await store.signingKeys(replacing: Self.signingKeyLifetime))
     }
 
@@ -99,16 +138,20 @@ final class AccessRegistry: Sendable {
         log.conceal(stored.map { Base64URL.encode($0.seed) })
     }
 
-    /// A signed token.
+    /// A signed token, and its lifetime in seconds, which ends at `limit` at the latest.
     ///
     /// - Throws: `storeUnavailable` before the keys were read; `invalidRequest` if the token would be too long.
-    func makeToken(_ grant: TokenGrant, issuedAt: Int64, expiresAt: Int64) async throws(RelayError) -> String {
+    func makeToken(
+        _ grant: TokenGrant, lifetime: Int64, until limit: Int64?
+    ) async throws(RelayError) -> (text: String, lifetime: Int64) {
         let (id, key) = try await signingKey()
+        let issuedAt = try await date()
+        let expiresAt = min(issuedAt + lifetime, limit ?? .max)
         do throws(TokenError) {
             let token = try UnsignedToken(
                 keyID: id, issuer: Self.issuer, audience: Self.issuer, issuedAt: issuedAt, expiresAt: expiresAt,
                 grant: grant)
-            return token.text(signature: key.sign(token.signingInput))
+            return (token.text(signature: key.sign(token.signingInput)), expiresAt - issuedAt)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }
@@ -134,17 +177,22 @@ final class AccessRegistry: Sendable {
 
     // MARK: - Signed links
 
-    /// A link to a target of an owner. It ends with the credential.
+    /// A link to a target of an owner, and its lifetime in seconds, which ends at `limit` at the latest. It ends with the credential, whose
+    /// date it has: a revocation ends both.
     ///
     /// - Throws: `storeUnavailable` before the signing keys were read; `invalidRequest` for names that a link cannot have.
     func makeLink(
-        to target: SignedLink.Target, of owner: Owner, by credential: Credential, issuedAt: Int64, expiresAt: Int64
-    ) async throws(RelayError) -> String {
+        to target: SignedLink.Target, of owner: Owner, by credential: Credential, lifetime: Int64, until limit: Int64?
+    ) async throws(RelayError) -> (text: String, lifetime: Int64) {
         let key = try await signingKey().key
+        let now = try await date()
+        let expiresAt = min(now + lifetime, limit ?? .max)
         do throws(TokenError) {
             let link = try SignedLink(
-                target, owner: owner, credential: credential.keyID ?? "", issuedAt: issuedAt, expiresAt: expiresAt)
-            return link.text(code: key.linkKey.code(of: link.authenticatedBytes))
+                target, owner: owner, credential: credential.keyID ?? "",
+                issuedAt: min(credential.issuedAt ?? now, now),
+                expiresAt: expiresAt)
+            return (link.text(code: key.linkKey.code(of: link.authenticatedBytes)), expiresAt - now)
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }
@@ -174,8 +222,9 @@ final class AccessRegistry: Sendable {
     // MARK: - Signing keys
 
     private func signingKey() async throws(RelayError) -> (id: String, key: SigningKey) {
+        let time = ownTime()
         let (known, isDue) = state.withLock {
-            ($0.signingKeys.first, WallClock.seconds() >= $0.renewedAt + Self.renewalInterval)
+            ($0.signingKeys.first, time >= $0.renewedAt + Self.renewalInterval)
         }
         if let known {
             // A key that cannot be renewed now signs on.

@@ -15,6 +15,8 @@ final class Authenticator {
     private let registry: AccessRegistry
     private let issuers: IssuerVerifier
     private var known = PrincipalCache()
+    /// The number of changes that have dropped principals.
+    private var drops = 0
 
     init(_ configuration: Configuration, registry: AccessRegistry, issuers: IssuerVerifier) {
         access = configuration.access
@@ -29,7 +31,7 @@ final class Authenticator {
     func knownPrincipal(of head: RequestHead) throws(RelayError) -> Principal? {
         let credential = try Self.credential(of: head)
         guard credential != .none else { return try anyone(Self.missing) }
-        return known.principal(Self.digest(of: credential), now: WallClock.seconds())
+        return known.principal(Self.digest(of: credential), now: registry.seconds())
     }
 
     /// The principal of a request whose credential is not known.
@@ -37,12 +39,15 @@ final class Authenticator {
     /// - Throws: `unauthorized`; `issuerUnavailable` and errors of the store.
     func verifiedPrincipal(of head: RequestHead) async throws(RelayError) -> Principal {
         let credential = try Self.credential(of: head)
-        let now = WallClock.seconds()
+        let (now, drops) = (registry.seconds(), self.drops)
         guard let principal = try await verify(credential, now: now) else { return try anyone(Self.unknown) }
         try await registry.requireRevocations()
         // The revocation may have come while the credential was verified.
         guard !registry.isRevoked(principal) else { throw RevocableResponses.revoked }
-        known.insert(principal, Self.digest(of: credential), now: now)
+        // The end of its key may have changed meanwhile.
+        if drops == self.drops {
+            known.insert(principal, Self.digest(of: credential), now: now)
+        }
         return principal
     }
 
@@ -58,9 +63,10 @@ final class Authenticator {
         SHA256Digest(of: Array(credential.identity.utf8).span)
     }
 
-    /// Drops the principals that revocations concern.
+    /// Drops the principals that must be verified again after revocations.
     func drop(_ revoked: RevokedCredentials) {
-        known.remove { revoked.revokes($0) }
+        drops += 1
+        known.remove { revoked.outdates($0) }
     }
 
     private static let missing = Principal.neededCredential(for: .chat)
@@ -104,7 +110,9 @@ final class Authenticator {
             throw RelayError(AccessError(.unauthorized, "The administrator's token has changed. Make a new session."))
         }
         if let id = principal.credential.keyID {
-            principal.keyAllowance = try await validKey(id, of: principal.owner, now: now).grant.allowance
+            let key = try await validKey(id, of: principal.owner, now: now)
+            principal.keyAllowance = key.grant.allowance
+            principal.end(with: key)
         }
         return principal
     }
@@ -113,7 +121,9 @@ final class Authenticator {
         let link = try await registry.verifyLink(text, now: now)
         var principal = Principal(link)
         if let id = principal.credential.keyID {
-            principal.keyAllowance = try await validKey(id, of: link.owner, now: now).grant.allowance
+            let key = try await validKey(id, of: link.owner, now: now)
+            principal.keyAllowance = key.grant.allowance
+            principal.end(with: key)
         }
         return principal
     }
@@ -156,6 +166,12 @@ final class Authenticator {
 }
 
 extension Principal {
+    /// Ends the credential with the key behind it at the latest.
+    fileprivate mutating func end(with key: AppKey) {
+        guard let end = key.grant.expiresAt else { return }
+        expiresAt = min(expiresAt ?? end, end)
+    }
+
     /// The principal of a signed link.
     fileprivate init(_ link: SignedLink) {
         // Without a key, the link belongs to a person of an external issuer.

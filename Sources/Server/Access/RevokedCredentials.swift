@@ -12,6 +12,8 @@ struct RevokedCredentials {
     private var sessions: [String: Int64] = [:]
     /// By the beginning of the keys of a person's conversations: credentials issued until then are revoked. In seconds since 1970.
     private var persons: [ExactText: Int64] = [:]
+    /// The keys whose end has changed.
+    private var changedKeys: Set<String> = []
     private var lastSweep: Int64 = 0
 
     init(_ records: [RevocationRecord] = []) {
@@ -26,6 +28,7 @@ struct RevokedCredentials {
             guard let revocation = record.revocation else { continue }
             switch revocation.kind {
             case .key: keys.insert(revocation.subject)
+            case .expiry: changedKeys.insert(revocation.subject)
             case .session:
                 sessions[revocation.subject] = record.expiresAt ?? record.at + Int64(SessionStore.longestLifetime)
             case .person: persons[ExactText(revocation.subject), default: .min].raise(to: record.at)
@@ -49,6 +52,14 @@ struct RevokedCredentials {
             let end = persons[ExactText(owner.keyPrefix)]
         else { return false }
         return issuedAt <= end
+    }
+}
+
+extension RevokedCredentials {
+    /// Whether what a process keeps of a verified credential is out of date: it has ended, or the end of its key has changed.
+    func outdates(_ principal: Principal) -> Bool {
+        if let key = principal.credential.keyID, changedKeys.contains(key) { return true }
+        return revokes(principal)
     }
 }
 

@@ -40,7 +40,7 @@ struct KeyRoute: Sendable {
     @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"app":"shop","scopes":["chat","read","tokens"]}"#)
-            let grant = try Self.grant(of: request.body.bytes, now: WallClock.seconds())
+            let grant = try Self.grant(of: request.body.bytes, now: registry.seconds())
             let made = try await registry.store.create(grant, by: principal.credential.actor)
             Self.respond(.created, made.key, made.text, to: responder)
         } catch {
@@ -68,7 +68,7 @@ struct KeyRoute: Sendable {
             let overlap = try object.number("overlap", in: 0...Self.maximumLifetime) ?? Self.standardOverlap
             let made = try await registry.store.rotate(
                 request.parameter ?? "", overlap: .seconds(overlap), by: principal.credential.actor,
-                now: WallClock.seconds())
+                now: registry.seconds())
             guard let made else { throw Self.unknown }
             Self.respond(.created, made.key, made.text, to: responder)
         } catch {

@@ -22,17 +22,15 @@ struct LinkRoute: Sendable {
                 throw RelayError(AccessError(.forbidden, "Only a key of an app, a token or a session makes links."))
             }
             let (target, path) = try await target(of: object, owner, principal, request)
-            let now = WallClock.seconds()
             let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
-            let end = min(now + Int64(lifetime), principal.expiresAt ?? .max)
-            let text = try await registry.makeLink(
-                to: target, of: owner, by: principal.credential, issuedAt: now, expiresAt: end)
+            let link = try await registry.makeLink(
+                to: target, of: owner, by: principal.credential, lifetime: Int64(lifetime), until: principal.expiresAt)
             var body = ByteBuffer()
             body.appendJSON { json in
                 json.object { json in
-                    json.member("url", "\(path)?link=\(text)")
-                    json.member("link", text)
-                    json.member("expires_in", Int(end - now))
+                    json.member("url", "\(path)?link=\(link.text)")
+                    json.member("link", link.text)
+                    json.member("expires_in", Int(link.lifetime))
                 }
             }
             responder.respond(.created, json: body, fields: [.cacheControl: "no-store"])

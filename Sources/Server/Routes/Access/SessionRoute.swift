@@ -24,7 +24,7 @@ struct SessionRoute: Sendable {
                 throw RelayError(
                     AccessError(.unauthorized, "A session is made with a key or a token, as Authorization: Bearer."))
             }
-            let now = WallClock.seconds()
+            let now = registry.seconds()
             let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
             let end = min(now + Int64(lifetime), principal.expiresAt ?? .max)
             let value = try await registry.sessions.create(credential, of: principal, expiresAt: end)

@@ -23,11 +23,10 @@ struct TokenRoute: Sendable {
             let (owner, key) = try Self.issuer(principal)
             let person = try object.name("person", upTo: Owner.maximumPersonLength)
             let grant = try Self.grant(of: object, to: Owner(app: owner.app, person: person), key: key, by: principal)
-            let now = WallClock.seconds()
-            let lifetime = Int64(try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime)
-            let end = min(now + lifetime, principal.expiresAt ?? .max)
-            let token = try await registry.makeToken(grant, issuedAt: now, expiresAt: end)
-            Self.respond(token, lifetime: end - now, to: responder)
+            let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
+            let token = try await registry.makeToken(
+                grant, lifetime: Int64(lifetime), until: principal.expiresAt)
+            Self.respond(token.text, lifetime: token.lifetime, to: responder)
         } catch {
             responder.refuse(error)
         }

@@ -1,0 +1,11 @@
+/// The SQL that finds rows of a conversation by their numbers.
+enum StoredRows {
+    /// The rows of conversation $1 with the numbers in an array, in parentheses, for FROM. The limit has each of them looked up by its key:
+    /// where most conversations are short, the planner would read all rows of a long one.
+    static func numbered(_ numbers: String) -> String {
+        """
+        (SELECT r.* FROM unnest(\(numbers)) AS n (seq)
+        CROSS JOIN LATERAL (SELECT * FROM chatts WHERE appid = $1 AND seq = n.seq LIMIT 1) AS r)
+        """
+    }
+}

@@ -1,0 +1,171 @@
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdRelay
+
+@testable import ChatterdPostgres
+@testable import ChatterdPostgresStore
+
+/// One query of each statement that runs as the role of requests, about one conversation. A test compares the list with the sources.
+struct ScopedStatements {
+    let key: ConversationKey
+    /// A reply of the conversation that has ended, and its row.
+    let reply: ReplyID
+    let number: Int64
+    /// A process, and a running reply that it owns.
+    let process: ReplyID
+    let running: ReplyID
+    let runningNumber: Int64
+
+    var all: [BoundStatement] { reading + opening + closing + changing + removing }
+
+    private var appID: String { key.text }
+    private var turn: Turn { Turn(appID: appID, number: number) }
+    private var runningTurn: Turn { Turn(appID: appID, number: runningNumber) }
+    private var record: ReplyRecord {
+        ReplyRecord(
+            id: reply, turn: turn, model: "m", state: .complete, attempt: 1, isAbandoned: false, createdAt: 0,
+            finishedAt: 0)
+    }
+    private var position: ReplyPosition { ReplyPosition(attempt: 1, text: 8, thinking: 0, toolCalls: 0) }
+    private var messages: [ModelMessage] { [ModelMessage(role: "user", content: "a")] }
+    private var target: ConversationKey { ConversationKey(key.owner, name: "copy") }
+    private var meter: Meter {
+        Meter(source: .key("k"), owner: key.owner, sourceLimits: Allowance(), ownerLimits: Allowance())
+    }
+    /// The rows of a page.
+    private var seqs: ParameterArray {
+        var seqs = ParameterArray()
+        for seq in number - 200..<number {
+            seqs.append(seq)
+        }
+        return seqs
+    }
+
+    private var reading: [BoundStatement] {
+        typealias Rows = ConversationRowStatements
+        var list = CatalogueQuery(owner: key.owner, limit: 50)
+        list.position = CataloguePosition(updatedAt: 1, name: key.name)
+        return [
+            Rows.header(of: appID).bound, Rows.entries(of: appID, before: number, limit: 200, bytes: 1 << 20).bound,
+            Rows.entries(of: appID, after: number, limit: 200, bytes: 1 << 20).bound,
+            Rows.entries(of: appID, after: 0, upTo: number, limit: 200, bytes: 1 << 20).bound,
+            Rows.surroundings(of: appID, first: number, last: number).bound, Rows.rows(of: appID, seqs: seqs).bound,
+            Rows.messages(of: appID, seqs: seqs).bound, Rows.branch(of: appID, from: number - 200, to: number).bound,
+            Rows.branch(of: appID, upTo: reply, from: number - 200, to: number).bound, Rows.running(in: appID).bound,
+            Rows.exists(number, reply, in: appID).bound, Rows.end(of: appID).bound,
+            HistoryStatements.page(of: appID, after: 0, upTo: number, limit: 200).bound,
+            HistoryStatements.firstRows(of: appID, limit: 200).bound,
+            HistoryStatements.links(of: appID, upTo: number).bound, HistoryStatements.version(of: appID).bound,
+            HistoryStatements.sizes(of: appID, seqs: seqs).bound, HistoryStatements.rows(of: appID, seqs: seqs).bound,
+            FeedStatements.state(of: appID).bound,
+            FeedStatements.events(
+                of: appID, after: FeedPosition(epoch: 1, revision: number, number: number), limit: 100, bytes: 1 << 20
+            ).bound,
+            CatalogueStatements.list(list).bound, CatalogueStatements.entry(of: appID).bound,
+            CatalogueStatements.beginning(of: appID).bound,
+            CatalogueStatements.search(appID, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
+            CatalogueStatements.keys(of: list, after: "").bound,
+            RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
+            ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
+            ReplyStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
+            ReplyStatements.read(record, from: position, limit: 1 << 16).bound,
+            JournalStatements.read(running, appID: appID, from: position, limit: 1 << 16).bound,
+            ConversationStatements.running(in: appID).bound,
+            ConversationStatements.keyedReply(appID: appID, key: IdempotencyKey(text: "k", digest: [1])).bound,
+            ConversationStatements.openedTurn(appID: appID, id: running, owner: process).bound,
+            ConversationStatements.replyState(of: turn, id: reply).bound,
+            ConversationStatements.total(appID: appID).bound,
+            RemovalStatements.isRunning(turn, id: reply).bound,
+        ]
+    }
+
+    private var opening: [BoundStatement] {
+        var opening = TurnOpening(appID: appID, prompts: messages, id: process, model: "m")
+        opening.parent = .reply(reply)
+        opening.key = IdempotencyKey(text: "k", digest: [1])
+        var columns = ConversationColumns(after: 0)
+        columns.append(
+            ConversationRow(
+                seq: number, kind: .message, after: nil, time: 0, role: [], content: [], thinking: [], extras: []))
+        return [
+            ConversationStatements.openTurn(opening, owner: process, size: 1, limit: 1 << 30).bound,
+            ConversationStatements.openNamedTurn(
+                opening, owner: process, keyLifetime: .seconds(1), size: 1, limit: 1 << 30
+            ).bound,
+            ConversationStatements.openAlternative(
+                to: record, as: process, model: nil, owner: process, onInterrupt: .close, limit: 1 << 30
+            ).bound,
+            ConversationStatements.choose(turn, id: reply).bound,
+            UsageStatements.charge(meter, for: running, in: appID, bytes: 1).bound,
+            CatalogueStatements.create(target, title: nil, messages: messages).bound,
+            ConversationRowStatements.fork(key, at: reply, to: target, title: nil, limit: 1 << 30).bound,
+            ConversationRowStatements.add(columns, nil, to: key, after: number).bound,
+            AttachmentStatements.attach(Attachments(), to: appID, limit: 0).bound,
+            AttachmentStatements.hold(of: appID).bound,
+            AttachmentStatements.share(from: appID, with: target.text).bound,
+        ]
+    }
+
+    private var closing: [BoundStatement] {
+        func reply(behind journalled: ReplyPosition) -> ClosingReply {
+            ClosingReply(
+                id: running, journalled: journalled, text: [], thinking: [], toolCalls: [],
+                ending: ReplyEnding(state: .complete, lastEvent: []))
+        }
+        return [
+            ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), owner: process).bound,
+            ReplyStatements.close(runningTurn, with: reply(behind: position), owner: process).bound,
+            ReplyStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
+            ReplyStatements.settleTurn(runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true)
+                .bound,
+            ReplyStatements.restart(runningTurn, id: running, owner: process, attempt: 1).bound,
+            LeaseStatements.release(runningTurn, owner: process).bound,
+            LeaseStatements.handOver(runningTurn, id: running, owner: process, attempt: 1, isEmpty: true).bound,
+            LeaseStatements.releaseDead(runningTurn).bound,
+            JournalStatements.signal(.stop, to: runningTurn, id: running).bound,
+            ConversationStatements.stopRunning(appID: appID, except: running).bound,
+        ]
+    }
+
+    private var changing: [BoundStatement] {
+        let change = ConversationChange(title: .removed)
+        return [
+            ConversationRevision.lock(appID).bound, CatalogueStatements.change(key, change).bound,
+            CatalogueStatements.titled(key, "t").bound, CatalogueStatements.trimLog(of: key).bound,
+        ]
+    }
+
+    private var removing: [BoundStatement] {
+        [
+            ConversationStatements.withdraw(appID: appID, id: running, owner: process).bound,
+            ConversationStatements.replace(appID: appID, with: messages).bound,
+            ConversationStatements.deleteRows(appID: appID, limit: 200).bound,
+            ConversationStatements.deleteKeys(appID: appID, limit: 200).bound,
+            ConversationRevision.removeEmpty(appID).bound, ConversationRevision.removeUnopened(appID).bound,
+            JournalStatements.sweep(appID: appID, limit: 200).bound,
+            JournalStatements.deleteSignals(appID: appID).bound, RemovalStatements.remove(turn, id: reply).bound,
+            RetentionStatements.expireRows(appID: appID, limit: 200, age: .seconds(1)).bound,
+            SlotStatements.removeGone(appID: appID).bound, SlotStatements.removeRanks(appID: appID).bound,
+            UsageStatements.removeWithdrawn(running).bound,
+        ]
+    }
+}
+
+extension BoundStatement {
+    /// The name that the statement was given.
+    var name: String {
+        let bytes = statement.name.prefix { $0 != 0 && $0 != CChar(UInt8(ascii: ".")) }
+        return String(decoding: bytes.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    var sql: String { statement.sql }
+
+    /// The types of `$1`, `$2` …, as PREPARE names them.
+    var typeNames: [String] {
+        let all: [(ParameterType, String)] = [
+            (.boolean, "boolean"), (.int8, "int8"), (.text, "text"), (.bytes, "bytea"), (.uuid, "uuid"),
+            (.timestamp, "timestamptz"), (.int8Array, "int8[]"), (.textArray, "text[]"), (.uuidArray, "uuid[]"),
+        ]
+        return statement.types.map { oid in all.first { $0.0.oid == oid }?.1 ?? "unknown" }
+    }
+}

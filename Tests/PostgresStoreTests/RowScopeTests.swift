@@ -209,8 +209,7 @@ import Testing
                 DELETE FROM chatterd_queue; DELETE FROM chatterd_queue_ranks
                 """)
             #expect(
-                try await processes.sql("SELECT encode(appid::bytea, 'escape') FROM chatterd_queue")
-                    == [["app\\037ada\\037"]])
+                try await processes.sql("SELECT translate(appid, E'\\x1f', '/') FROM chatterd_queue") == [["app/ada/"]])
             #expect(try await processes.sql("SELECT count(*) FROM chatterd_queue_ranks") == [["1"]])
         }
     }

@@ -39,10 +39,12 @@ class SwiftTests:
             failure = error
         self.read(times)
         commands.log.say(f"Tests: {self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped")
-        if failure:
+        if not self.seconds:
+            raise Failed(f"no test ran: {failure or program}")
+        if failure and not (self.failed and not self.running):
             raise Failed(f"{failure}{self.unfinished()}") from failure
-        if self.failed or not self.seconds:
-            raise Failed("no test ran" if not self.seconds else "tests failed")
+        if self.failed:
+            raise Failed(f"{len(self.failed)} tests failed")
 
     @property
     def passed(self) -> int:

@@ -30,13 +30,14 @@ extension Refusal {
 
     /// `suggestion` is an existing path.
     static func notFound(suggestion: String?) -> Refusal {
-        let hint = suggestion.map { " Did you mean \($0)?" } ?? ""
-        return Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint)")
+        notFound(hint: suggestion.map { "Did you mean \($0)?" })
     }
 
-    static let emptySegment = Refusal(
-        .notFound, code: "not_found",
-        message: "There is nothing at this path. It ends with a slash: is a name missing behind it?")
+    static let emptySegment = notFound(hint: "It ends with a slash: is a name missing after it?")
+
+    private static func notFound(hint: String?) -> Refusal {
+        Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint.map { " \($0)" } ?? "")")
+    }
 
     /// `allow` is the value of the Allow field.
     static func methodNotAllowed(_ allow: String) -> Refusal {

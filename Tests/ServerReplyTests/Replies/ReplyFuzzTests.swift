@@ -60,7 +60,7 @@ import Testing
         try await onStage { stage in
             for (method, path, allowed) in [
                 ("POST", "/replies/x", "DELETE, GET, HEAD, OPTIONS"),
-                ("PUT", "/replies/x/", "DELETE, GET, HEAD, OPTIONS"),
+                ("PUT", "/replies/x", "DELETE, GET, HEAD, OPTIONS"),
                 ("GET", "/replies/x/choose", "OPTIONS, POST"), ("DELETE", "/replies/x/regenerate", "OPTIONS, POST"),
                 ("PUT", "/conversations/app", "DELETE, GET, HEAD, OPTIONS, PATCH"),
             ] {
@@ -71,6 +71,8 @@ import Testing
             for path in ["/replies", "/replies/", "/replies//choose", "/replies/x/y"] {
                 #expect(try stage.send("GET", path).status == 404, "\(path)")
             }
+            // The empty last segment stands for a name that is missing.
+            #expect(try stage.send("PUT", "/replies/x/").status == 404)
         }
     }
 }

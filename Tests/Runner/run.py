@@ -20,7 +20,7 @@ from report import Result
 
 DEBUG_OPTIONS = ["--disable-index-store"]
 """Of all debug builds of the scripts, as `debug_build` in script/lib.sh: other options build everything anew."""
-FAST_NAMES = ("PrivateCluster", "TestProgram", "DevelopmentCluster.", "DevelopmentCluster?", "DevelopmentCluster(")
+FAST_NAMES = ("ServerTestSupport", "PrivateCluster", "TestProgram", "DevelopmentCluster.", "DevelopmentCluster?", "DevelopmentCluster(")
 SANITIZED = ("thread", "address")
 PRODUCTS = ("chatterd", "chatter")
 NICE = 5

@@ -206,8 +206,11 @@ struct ResponseEventTests {
         #expect(first.prefix(2) == second.prefix(2) && Set(first.dropFirst(2)).isDisjoint(with: second))
         var context = context()
         context.attempt = 2
+        // A client with events before all content has nothing that a restart would take back.
         #expect(throws: Never.self) { try context.resume(after: "\(first[1])") }
+        #expect(!context.hasContent)
         #expect(throws: Never.self) { try context.resume(after: "\(second[4])") }
+        #expect(context.hasContent)
         let fault = #expect(throws: DoorFault.self) { try context.resume(after: "\(first[4])") }
         #expect(fault?.status == 409 && fault?.code == "response_restarted")
         #expect(throws: DoorFault.self) { try context.resume(after: "x") }

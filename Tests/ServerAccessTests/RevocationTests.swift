@@ -85,10 +85,9 @@ import Testing
             #expect(rotation.status == 201)
             #expect(try stage.call("DELETE", "/people/bob", as: key).status == 200)
             for process in [stage, other] {
-                // A process that knows the revocation has read of the rotation before.
-                try waitUntilRefused(process, bob)
-                for credential in [old, ada] {
-                    #expect(try process.call("GET", "/models", as: credential).status == 401)
+                // A process that knows the revocation has read of the rotation before. Its clock may be a moment behind the end of the key.
+                for credential in [bob, old, ada] {
+                    try waitUntilRefused(process, credential)
                 }
             }
             try other.stop()

@@ -17,6 +17,8 @@ public struct AnswerContext: Sendable {
     public var attempt = 1
     /// The number of the last event that the client has; `nil` for a stream from its beginning.
     public var lastEvent: Int?
+    /// Whether the client has a piece of the answer, of this attempt, from an earlier stream.
+    public var hasContent: Bool { lastEvent.flatMap(ResponseEventNumber.attempt) != nil }
 
     public init(reply: ReplyID, model: String, createdAt: Int64, includesUsage: Bool = false) {
         self.reply = reply

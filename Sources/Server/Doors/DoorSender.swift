@@ -79,8 +79,8 @@ struct DoorSender: Sendable {
         of context: AnswerContext, as translator: any ChatTranslator, fields: Fields, to responder: Responder
     ) -> DoorStreamWriter {
         DoorStreamWriter(
-            responder, translator.makeEncoder(context), model: context.model, fields: fields, keepAlive: keepAlive,
-            unsentLimit: unsentLimit, memory: memory)
+            responder, translator.makeEncoder(context), model: context.model, hasContent: context.hasContent,
+            fields: fields, keepAlive: keepAlive, unsentLimit: unsentLimit, memory: memory)
     }
 
     private func object(

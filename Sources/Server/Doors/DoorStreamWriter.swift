@@ -24,8 +24,8 @@ final class DoorStreamWriter: ReplyListener {
     private var stream: ResponseStream?
     /// Writes the head if no piece of the answer comes in time.
     private var headTimer: DeadlineTimer?
-    /// Whether a piece of the answer was written. It cannot be taken back.
-    private var hasContent = false
+    /// Whether the client has a piece of the answer, from this stream or an earlier one. It cannot be taken back.
+    private var hasContent: Bool
     private var isFull = false
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
@@ -33,12 +33,13 @@ final class DoorStreamWriter: ReplyListener {
     private var opened: CheckedContinuation<Void, Never>?
 
     init(
-        _ responder: Responder, _ encoder: any AnswerEncoder, model: String, fields: Fields, keepAlive: Duration,
-        unsentLimit: Int, memory: MemoryBudget
+        _ responder: Responder, _ encoder: any AnswerEncoder, model: String, hasContent: Bool, fields: Fields,
+        keepAlive: Duration, unsentLimit: Int, memory: MemoryBudget
     ) {
         self.responder = responder
         self.encoder = encoder
         self.model = model
+        self.hasContent = hasContent
         self.fields = fields
         self.keepAlive = keepAlive
         self.unsentLimit = unsentLimit

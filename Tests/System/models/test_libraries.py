@@ -22,5 +22,5 @@ class LibraryTests(unittest.TestCase):
         environment = os.environ | {"CHATTERD_TEST_LLAMA": self.model.url, "CHATTERD_TEST_LLAMA_MODEL": MODEL}
         run = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=1200)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertRegex(run.stdout, r"Test run with [1-9][0-9]* tests .*passed")
-        self.assertNotIn("skipped", run.stdout)
+        self.assertRegex(run.stdout + run.stderr, r"Test run with [1-9][0-9]* tests .*passed")
+        self.assertNotIn("skipped", run.stdout + run.stderr)

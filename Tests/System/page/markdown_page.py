@@ -69,7 +69,9 @@ class MarkdownPage:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.route(lambda url: not url.startswith(self.url), lambda route: route.abort())
         self.page.goto(self.url)
-        self.page.wait_for_function("globalThis.isReady")
+        # Playwright's own waiting would need eval, which the policy refuses.
+        while not self.page.evaluate("globalThis.isReady === true"):
+            self.page.wait_for_timeout(20)
 
     def call(self, name, *arguments):
         """Calls a function of markdown_page.js."""

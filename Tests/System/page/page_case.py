@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -151,6 +152,14 @@ class PageCase(unittest.TestCase):
 
     def wait_for_end(self, page=None):
         expect((page or self.page).locator('.answer[aria-busy="true"]')).to_have_count(0)
+
+    def wait_until(self, script, argument=None, page=None):
+        """Waits until a script is true. Playwright's own waiting evaluates the script in the page from the second time on, which its policy
+        refuses."""
+        deadline = time.monotonic() + WAIT / 1000
+        while not (page or self.page).evaluate(script, argument):
+            self.assertLess(time.monotonic(), deadline, script)
+            (page or self.page).wait_for_timeout(20)
 
     def answer(self, page=None):
         return (page or self.page).locator(".answer .markdown").last

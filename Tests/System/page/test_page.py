@@ -223,7 +223,7 @@ class AnswerTests(PageCase):
         self.write("Hello")
         expect(self.page.locator(".markdown p")).to_have_count(200)
         at_end = "(() => { const s = document.querySelector('#scroller'); return s.scrollHeight - s.scrollTop - s.clientHeight < 4; })()"
-        self.page.wait_for_function(at_end)
+        self.wait_until(at_end)
         self.page.locator("#scroller").hover()
         self.page.mouse.wheel(0, -900)
         expect(self.page.locator("#to-end")).to_be_visible()
@@ -232,7 +232,7 @@ class AnswerTests(PageCase):
         expect(self.answer()).to_contain_text("the end")
         self.assertEqual(self.page.evaluate("document.querySelector('#scroller').scrollTop"), position)
         self.page.locator("#to-end").click()
-        self.page.wait_for_function(at_end)
+        self.wait_until(at_end)
         expect(self.page.locator("#to-end")).to_be_hidden()
 
     def test_screen_reader_gets_sentences_and_focus_stays(self):
@@ -277,7 +277,7 @@ class AnswerTests(PageCase):
         expect(self.answer()).to_have_text("Working.")
         self.page.evaluate("Object.defineProperty(document, 'hidden', {value: true}); document.dispatchEvent(new Event('visibilitychange'))")
         rest.set()
-        self.page.wait_for_function("notes.length === 1")
+        self.wait_until("notes.length === 1")
         self.assertEqual(self.page.evaluate("notes[0][1]"), "The answer is finished.")
 
 
@@ -437,7 +437,7 @@ class NothingIsLostTests(PageCase):
         tab = self.open(page=self.new_page(self.page.context))
         tab.locator("#prompt").fill("From the second tab")
         self.ask("From the first tab")
-        tab.wait_for_function("(name) => location.hash !== name", arg=self.page.evaluate("location.hash"))
+        self.wait_until("(name) => location.hash !== name", self.page.evaluate("location.hash"), tab)
         expect(tab.locator("#prompt")).to_have_value("From the second tab")
         tab.locator("#send").click()
         expect(tab.locator(".answer")).to_have_count(1)
@@ -587,7 +587,7 @@ class ConversationListTests(PageCase):
         while first.count() == 0:
             top = self.page.locator(".message").first.inner_text()
             self.page.keyboard.press("Home")
-            self.page.wait_for_function("(text) => document.querySelector('.message').innerText !== text", arg=top)
+            self.wait_until("(text) => document.querySelector('.message').innerText !== text", top)
             self.assertLess(self.page.locator(".message").count(), 151)
         expect(self.page.locator("#to-end")).to_be_visible()
         self.page.locator("#to-end").click()

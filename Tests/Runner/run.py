@@ -115,8 +115,8 @@ class Runner:
             result.outcome, result.reason = "not run", str(error)
         except Failed as error:
             result.outcome, result.reason = "failed", str(error)
-            if self.left <= 0 and name in SANITIZED:
-                # Sanitizers repeat the tests: one that the limit of the run cuts off has neither failed nor passed.
+            if self.left <= 0:
+                # What the limit of the whole run cuts off has neither failed nor passed. The sanitizers are last: they repeat the tests.
                 result.outcome, result.reason = "not run", "no time was left"
         except Exception as error:  # a defect of the runner itself fails the check
             result.outcome, result.reason = "failed", f"{type(error).__name__}: {error}"
@@ -167,21 +167,21 @@ class Runner:
         result.swift_tests = runs[0].swift_tests if runs else None
 
     def run(self, checks: list[Check]) -> None:
-        """Runs the checks that use all cores beside those that mostly wait, and those that need the machine for themselves after them."""
+        """Runs the checks that need the machine for themselves, and then those that use all cores beside those that mostly wait."""
         lanes = {lane: [check for check in checks if check.lane == lane] for lane in ("cores", "waits", "alone")}
         has_two = bool(lanes["cores"] and lanes["waits"])
         if has_two:
             # The system tests need the programs only, and begin while the tests are built.
-            needed = {name for check in lanes["waits"] for name in check.build.split()}
+            needed = {name for check in lanes["waits"] + lanes["alone"] for name in check.build.split()}
             products = " ".join(name for name in PRODUCTS if name in needed)
             self.build(products, True)
+        for check in lanes["alone"]:
+            self.check(check, True)
         beside = threading.Thread(target=lambda: [self.check(check, not has_two) for check in lanes["cores"]])
         beside.start()
         for check in lanes["waits"]:
             self.check(check, True)
         beside.join()
-        for check in lanes["alone"]:
-            self.check(check, True)
 
 
 def refuse(log: Log, commands: Commands) -> None:

@@ -20,10 +20,12 @@ final class Stage: Sendable {
     private let application: Application
 
     /// Starts the program. Several stages may share one database: a stage with a given database prolongs all leases.
+    ///
+    /// - Parameter pipelineDepth: 1 keeps requests from waiting behind a slow commit on the same connection.
     init(
         upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
         database: String? = nil, variables others: [String: String] = [:], hasHandlerChecks: Bool = true,
-        log: Log = Log(descriptor: nowhere)
+        pipelineDepth: Int = 16, log: Log = Log(descriptor: nowhere)
     ) throws {
         let cluster = try cluster ?? PrivateCluster.shared()
         let conninfo = try database ?? cluster.makeDatabase()
@@ -34,6 +36,7 @@ final class Stage: Sendable {
             var configuration = try Configuration(environment: variables)
             configuration.extendFixedTimeouts()
             configuration.access.hasHandlerChecks = hasHandlerChecks
+            configuration.store.pipelineDepth = pipelineDepth
             return try await Application.start(configuration, log: log)
         }
         port = application.port
@@ -121,10 +124,11 @@ func chatBody(
 /// Runs a test's blocking body with a started program, and stops it afterwards.
 func onStage(
     upstream: String = "http://127.0.0.1:9", environment: [Setting: String] = [:], cluster: PrivateCluster? = nil,
-    log: Log = Log(descriptor: nowhere), _ body: @escaping @Sendable (Stage) throws -> Void
+    pipelineDepth: Int = 16, log: Log = Log(descriptor: nowhere), _ body: @escaping @Sendable (Stage) throws -> Void
 ) async throws {
     try await onThread {
-        let stage = try Stage(upstream: upstream, environment: environment, cluster: cluster, log: log)
+        let stage = try Stage(
+            upstream: upstream, environment: environment, cluster: cluster, pipelineDepth: pipelineDepth, log: log)
         do {
             try body(stage)
         } catch {

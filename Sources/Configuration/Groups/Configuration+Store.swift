@@ -8,6 +8,8 @@ extension Configuration {
         public var timeout = Duration.seconds(10)
         /// Batches that may wait for a connection.
         public var maximumWaiting = 20_000
+        /// Batches on one connection that have no answer yet. No setting: tests keep requests from waiting behind a slow commit.
+        package var pipelineDepth = 16
         /// Time for which the start waits for PostgreSQL.
         public var startTimeout = Duration.seconds(60)
         /// Bytes of a history that is sent to a model server.

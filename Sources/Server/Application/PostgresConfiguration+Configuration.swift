@@ -8,6 +8,7 @@ extension PostgresConfiguration {
         self.init(target: target)
         connections = store.connections
         maximumWaiting = store.maximumWaiting
+        pipelineDepth = store.pipelineDepth
         timeLimit = store.timeout
         connectionTimeout = store.timeout
         self.log = { log.event(.warning, "database", .error($0)) }

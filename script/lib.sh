@@ -26,7 +26,7 @@ quietly() {
 # release_build ARGUMENTS: an optimized build without checks of exclusive access (docs/decisions/0012).
 release_build() { quietly swift build -c release -Xswiftc -enforce-exclusivity=unchecked "$@"; }
 
-# debug_build ARGUMENTS: a debug build as script/test makes it, without an index for editors. Other options build everything anew.
+# debug_build ARGUMENTS: builds as script/test does, without an index for editors. A build with other options compiles everything again.
 debug_build() { quietly swift build --disable-index-store "$@"; }
 
 # persistently COMMAND…: for downloads: quietly, and up to three times.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ChatterdPostgresStore
 
-/// The table of revocations: only what has ended is in it, and no longer than somebody needs it.
+/// The table of revocations has a row for each credential that was ended, until the credential would have expired.
 @Suite(.timeLimit(.minutes(30))) struct RevocationStoreTests {
     private func add(_ processes: StoreProcesses, _ values: String) async throws {
         try await processes.sql(

@@ -1,6 +1,6 @@
-/// The bounds of the counts that a peer chooses: a model server, a client, a file, or whoever has written a row.
+/// The bounds of counts that a peer chooses: a model server, a client, an imported file, or a row that was changed by hand.
 ///
-/// A number outside of them, and anything else in the place of a count, is treated as not given. So no sum of counts overflows.
+/// A reader of counts treats a number outside the bounds, and a value of another type, as not given. So no sum of counts overflows.
 public enum PeerCount {
     /// All counts. 2^53 is the last whole number that every reader of JSON knows exactly (RFC 8259, section 6).
     public static let range = 0...Int(clamping: Int64(1) << 53)

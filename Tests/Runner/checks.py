@@ -94,6 +94,10 @@ def shell(run: Run) -> None:
     run.commands.run("shellcheck", "-x", *sorted(scripts), *sorted(others))
 
 
+def runner(run: Run) -> None:
+    run.commands.run("python3", "-B", "-m", "unittest", *(run.arguments or ["test_runner"]), cwd=TOP / "Tests" / "Runner")
+
+
 def clients(run: Run) -> None:
     run.unittest(run.python("clients"), "clients.test_clients", "clients.test_resume", "clients.test_turns")
 
@@ -196,6 +200,7 @@ PAGE = "build run tests browser page"
 CHECKS = [
     Check("layout", "the layout of Swift files", layout, needs="build", build="", time="0.1", lane="waits"),
     Check("shell", "shell scripts, with shellcheck", shell, needs="tests", build="", time="0.1", lane="waits"),
+    Check("runner", "the runner itself: failures, hangs, crashes and limits are named", runner, needs="tests", build="", time="0.1", lane="waits"),
     Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
     Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4", lane="alone"),
     Check("clients", "curl and Python as clients", clients, time="1", lane="waits"),

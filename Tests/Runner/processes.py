@@ -19,6 +19,10 @@ class Failed(Exception):
     """A command of a check failed; the text says how."""
 
 
+class CutOff(Failed):
+    """The limit of the whole run ended a command before its own limit did."""
+
+
 class NotRun(Exception):
     """A check cannot run on this machine; the text says why."""
 
@@ -44,11 +48,12 @@ class Log:
 
     def __init__(self, path: Path, is_live: bool) -> None:
         self.path, self.is_live = path, is_live
-        self.file = path.open("ab", buffering=0)
+        self.path.touch()
         self.shown = 0
 
     def say(self, text: str) -> None:
-        self.file.write(text.encode() + b"\n")
+        with self.path.open("ab") as file:
+            file.write(text.encode() + b"\n")
         self.show()
 
     def show(self) -> None:
@@ -88,10 +93,11 @@ def kill_group(group: int, number: int) -> None:
 class Commands:
     """The commands of one run of a check. They share a log and a time limit; their CPU time is added up."""
 
-    def __init__(self, log: Log, limit: float, nice: int = 0) -> None:
+    def __init__(self, log: Log, limit: float, left: float, nice: int = 0) -> None:
+        """`limit`: the seconds after which the check hangs; `left`: those that the whole run still has."""
         self.log, self.nice = log, nice
-        self.deadline = time.monotonic() + limit
-        self.limit = limit
+        self.deadline = time.monotonic() + min(limit, left)
+        self.hang = CutOff(f"the limit of the run cut it off after {left:.0f} s") if left < limit else Failed(f"it hung for {limit} s")
         self.cpu = 0.0
 
     def run(self, *command: str | Path, cwd: Path = TOP, env: dict[str, str] | None = None, shown: bool = True) -> None:
@@ -113,14 +119,13 @@ class Commands:
         hidden = self.log.path.with_suffix(".hidden")
         with open(self.log.path if shown else hidden, "ab" if shown else "wb") as output:
             process = subprocess.Popen(
-                command,
+                ["nice", "-n", str(self.nice), *command],
                 cwd=cwd,
                 env=os.environ | (env or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=(lambda: os.nice(self.nice)) if self.nice else None,
             )
         with Processes.lock:
             Processes.running.add(process.pid)
@@ -135,17 +140,17 @@ class Commands:
         return status, "" if shown else hidden.read_text(errors="replace")
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
-        end, warned = self.deadline, False
+        warned = False
         while True:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 self.cpu += usage.ru_utime + usage.ru_stime
                 process.returncode = os.waitstatus_to_exitcode(status)
                 if warned:
-                    raise Failed(f"it hung: {process.args[0]} had not ended after {self.limit:.0f} s")
+                    raise self.hang
                 return process.returncode
             self.log.show()
-            if time.monotonic() > end:
+            if time.monotonic() > self.deadline:
                 kill_group(process.pid, signal.SIGKILL if warned else signal.SIGTERM)
-                end, warned = time.monotonic() + GRACE, True
+                self.deadline, warned = time.monotonic() + GRACE, True
             time.sleep(0.1)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import report
-from checks import CHECKS, DEBUG, Check, Run
-from processes import TOP, Commands, Failed, Log, NotRun, Processes, Terminal
+from checks import CHECKS, Check, Run
+from processes import TOP, Commands, CutOff, Failed, Log, NotRun, Processes, Terminal
 from report import Result
 
 DEBUG_OPTIONS = ["--disable-index-store"]
@@ -91,7 +91,8 @@ class Runner:
         self.results: list[Result] = []
         self.lock = threading.Lock()
         self.built: set[str] = set()
-        self.broken: set[str] = set()
+        self.broken: dict[str, str] = {}
+        """The outcomes of builds that did not pass."""
         self.building = threading.Lock()
         self.began = time.monotonic()
 
@@ -102,7 +103,7 @@ class Runner:
     def perform(self, name: str, limit: float, body: Body, is_live: bool, nice: int = 0) -> Result:
         """Runs one check or build, and records its result."""
         log = Log(self.folder / f"{name.replace(' ', '-')}-{len(self.results)}.log", is_live)
-        commands = Commands(log, min(limit, self.left), nice)
+        commands = Commands(log, limit, self.left, nice)
         result = Result(name, 0, 0, "passed")
         began = time.monotonic()
         if is_live:
@@ -114,10 +115,9 @@ class Runner:
         except NotRun as error:
             result.outcome, result.reason = "not run", str(error)
         except Failed as error:
-            result.outcome, result.reason = "failed", str(error)
-            if self.left <= 0:
-                # What the limit of the whole run cuts off has neither failed nor passed. The sanitizers are last: they repeat the tests.
-                result.outcome, result.reason = "not run", "no time was left"
+            # Sanitizers repeat the tests: one that the limit of the run cuts off has neither failed nor passed.
+            is_cut = isinstance(error, CutOff) and name.removeprefix("build ") in SANITIZED
+            result.outcome, result.reason = "not run" if is_cut else "failed", str(error)
         except Exception as error:  # a defect of the runner itself fails the check
             result.outcome, result.reason = "failed", f"{type(error).__name__}: {error}"
         log.show()
@@ -145,14 +145,18 @@ class Runner:
                     commands.run(*command, shown=False)
 
             # System tests beside a build go first.
-            if self.perform(f"build {kind}", 2400, body, is_live, NICE).outcome != "passed":
-                self.broken.add(kind)
+            if (result := self.perform(f"build {kind}", 2400, body, is_live, NICE)).outcome != "passed":
+                self.broken[kind] = result.outcome
                 return False
             self.built |= {kind, *PRODUCTS, "libraries"} if kind == "tests" else set(kind.split())
             return True
 
     def check(self, check: Check, is_live: bool) -> None:
         if not self.build(check.build, is_live):
+
+            def refuse(_log: Log, _commands: Commands) -> None:
+                raise NotRun("no time was left") if self.broken[check.build] == "not run" else Failed("what it needs was not built")
+
             self.perform(check.name, check.limit, refuse, is_live)
             return
 
@@ -182,10 +186,6 @@ class Runner:
         for check in lanes["waits"]:
             self.check(check, True)
         beside.join()
-
-
-def refuse(log: Log, commands: Commands) -> None:
-    raise Failed("what it needs was not built")
 
 
 def bootstrap(checks: list[Check], options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from processes import Commands, Failed
+from processes import Commands, CutOff, Failed
 
 SLOWEST = 20
 
@@ -39,6 +39,8 @@ class SwiftTests:
             failure = error
         self.read(times)
         commands.log.say(f"Tests: {self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped")
+        if isinstance(failure, CutOff) and not self.failed:
+            raise failure
         if not self.seconds:
             raise Failed(f"no test ran: {failure or program}")
         if failure and not (self.failed and not self.running):

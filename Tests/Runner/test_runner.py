@@ -1,0 +1,175 @@
+"""The runner itself: what fails, hangs, crashes or has no time left is named, and nothing of it counts as passed. Run by script/test runner."""
+
+import argparse
+import json
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import processes
+import report
+import run
+from checks import CHECKS, Check
+from processes import Commands, CutOff, Failed, Log, NotRun
+from swift_tests import SwiftTests
+
+LONG = 600
+"""Seconds that no command of these tests needs."""
+
+
+class RunnerTestCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.log = Log(self.folder / "check.log", False)
+        self.enterContext(mock.patch.object(processes, "GRACE", 0.1))
+        self.enterContext(mock.patch.object(processes.Terminal, "write"))
+
+    def failure(self, *command, left=LONG):
+        with self.assertRaises(Exception) as caught:
+            Commands(self.log, LONG, left).run(*command)
+        return caught.exception
+
+
+class CommandTests(RunnerTestCase):
+    def test_status_decides(self):
+        Commands(self.log, LONG, LONG, nice=5).run("true")
+        self.assertEqual(str(self.failure("false")), "false ended with status 1")
+        self.assertIsInstance(self.failure("bash", "-c", "echo no engine; exit 77"), NotRun)
+        self.assertIn("no engine", self.log.text())
+
+    def test_crash_is_named(self):
+        self.assertIn("was ended by SIGILL", str(self.failure("bash", "-c", "kill -ILL $$")))
+
+    def test_command_that_hangs_is_ended_with_all_that_it_started(self):
+        # The child keeps the pipe open for as long as it lives.
+        script = 'trap "" TERM; sleep 600 > "$1" & echo started; wait; sleep 600'
+        pipe = self.folder / "pipe"
+        processes.os.mkfifo(pipe)
+        ended = threading.Event()
+        threading.Thread(target=lambda: (pipe.open("rb").read(), ended.set()), daemon=True).start()
+        commands = Commands(self.log, LONG, 2 * LONG)
+
+        def reach_the_limit():
+            while "started" not in self.log.text():
+                time.sleep(0.01)
+            commands.deadline = time.monotonic()
+
+        threading.Thread(target=reach_the_limit, daemon=True).start()
+        with self.assertRaisesRegex(Failed, "it hung for 600 s"):
+            commands.run("bash", "-c", script, "bash", pipe)
+        self.assertTrue(ended.wait(LONG))
+
+    def test_limit_of_the_run_is_not_a_hang(self):
+        self.assertIsInstance(self.failure("sleep", LONG, left=0.5), CutOff)
+
+
+class SwiftTestTests(RunnerTestCase):
+    def program(self, events, end):
+        """A test program that writes events and ends."""
+        lines = [{"kind": "test", "payload": {"kind": "function", "id": f"M.S/{name}()/F.swift:1:1"}} for name in ("a", "b")]
+        for index, (kind, name, *issue) in enumerate(events):
+            payload = {"kind": kind, "testID": f"M.S/{name}()/F.swift:1:1", "instant": {"absolute": float(index)}}
+            if issue:
+                payload |= {"issue": {"isKnown": False}, "messages": [{"text": issue[0]}]}
+            lines.append({"kind": "event", "payload": payload})
+        (self.folder / "lines").write_text("\n".join(map(json.dumps, lines)) + "\n")
+        path = self.folder / "chatterdPackageTests.xctest"
+        path.write_text(f"""#!/bin/bash
+            while [ $# -gt 0 ]; do [ "$1" != --event-stream-output-path ] || cp "{self.folder}/lines" "$2"; shift; done
+            {end}""")
+        path.chmod(0o755)
+
+    def outcome(self, events, end, commands=Commands):
+        self.program(events, end)
+        tests = SwiftTests(self.folder / "swift.events")
+        try:
+            tests.run(commands(self.log, LONG, LONG), self.folder, [], {})
+        except Failed as error:
+            return type(error).__name__, str(error)
+        return "passed", f"{tests.passed}"
+
+    STARTS = [("testStarted", "a"), ("testStarted", "b"), ("testEnded", "a")]
+
+    def test_tests_that_end_pass(self):
+        self.assertEqual(self.outcome([*self.STARTS, ("testEnded", "b")], "exit 0"), ("passed", "2"))
+
+    def test_failed_test_fails_the_check(self):
+        events = [*self.STARTS, ("issueRecorded", "b", "1 == 2"), ("testEnded", "b")]
+        self.assertEqual(self.outcome(events, "exit 1"), ("Failed", "1 tests failed"))
+
+    def test_crash_names_the_tests_that_ran(self):
+        name, reason = self.outcome(self.STARTS, "kill -SEGV $$")
+        self.assertEqual(name, "Failed")
+        self.assertRegex(reason, r"SIGSEGV; had not ended: M\.S/b\(\)")
+
+    def test_run_without_tests_fails(self):
+        self.assertEqual(self.outcome([], "exit 0")[0], "Failed")
+
+    def test_failure_counts_although_the_limit_cuts_the_run_off(self):
+        class CutCommands(Commands):
+            def run(self, *command, **options):
+                super().run(*command, **options)
+                raise CutOff("the limit of the run cut it off")
+
+        events = [*self.STARTS, ("issueRecorded", "a", "1 == 2")]
+        self.assertEqual(self.outcome(events, "exit 0", CutCommands)[0], "Failed")
+        self.assertEqual(self.outcome(self.STARTS, "exit 0", CutCommands)[0], "CutOff")
+
+
+class ReportTests(RunnerTestCase):
+    def results(self, check, limit=LONG):
+        options = argparse.Namespace(limit=limit, rest=[], all=False, fast=False)
+        runner = run.Runner(options, self.folder)
+        runner.run([check])
+        return runner.results
+
+    def test_failed_test_is_in_the_last_lines(self):
+        def fail(one):
+            one.log.say("\n".join(f"noise {number}" for number in range(500)))
+            one.log.say("FAIL: test_x (m.C.test_x)")
+            one.log.say("\n".join(f"noise {number}" for number in range(500)))
+            raise Failed("python ended with status 1")
+
+        lines = report.conclusion(self.results(Check("x", "", fail, build="")))
+        self.assertIn("    FAIL: test_x (m.C.test_x)", lines[-30:])
+        self.assertEqual(lines[-1], "some checks FAILED")
+
+    def test_many_failures_fit_into_the_last_lines(self):
+        def fail(one):
+            one.log.say("\n".join(f"FAIL: test_{number}" for number in range(100)))
+            raise Failed("it ended with status 1")
+
+        results = [result for name in "abcdef" for result in self.results(Check(name, "", fail, build=""))]
+        lines = report.conclusion(results)
+        self.assertLessEqual(len(lines), 31)
+        for name in "abcdef":
+            self.assertIn(f"FAILED: {name}: it ended with status 1", lines)
+
+    def test_check_without_time_is_named_and_has_not_passed(self):
+        result, = self.results(Check("x", "", lambda one: None, build=""), limit=1)
+        self.assertEqual(result.outcome, "not run")
+        self.assertEqual(report.conclusion([result])[0], "NOT RUN: x: no time was left")
+
+    def test_only_sanitizers_may_be_cut_off(self):
+        def hang(one):
+            raise CutOff("the limit of the run cut it off")
+
+        outcomes = {name: self.results(Check(name, "", hang, build=""))[0].outcome for name in ("swift", "chaos", "thread", "address")}
+        self.assertEqual(outcomes, {"swift": "failed", "chaos": "failed", "thread": "not run", "address": "not run"})
+
+    def test_defect_of_the_runner_fails_the_check(self):
+        result, = self.results(Check("x", "", lambda one: 1 / 0, build=""))
+        self.assertEqual(result.outcome, "failed")
+
+    def test_names_are_those_of_one_check_each(self):
+        names = [check.name for check in CHECKS]
+        self.assertEqual(len(names), len(set(names)))
+
+
+if __name__ == "__main__":
+    unittest.main()

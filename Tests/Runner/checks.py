@@ -16,6 +16,9 @@ DEBUG = TOP / ".build" / "debug"
 # Reports of the sanitizers name lines with any debug information. Leaks are not detected: tests leave tasks suspended permanently,
 # like a process that dies.
 SANITIZERS = {"TSAN_OPTIONS": f"suppressions={TOP}/Tests/thread-sanitizer.txt", "ASAN_OPTIONS": "detect_leaks=0"}
+# Not with a sanitizer, which has backtraces of its own: the runtime's handler stops all threads with a signal, which the thread
+# sanitizer may hold back permanently.
+BACKTRACE = {"SWIFT_BACKTRACE": "enable=yes,color=no"}
 
 
 @dataclass
@@ -78,8 +81,8 @@ def swift(*options: str, build: Path | None = None, is_sanitized: bool = False) 
         # The long form has more random histories, a thousand answers whose connections are cut, and the tests of memory.
         long = {"CHATTERD_TEST_LONG": "1", "CHATTERD_TEST_COURSES": "2000", "CHATTERD_TEST_CUT_ANSWERS": "1000"}
         run.swift_tests = SwiftTests(run.log.path.with_suffix(".events"))
-        env = long if run.is_long and not is_sanitized else {}
-        run.swift_tests.run(run.commands, build or DEBUG, [*options, *run.arguments], SANITIZERS | env)
+        env = SANITIZERS if is_sanitized else BACKTRACE | (long if run.is_long else {})
+        run.swift_tests.run(run.commands, build or DEBUG, [*options, *run.arguments], env)
 
     return run
 

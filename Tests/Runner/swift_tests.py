@@ -34,7 +34,7 @@ class SwiftTests:
         command += ["--event-stream-output-path", self.events, "--event-stream-version", "0"]
         failure: Failed | None = None
         try:
-            commands.run(*command, env={"CHATTERD_TEST_TIMES": str(times), "SWIFT_BACKTRACE": "enable=yes,color=no"} | env)
+            commands.run(*command, env={"CHATTERD_TEST_TIMES": str(times)} | env)
         except Failed as error:
             failure = error
         self.read(times)

@@ -119,6 +119,13 @@ public final class RawClient {
         throw TestFailure("the stream ended: \(reader.end.debugDescription)")
     }
 
+    /// Reads the next event with data, which contains a text; throws an error with the event if it does not.
+    @discardableResult public func nextDataEvent(containing text: String) throws -> ServerEvent {
+        let event = try nextDataEvent()
+        guard event.data?.contains(text) == true else { throw TestFailure("no \(text.debugDescription) in \(event)") }
+        return event
+    }
+
     /// Reads all the further events.
     public func readEvents() -> [ServerEvent] {
         var events: [ServerEvent] = []

@@ -44,7 +44,7 @@ import Testing
             let client = try RawClient(port: port)
             client.post("/llmchat", json: chatBody("app", "one"))
             #expect(try client.readHead().status == 200)
-            #expect(try client.nextDataEvent().data?.contains("Hello") == true)
+            try client.nextDataEvent(containing: "Hello")
             // A second signal does not wait for the delay.
             program.signal(SIGTERM)
             #expect(try program.waitForExit() == 0)

@@ -131,9 +131,9 @@ import Testing
             let client = try stage.beginChat("app", "prompt")
             #expect(try stage.rows("app").map(\.summary) == [["user", "prompt"]])
             gates[0].open()
-            #expect(try client.nextDataEvent().data?.contains("one") == true)
+            try client.nextDataEvent(containing: "one")
             gates[1].open()
-            #expect(try client.nextDataEvent().data?.contains("two") == true)
+            try client.nextDataEvent(containing: "two")
             #expect(client.readEvents().filter { $0.data != nil }.count == 1)
         }
     }

@@ -5,7 +5,7 @@ import Dispatch
 /// The connections of one shard to PostgreSQL.
 ///
 /// Batches share connections: a batch goes to the connection with the fewest unanswered batches, and the pool opens more
-/// connections while all are busy. A pool lives until `shutDown`.
+/// connections while all are busy. No batch goes behind one that stalls while another connection can be had. A pool lives until `shutDown`.
 ///
 /// The class is `@unchecked Sendable` because `run`, `start`, `shutDown` and `giveUp` may be called on any thread; they move to the
 /// shard, to which all other members are confined.
@@ -13,6 +13,8 @@ public final class PostgresPool: @unchecked Sendable {
     /// The shard whose tasks use the pool.
     public let shard: Shard
     let configuration: PostgresConfiguration
+    /// Runs the batches for which this pool can open no connection; `nil` lets them wait.
+    private let fallback: PostgresPool?
 
     private(set) var connections: [PostgresConnection] = []
     /// The number of connections being opened. Each has its own thread, because libpq blocks while it looks up names.
@@ -32,9 +34,13 @@ public final class PostgresPool: @unchecked Sendable {
     private lazy var timeoutTimer: DeadlineTimer? = DeadlineTimer(on: shard) { [unowned self] in endTimedOutBatches() }
 
     /// Creates a pool without connections.
-    public init(_ configuration: PostgresConfiguration, on shard: Shard) {
+    ///
+    /// - Parameter fallback: another pool for the same database, which runs the batches for which this pool can open no connection: the
+    ///   server may allow fewer connections than all pools want.
+    public init(_ configuration: PostgresConfiguration, on shard: Shard, fallback: PostgresPool? = nil) {
         self.configuration = configuration
         self.shard = shard
+        self.fallback = fallback
     }
 
     /// Opens the first connection before it is needed, and keeps one open from then on. Safe on any thread.
@@ -64,6 +70,15 @@ public final class PostgresPool: @unchecked Sendable {
 
     @usableFromInline func run(_ queries: [BoundStatement]) async throws(PostgresError) -> [QueryResult] {
         guard !queries.isEmpty else { return [] }
+        do throws(PostgresError) {
+            return try await runHere(queries)
+        } catch {
+            guard let fallback, error.code == .connectionFailed, error.isSafeToRetry else { throw error }
+            return try await fallback.run(queries)
+        }
+    }
+
+    private func runHere(_ queries: [BoundStatement]) async throws(PostgresError) -> [QueryResult] {
         guard shard.isCurrent else {
             return try await Task(executorPreference: shard) { await self.outcome(of: queries) }.value.get()
         }
@@ -136,7 +151,7 @@ public final class PostgresPool: @unchecked Sendable {
         }
         let start = connections.isEmpty ? outageBegan ?? now : now
         batch.deadline = max(now, start + configuration.connectionTimeout)
-        if batch.deadline <= now {
+        if batch.deadline <= now || isLeftToFallback {
             batch.fail(outageError)
             connectAsNeeded()
             return
@@ -148,15 +163,30 @@ public final class PostgresPool: @unchecked Sendable {
         connectAsNeeded()
     }
 
-    /// The connection with the fewest unanswered batches, among those that accept more.
+    /// The connection with the fewest unanswered batches, among those that accept more and do not stall. If all of those stall, it is one of
+    /// them, unless another connection is on its way.
     private func leastLoaded() -> PostgresConnection? {
         var best: PostgresConnection?
         var least = configuration.pipelineDepth
+        var hasStalled = false
         for connection in connections where !connection.isRetired && connection.load < least {
-            best = connection
-            least = connection.load
+            if connection.isStalled {
+                hasStalled = true
+            } else {
+                best = connection
+                least = connection.load
+            }
         }
-        return best
+        guard best == nil, hasStalled, connecting == 0, !canConnect else { return best }
+        return connections.filter { !$0.isRetired && $0.load < configuration.pipelineDepth }.min { $0.load < $1.load }
+    }
+
+    /// Whether batches go to the other pool at once: there is no connection, and the last attempt to open one failed.
+    private var isLeftToFallback: Bool { fallback != nil && connections.isEmpty && lastError != nil }
+
+    /// Whether another connection may be opened now.
+    private var canConnect: Bool {
+        !isShuttingDown && connections.count + connecting < configuration.connections && retryTimer?.isSet != true
     }
 
     /// Reports the outcome of a batch that was sent. Its connection calls this.
@@ -272,6 +302,11 @@ public final class PostgresPool: @unchecked Sendable {
         }
         lastError = error
         retryTimer?.set(after: backoff.nextShortened())
+        if isLeftToFallback {
+            for batch in waiting.removeAll() { batch.fail(outageError) }
+        }
+        // Batches that waited for this connection go behind the others.
+        sendWaiting()
     }
 
     /// Removes a broken connection. The connection calls this, and then fails its batches.

@@ -25,7 +25,8 @@ import Testing
         _ processes: StoreProcesses, ahead seconds: Int64 = 0
     ) -> AccessRegistry {
         AccessRegistry(
-            store: AppKeyStore(pool: processes.pool), sessions: SessionStore(pool: processes.pool),
+            store: AppKeyStore(pool: processes.pool), polled: AppKeyStore(pool: processes.pool),
+            sessions: SessionStore(pool: processes.pool),
             log: Log(descriptor: 2),
             ownTime: { WallClock.seconds() + seconds })
     }

@@ -114,10 +114,13 @@ import Testing
                 renewals.continuation.yield(now != nil)
                 renewals.continuation.finish()
             }
+            let renewal = LeaseRenewal(of: store.lease, turns: turns, pool: processes.pool)
+            renewal.start()
             keeper.start()
             for await isRenewed in renewals.stream {
                 #expect(isRenewed)
             }
+            await renewal.end()
             await keeper.end()
         }
     }
@@ -144,7 +147,11 @@ import Testing
             try await processes.first.signal(.stop, to: try await store.record(opened))
             try await store.closeTurn(opened.turn, with: opened.closing("q"))
             let keeper = Self.keeper(of: processes)
+            let renewal = LeaseRenewal(
+                of: store.lease, turns: TurnBoard(limits: RelayLimits()), pool: processes.pool)
+            renewal.start()
             keeper.start()
+            await renewal.end()
             await keeper.end()
             #expect(try await processes.sql("SELECT count(*) FROM chatterd_processes") == [["0"]])
             #expect(try await processes.rowCounts() == ["chatts": 2])
@@ -279,10 +286,12 @@ import Testing
 
     @Test func processWithoutOpenTurnsKeepsItsLease() async throws {
         try await StoreProcesses.run { processes in
-            let keeper = Self.keeper(of: processes)
-            keeper.start()
+            let renewal = LeaseRenewal(
+                of: processes.second.lease, turns: TurnBoard(limits: RelayLimits()), pool: processes.pool)
+            renewal.start()
             while try await processes.sql("SELECT id FROM chatterd_processes WHERE since IS NOT NULL").isEmpty {}
-            await keeper.end()
+            await renewal.end()
+            await Self.keeper(of: processes).end()
             #expect(try await processes.sql("SELECT id FROM chatterd_processes").isEmpty)
         }
     }

@@ -1,3 +1,4 @@
+import ChatterdSockets
 import ChatterdTestSupport
 import Glibc
 import Testing
@@ -33,6 +34,20 @@ import Testing
             try await blocking { _ = usleep(10_000) }
         }
         return failures
+    }
+
+    @Test(arguments: [false, true]) func poolWithoutConnectionsUsesAnother(isOnOtherShard: Bool) async throws {
+        try await withPool(anyDatabase()) { other in
+            let shard = isOnOtherShard ? try Shard(index: 1) : other.shard
+            let nowhere = PostgresConfiguration(target: try ConnectionTarget("host=/nowhere"))
+            let pool = PostgresPool(nowhere, on: shard, fallback: other)
+            for _ in 0..<2 {
+                #expect(try await pool.run(Query(Self.one)).int(0, 0) == 1)
+            }
+            await pool.shutDown()
+            let error = await failure(of: pool, Query(Self.one))
+            #expect(error?.code == .shuttingDown)
+        }
     }
 
     @Test func batchesWaitWhileTheServerRestarts() async throws {

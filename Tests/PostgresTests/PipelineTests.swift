@@ -39,6 +39,57 @@ import Testing
         }
     }
 
+    private static let lock = Statement("lock", sql: "SELECT pg_advisory_lock(1)")
+    private static let unlock = Statement("unlock", sql: "SELECT pg_advisory_unlock(1)")
+    private static let stalls = Statement(
+        "stalls",
+        sql: """
+            SELECT count(*) > 0 FROM pg_stat_activity
+            WHERE wait_event = 'advisory' AND datname = current_database() AND now() - query_start > interval '1 second'
+            """)
+    private static let refuseConnections = Statement(
+        "refuse_connections", sql: "UPDATE pg_database SET datallowconn = false WHERE datname = current_database()")
+
+    /// Runs `body` with a pool whose only connection has waited for a lock for a second, and which may open another one. `other` releases
+    /// the lock.
+    private static func withStalledPool(
+        _ body: @escaping @Sendable (_ pool: PostgresPool, _ other: PostgresPool) async throws -> Void
+    ) async throws {
+        let database = try freshDatabase()
+        try await withPool(database) {
+            $0.connections = 1
+        } _: { other in
+            _ = try await other.run(Query(lock))
+            try await withPool(database) {
+                $0.connections = 2
+            } _: { pool in
+                pool.start()
+                while pool.connections.isEmpty { await Task.yield() }
+                async let stalled = pool.run(Query(lock))
+                while try await other.run(Query(stalls)).bool(0, 0) != true {}
+                try await body(pool, other)
+                #expect(try await stalled.rowCount == 1)
+            }
+        }
+    }
+
+    @Test func noBatchWaitsBehindAStalledOneWhileAConnectionCanBeOpened() async throws {
+        try await Self.withStalledPool { pool, other in
+            #expect(try await pool.run(Query(Self.settings)).rowCount == 1)
+            _ = try await other.run(Query(Self.unlock))
+        }
+    }
+
+    @Test func batchesGoBehindAStalledOneWhenNoConnectionCanBeOpened() async throws {
+        try await Self.withStalledPool { pool, other in
+            _ = try await other.run(Query(Self.refuseConnections))
+            async let next = pool.run(Query(Self.settings))
+            while pool.inFlightCount < 2 { await Task.yield() }
+            _ = try await other.run(Query(Self.unlock))
+            #expect(try await next.rowCount == 1)
+        }
+    }
+
     @Test func emptyBatchSendsNoQuery() async throws {
         let nowhere = "host=/nowhere"
         try await withPool(nowhere) { pool in

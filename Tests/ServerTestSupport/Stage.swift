@@ -17,7 +17,7 @@ final class Stage: Sendable {
     /// The conninfo of the database.
     let database: String
     let port: Int
-    private let application: Application
+    let application: Application
 
     /// Starts the program. Several stages may share one database: a stage with a given database prolongs all leases.
     ///

@@ -58,7 +58,7 @@ public struct Doctor: Sendable {
     private static func descriptors(_ configuration: Configuration) -> Check {
         let limit = csystem_descriptor_limit()
         // A client and its model server need one each. Idle connections, the database and the process itself need more.
-        let store = configuration.store.connections * configuration.server.shards
+        let store = configuration.store.connections * configuration.server.shards + 2
         let needed =
             configuration.http.connections
             + min(configuration.relay.maximumReplies, configuration.http.connections) + store + 100

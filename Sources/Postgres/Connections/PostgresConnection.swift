@@ -38,6 +38,10 @@ final class PostgresConnection: ReadinessHandler {
     /// shrink.
     private static let largestBuffer = 2 << 20
     private var hasLargeBuffers = false
+    /// The time for which the server may be busy with one batch before it counts as stalled.
+    private static let stallAge = Duration.milliseconds(250)
+    /// The instant from which the server has been busy with the first batch.
+    private var busySince: Instant
     /// Whether the connection refuses new batches; it closes when the last one is answered.
     private(set) var isRetired = false
     private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in timeLimitPassed() }
@@ -56,6 +60,7 @@ final class PostgresConnection: ReadinessHandler {
         descriptor = PQsocket(handle)
         isEncrypted = PQsslInUse(handle) == 1
         opened = shard.now
+        busySince = shard.now
         guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
             close()
             throw PostgresError(.connectionFailed, "pipeline mode was refused", isSafeToRetry: true)
@@ -77,6 +82,10 @@ final class PostgresConnection: ReadinessHandler {
     /// The number of unanswered batches.
     var load: Int { batches.count }
 
+    /// Whether the server has been busy with the first batch for so long that the next ones should go elsewhere: it waits for a lock or for a
+    /// standby, or runs a slow statement.
+    var isStalled: Bool { !batches.isEmpty && now - busySince > Self.stallAge }
+
     private var now: Instant { shard.now }
 
     // MARK: - Sending
@@ -93,6 +102,7 @@ final class PostgresConnection: ReadinessHandler {
         batch.deadline = now + pool.configuration.timeLimit
         batches.append(batch)
         if load == 1 {
+            busySince = now
             timer.set(at: batch.deadline)
         }
         flush()
@@ -318,6 +328,7 @@ final class PostgresConnection: ReadinessHandler {
         guard let batch = batches.popFirst() else { return }
         isRetired = isRetired || hasLargeBuffers
         if let next = batches.first {
+            busySince = now
             timer.set(at: next.deadline)
         } else {
             timer.cancel()

@@ -3,10 +3,12 @@ import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
 
-/// Renews the lease of this process, closes the open replies of dead processes, and removes old data. Confined to its shard.
+/// Closes the open replies of dead processes, and removes old data. Confined to its shard.
 ///
 /// It runs a round every two seconds. A round costs one cheap query if there is no work, and large jobs run in bounded pieces.
 public final class Housekeeper {
+    /// The time between the beginnings of two rounds, if none is running.
+    private static let interval = Duration.seconds(2)
     /// The number of replies that one statement closes.
     private static let settleLimit = 100
     /// The number of journals that one round examines.
@@ -41,8 +43,6 @@ public final class Housekeeper {
     private let retention: Retention?
     private var timer: DeadlineTimer?
     private var round: Task<Void, Never>?
-    /// Separate from the round, which may take longer than the lease holds.
-    private var renewal: Task<Void, Never>?
     /// Separate from the round, so that changes of the list of model servers do not wait for it.
     private var upstreamRefresh: Task<Void, Never>?
     /// Whether a running round stops after its current statement.
@@ -82,15 +82,14 @@ public final class Housekeeper {
     /// Starts the rounds.
     public func start() {
         timer = DeadlineTimer(on: shard) { [unowned self] in tick() }
-        startRenewal()
-        timer?.set(after: ProcessLease.renewalInterval)
+        timer?.set(after: Self.interval)
     }
 
-    /// Ends the lease, so that no client waits for turns of this process.
+    /// Ends the lease, so that no client waits for turns of this process. Its renewal has ended before.
     public func end() async {
         isEnding = true
         timer = nil
-        for task in [round, renewal, upstreamRefresh] {
+        for task in [round, upstreamRefresh] {
             await task?.value
         }
         let ownsNoTurns = turns.count == 0 && lease.uncertainRoundsLeft == 0
@@ -117,7 +116,6 @@ public final class Housekeeper {
     }
 
     private func tick() {
-        startRenewal()
         let keeper = Confined(self, to: shard)
         if round == nil {
             round = Task(executorPreference: shard) {
@@ -132,25 +130,7 @@ public final class Housekeeper {
                 keeper.value.upstreamRefresh = nil
             }
         }
-        timer?.set(after: ProcessLease.renewalInterval)
-    }
-
-    /// Renews the lease, unless a renewal is running.
-    private func startRenewal() {
-        guard renewal == nil else { return }
-        let keeper = Confined(self, to: shard)
-        renewal = Task(executorPreference: shard) { [shard, pool, lease, turns] in
-            let now = shard.now
-            // The pool has logged a failure, and the next tick tries again.
-            if let renewed = try? await pool.run(lease.renewal) {
-                lease.renewed(at: now)
-                // A process without replies has no text in sheets. A process with replies repeats it before it releases older sheets.
-                if turns.count == 0, let generation = renewed.first {
-                    lease.releaseSheets(before: generation)
-                }
-            }
-            keeper.value.renewal = nil
-        }
+        timer?.set(after: Self.interval)
     }
 
     // MARK: - Rounds

@@ -4,7 +4,7 @@ import ChatterdRelay
 
 /// The lease of this process in the database: other processes leave its open turns alone while it holds.
 ///
-/// `Housekeeper` renews it continuously, also during a long round. The opening of a turn renews it as well if it is late.
+/// `LeaseRenewal` renews it continuously. The opening of a turn renews it as well if it is late.
 public final class ProcessLease: Sendable {
     /// The time for which a renewal holds, in seconds.
     static let lifetime = 8

@@ -30,6 +30,8 @@ final class AccessRegistry: Sendable {
     }
 
     let store: AppKeyStore
+    /// The same rows, over connections on which no request waits.
+    private let polled: AppKeyStore
     let sessions: SessionStore
     private let log: Log
     private let now: @Sendable () -> Instant
@@ -39,13 +41,16 @@ final class AccessRegistry: Sendable {
     /// Makes an empty registry.
     ///
     /// - Parameters:
+    ///   - polled: the store from which revocations are read, over connections on which no request waits.
     ///   - now: the monotonic clock.
     ///   - ownTime: the time of day of this machine, in seconds since 1970.
     init(
-        store: AppKeyStore, sessions: SessionStore, log: Log, now: @escaping @Sendable () -> Instant = Shard.readClock,
+        store: AppKeyStore, polled: AppKeyStore, sessions: SessionStore, log: Log,
+        now: @escaping @Sendable () -> Instant = Shard.readClock,
         ownTime: @escaping @Sendable () -> Int64 = WallClock.seconds
     ) {
         self.store = store
+        self.polled = polled
         self.sessions = sessions
         self.log = log
         self.now = now
@@ -72,7 +77,7 @@ final class AccessRegistry: Sendable {
 
     private func readClock() async throws(RelayError) {
         let began = now()
-        let reading = try await store.timeOfDay()
+        let reading = try await polled.timeOfDay()
         let ended = now()
         state.withLock { $0.clock.add(reading, between: began, and: ended) }
     }
@@ -98,7 +103,7 @@ final class AccessRegistry: Sendable {
     private func read() async throws(RelayError) -> [RevocationRecord] {
         try await readClock()
         let known = state.withLock { $0.revision }
-        let records = try await store.revocations(after: known)
+        let records = try await polled.revocations(after: known)
         let time = seconds()
         state.withLock { state in
             state.revision = max(state.revision, records.last?.revision ?? 0)

@@ -18,11 +18,14 @@ public final class Application: Sendable {
     private let services: ShardedServices
     private let registry: UpstreamRegistry
     private let housekeeper: Confined<Housekeeper>
-    private let revocations: Confined<RevocationPoller>
+    private let keeper: ProcessKeeper
     private let server: Server
 
     /// The shard of the services that the process has once: queues, journal, housekeeping and the stop.
     private var home: Shard { pools[0].shard }
+
+    /// The shards that serve requests.
+    var shards: [Shard] { pools.map(\.shard) }
 
     /// The addresses that the server listens on; the address of plain HTTP comes first.
     public var addresses: [SocketAddress] { server.boundAddresses }
@@ -43,10 +46,14 @@ public final class Application: Sendable {
         let database = try ConnectionTarget(configuration.store.database)
         let identity = try readCertificate(configuration.server.tls)
         try await migrate(database, within: configuration.store.startTimeout, log: log)
-        let pools = try makeShards(configuration.server.shards).map { shard in
+        var shards = try makeShards(configuration.server.shards + 1)
+        let keeperShard = shards.removeLast()
+        let pools = shards.map { shard in
             ShardPools(on: shard, configuration.store, target: database, log: log)
         }
-        let application = Application(configuration, identity: identity, pools: pools, log: log)
+        let keeperPool = ProcessKeeper.pool(
+            on: keeperShard, configuration.store, target: database, home: pools[0].pool, log: log)
+        let application = Application(configuration, identity: identity, pools: pools, keeperPool: keeperPool, log: log)
         do throws(StartError) {
             await application.openStore()
             if isAlone {
@@ -90,8 +97,10 @@ public final class Application: Sendable {
     }
 
     /// Connects all parts. No part runs yet.
-    private init(_ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], log: Log) {
-        let process = ProcessServices(configuration, home: pools[0], log: log)
+    private init(
+        _ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], keeperPool: PostgresPool, log: Log
+    ) {
+        let process = ProcessServices(configuration, home: pools[0], keeperPool: keeperPool, log: log)
         let services = ShardedServices(process, pools: pools)
         let registry = UpstreamRegistry(configuration.upstreams, pool: pools[0].pool, log: log) { list, unusable in
             process.slots.update(slots: list.slots)
@@ -106,14 +115,12 @@ public final class Application: Sendable {
         self.registry = registry
         housekeeper = Confined(
             Housekeeper(process, home: pools[0], services: services, registry: registry), to: pools[0].shard)
-        revocations = Confined(
-            RevocationPoller(process.access, on: pools[0].shard) { revocations in
-                let revoked = RevokedCredentials(revocations)
-                services.onEachShard { shard in
-                    shard.authenticator.drop(revoked)
-                    shard.revocable.end(by: revoked)
-                }
-            }, to: pools[0].shard)
+        keeper = ProcessKeeper(process, pool: keeperPool) { revoked in
+            services.onEachShard { shard in
+                shard.authenticator.drop(revoked)
+                shard.revocable.end(by: revoked)
+            }
+        }
         server = Server(
             process, shards: pools.map(\.shard),
             router: Router(services, process: process, registry: registry, state: state))
@@ -125,8 +132,8 @@ public final class Application: Sendable {
             pools.start()
         }
         await registry.start()
-        await withTaskExecutorPreference(home) { @concurrent [housekeeper, revocations] in
-            await revocations.value.start()
+        await keeper.start()
+        await withTaskExecutorPreference(home) { @concurrent [housekeeper] in
             housekeeper.value.start()
         }
     }
@@ -219,12 +226,15 @@ public final class Application: Sendable {
         let replyTimer = DeadlineTimer(on: home) { [services] in services.onEachShard { $0.chat.endReplies() } }
         replyTimer.set(after: limit)
         // The pools close one second before the deadline, so that readers get an error even if the database hangs.
-        let poolTimer = DeadlineTimer(on: home) { [pools] in pools.forEach { $0.giveUp() } }
+        let poolTimer = DeadlineTimer(on: home) { [pools, keeper] in
+            pools.forEach { $0.giveUp() }
+            keeper.pool.giveUp()
+        }
         poolTimer.set(after: end - .seconds(1))
         await server.shutDown(within: end)
         // Replies whose clients have left have no connection. At the deadline, other processes close the rest.
         try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
-        await revocations.value.end()
+        await keeper.end()
         await housekeeper.value.end()
         process.slots.end()
         await closePools()
@@ -236,6 +246,7 @@ public final class Application: Sendable {
         for pools in pools {
             await withTaskExecutorPreference(pools.shard) { @concurrent in await pools.shutDown() }
         }
+        await keeper.pool.shutDown()
     }
 
     /// Time after `stop`'s limit to store and send the ends of replies.

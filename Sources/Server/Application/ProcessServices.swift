@@ -3,6 +3,7 @@ import ChatterdConfiguration
 import ChatterdIdentity
 import ChatterdJSONLog
 import ChatterdLanguageModels
+import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
 
@@ -35,8 +36,10 @@ final class ProcessServices: Sendable {
 
     /// Makes the services.
     ///
-    /// - Parameter home: the pools of the first shard, which runs the queues and fetches the keys of issuers.
-    init(_ configuration: Configuration, home: ShardPools, log: Log) {
+    /// - Parameters:
+    ///   - home: the pools of the first shard, which runs the queues and fetches the keys of issuers.
+    ///   - keeperPool: that of `ProcessKeeper`, for the revocations.
+    init(_ configuration: Configuration, home: ShardPools, keeperPool: PostgresPool, log: Log) {
         self.configuration = configuration
         self.log = log
         limits = configuration.relay
@@ -54,7 +57,8 @@ final class ProcessServices: Sendable {
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
             scheduler: Scheduler(on: home.shard))
         access = AccessRegistry(
-            store: AppKeyStore(pool: home.pool), sessions: SessionStore(pool: home.pool), log: log)
+            store: AppKeyStore(pool: home.pool), polled: AppKeyStore(pool: keeperPool),
+            sessions: SessionStore(pool: home.pool), log: log)
         usage = UsageStore(pool: home.pool, lease: lease)
         issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }

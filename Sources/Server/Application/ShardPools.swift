@@ -8,7 +8,8 @@ struct ShardPools: Sendable {
     let shard: Shard
     /// The connections for short statements.
     let pool: PostgresPool
-    /// The connection for large results: pages of replies, histories, the chat board. No prompt waits behind them.
+    /// The connection for large results: pages of replies, histories, the chat board. No prompt waits behind them, unless PostgreSQL has no
+    /// connection left for them.
     let readers: PostgresPool
 
     /// Makes the pools without opening a connection. `readers` has one of the configured connections.
@@ -18,7 +19,7 @@ struct ShardPools: Sendable {
         configuration.connections = max(1, store.connections - 1)
         pool = PostgresPool(configuration, on: shard)
         configuration.connections = 1
-        readers = PostgresPool(configuration, on: shard)
+        readers = PostgresPool(configuration, on: shard, fallback: pool)
     }
 
     /// Opens the first connection. `readers` connects when it is used.

@@ -3,10 +3,11 @@ import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdJSONLog
 import ChatterdPostgresStore
-import ChatterdServer
+import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdServer
 @testable import ChatterdServerTestSupport
 
 /// A process announces only the stored end of a reply that another process has closed or adopted. SQL acts as the other one.
@@ -40,6 +41,29 @@ import Testing
                 let again = try stage.read(location, after: id)
                 #expect(again.status == 200)
                 #expect(again.events.filter { $0.data != nil }.compactMap(\.id) == ids)
+            }
+        }
+    }
+
+    @Test func leaseIsRenewedWhileAllShardsAreBusy() async throws {
+        try await onStage { stage in
+            let isOver = Gate()
+            defer { isOver.open() }
+            for shard in stage.application.shards {
+                let isBusy = Gate()
+                shard.run {
+                    isBusy.open()
+                    while !isOver.isOpen {}
+                }
+                isBusy.wait()
+            }
+            // The first renewal may have begun before.
+            for _ in 0..<3 {
+                let expiry = "SELECT expires_at FROM chatterd_processes"
+                let last = try stage.cluster.query(expiry, database: stage.database)
+                try eventually(
+                    "the lease is renewed",
+                    isTrue: { try stage.cluster.query(expiry, database: stage.database) != last })
             }
         }
     }

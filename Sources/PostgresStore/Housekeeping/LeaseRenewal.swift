@@ -1,0 +1,56 @@
+import ChatterdBasics
+import ChatterdPostgres
+import ChatterdRelay
+import ChatterdSockets
+
+/// Renews the lease of this process every two seconds. Confined to its shard.
+///
+/// That shard serves no requests, and its pool runs no other long statements: other processes take over the replies of a process whose lease
+/// is not renewed for eight seconds, however busy it is.
+public final class LeaseRenewal {
+    private let lease: ProcessLease
+    private let turns: TurnBoard
+    private let pool: PostgresPool
+    private var timer: DeadlineTimer?
+    private var renewal: Task<Void, Never>?
+
+    /// Makes a renewal that is not started.
+    ///
+    /// - Parameter turns: the open turns of the process.
+    public init(of lease: ProcessLease, turns: TurnBoard, pool: PostgresPool) {
+        self.lease = lease
+        self.turns = turns
+        self.pool = pool
+    }
+
+    /// Begins the first renewal, and repeats it.
+    public func start() {
+        timer = DeadlineTimer(on: pool.shard) { [unowned self] in tick() }
+        tick()
+    }
+
+    /// Returns when no renewal is running; none begins afterwards.
+    public func end() async {
+        timer = nil
+        await renewal?.value
+    }
+
+    /// Renews the lease, unless a renewal is running.
+    private func tick() {
+        timer?.set(after: ProcessLease.renewalInterval)
+        guard renewal == nil else { return }
+        let confined = Confined(self, to: pool.shard)
+        renewal = Task(executorPreference: pool.shard) { [lease, turns, pool] in
+            let now = pool.shard.now
+            // The pool has logged a failure, and the next tick tries again.
+            if let renewed = try? await pool.run(lease.renewal) {
+                lease.renewed(at: now)
+                // A process without replies has no text in sheets. A process with replies repeats it before it releases older sheets.
+                if turns.count == 0, let generation = renewed.first {
+                    lease.releaseSheets(before: generation)
+                }
+            }
+            confined.value.renewal = nil
+        }
+    }
+}

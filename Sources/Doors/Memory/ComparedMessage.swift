@@ -3,31 +3,30 @@ import ChatterdLanguageModels
 
 /// A message as far as it counts for the comparison of histories: its role, its text without white space at its ends, its calls of tools by
 /// name and arguments, and its images. Clients drop reasoning, and give calls ids of their own.
+///
+/// Only digests are kept (`ValueDigest`), so that a comparison costs the same for each message.
 struct ComparedMessage: Equatable {
     let role: String
-    private let text: Substring
-    private let calls: [Call]
-    private let images: [String]
-
-    private struct Call: Equatable {
-        let name: String
-        let arguments: ComparedValue
-    }
+    /// Of the text and the calls.
+    private let content: Int
+    /// Of the images; `nil` without any.
+    private let images: Int?
 
     init(_ message: ModelMessage) {
         role = message.role
-        text = message.content.trimmed
-        var (calls, images) = ([Call](), [String]())
+        var content = Hasher()
+        content.combine(ExactText(String(message.content.trimmed)))
+        var images: Int?
         if let extras = message.extras, let members = try? DoorValue(Array("{\(extras)}".utf8)).members() {
-            calls = (members["tool_calls"]?.elements() ?? []).map { call in
+            for call in members["tool_calls"]?.elements() ?? [] {
                 let function = call.members()?["function"]?.members()
-                return Call(
-                    name: function?["name"]?.string ?? "",
-                    arguments: function?["arguments"].map { ComparedValue($0) } ?? .object([:]))
+                content.combine(ExactText(function?["name"]?.string ?? ""))
+                content.combine(function?["arguments"].flatMap(\.digest) ?? .emptyObject)
             }
-            images = (members["images"]?.elements() ?? []).compactMap(\.string)
+            let list = (members["images"]?.elements() ?? []).compactMap(\.string)
+            if !list.isEmpty { images = list.map(ExactText.init).hashValue }
         }
-        self.calls = calls
+        self.content = content.finalize()
         self.images = images
     }
 
@@ -38,15 +37,16 @@ struct ComparedMessage: Equatable {
 
     /// Whether two messages are equal apart from their images. This is transitive.
     func isSame(as other: ComparedMessage) -> Bool {
-        role == other.role && ExactText(String(text)) == ExactText(String(other.text)) && calls == other.calls
+        content == other.content && role == other.role
     }
 
     /// Whether the images are equal, or one of the messages has none.
     func imagesAgree(with other: ComparedMessage) -> Bool {
-        images == other.images || images.isEmpty || other.images.isEmpty
+        guard let images, let others = other.images else { return true }
+        return images == others
     }
 
-    var hasImages: Bool { !images.isEmpty }
+    var hasImages: Bool { images != nil }
 }
 
 extension String {

@@ -16,6 +16,9 @@ public struct HistoryMatch: Sendable, Equatable {
         case start
     }
 
+    /// The number of comparisons of images after which a history without its head counts as another one.
+    private static let imageComparisons = 100_000
+
     /// The index of the first new message in the request.
     public let firstNew: Int
     public let parent: Parent
@@ -80,12 +83,21 @@ public struct HistoryMatch: Sendable, Equatable {
         // One message must be new, and a prompt alone is too little to recognise.
         if length == rest.count { length = failures[length - 1] }
         let pictured = rest.indices.filter { rest[$0].hasImages }
+        var comparisonsLeft = Self.imageComparisons
         func imagesAgree(_ length: Int) -> Bool {
-            pictured.prefix { $0 < length }.allSatisfy {
-                rest[$0].imagesAgree(with: stored[stored.count - length + $0])
+            for index in pictured {
+                guard index < length else { return true }
+                comparisonsLeft -= 1
+                guard comparisonsLeft > 0, rest[index].imagesAgree(with: stored[stored.count - length + index]) else {
+                    return false
+                }
             }
+            return true
         }
-        while length >= 2, !imagesAgree(length) { length = failures[length - 1] }
+        while length >= 2, !imagesAgree(length) {
+            guard comparisonsLeft > 0 else { return nil }
+            length = failures[length - 1]
+        }
         return length >= 2 ? systems.count + length : nil
     }
 }

@@ -60,6 +60,12 @@ struct DoorValue {
     /// A count (`PeerCount`); `nil` for another value.
     var count: Int? { PeerCount.checked(integer) }
 
+    /// For comparisons.
+    var digest: ValueDigest? {
+        var reader = JSONReader(body.span, at: range.lowerBound)
+        return try? ValueDigest(reading: &reader)
+    }
+
     /// The elements of an array; `nil` for another value and for more elements than the limit.
     func elements(atMost limit: Int = maximumMembers) -> [DoorValue]? {
         guard kind == .array else { return nil }

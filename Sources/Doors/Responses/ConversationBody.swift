@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 
 /// The body of a request that creates or changes a conversation of Open Responses. Its metadata has one member: the title.
-public struct ConversationBody {
+public struct ConversationBody: Sendable {
     /// The members of a conversation that the request sets.
     public private(set) var change = ConversationChange.Title.unchanged
     /// The messages with which the conversation begins.

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
+import ChatterdSockets
 
 /// Whole conversations for their clients: pages, copies, exports and imports. Confined to its shard.
 public final class ConversationArchive {
@@ -213,9 +214,14 @@ public final class ConversationArchive {
         guard !continues || end?.exists == true else { throw Self.notFound }
         let start = ConversationFileReader.Start(last: end?.last ?? 0, rows: end?.rows ?? 0)
         // A faulty file is reported before a conflict, which another name resolves.
-        var reader = ConversationFileReader(isPiece: isPiece, after: continues ? start : ConversationFileReader.Start())
-        var columns = ConversationColumns(after: continues ? end?.size ?? 0 : 0)
-        try reader.read(file.span) { columns.append($0) }
+        let size = continues ? end?.size ?? 0 : 0
+        let (reader, columns) = try await LongWork.run(on: file.count) { () throws(RelayError) in
+            var reader = ConversationFileReader(
+                isPiece: isPiece, after: continues ? start : ConversationFileReader.Start())
+            var columns = ConversationColumns(after: size)
+            try reader.read(file.span) { columns.append($0) }
+            return (reader, columns)
+        }
         guard continues || start.last == 0 else { throw Self.exists }
         guard columns.size <= conversationLimit else { throw tooLarge }
         defer { signals?.changed(key.text) }

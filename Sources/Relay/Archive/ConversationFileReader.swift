@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdIdentity
 
 /// Reads an exported conversation, or the next piece of one, line by line, and checks that no row is missing.
-public struct ConversationFileReader {
+public struct ConversationFileReader: Sendable {
     /// The version of the file format.
     public static let version = 1
 

@@ -6,6 +6,7 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// The handlers of `/v1/conversations` and the paths below: docs/doors.md. The id of a conversation is its name.
 struct DoorConversationRoutes: Sendable {
@@ -36,8 +37,8 @@ struct DoorConversationRoutes: Sendable {
             responder.annotate(Annotation.appID, owner.app)
             guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
             guard
-                let body = read(
-                    responder, { () throws(DoorFault) in try ConversationBody(creating: request.body.bytes) })
+                let body = await read(
+                    request, responder, { (bytes) throws(DoorFault) in try ConversationBody(creating: bytes) })
             else { return }
             request.body.releaseBytes()
             let key = ConversationKey(owner, name: "conv_" + ConversationKey.randomName())
@@ -64,8 +65,8 @@ struct DoorConversationRoutes: Sendable {
         do throws(RelayError) {
             let key = try principal.conversation(ofPath: request)
             guard
-                let body = read(
-                    responder, { () throws(DoorFault) in try ConversationBody(changing: request.body.bytes) })
+                let body = await read(
+                    request, responder, { (bytes) throws(DoorFault) in try ConversationBody(changing: bytes) })
             else { return }
             responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
         } catch {
@@ -134,10 +135,12 @@ struct DoorConversationRoutes: Sendable {
 
     /// Reads a body; answers with the fault and returns `nil` if that is impossible.
     private func read(
-        _ responder: Responder, _ body: () throws(DoorFault) -> ConversationBody
-    ) -> ConversationBody? {
+        _ request: Request, _ responder: Responder,
+        _ body: @escaping @Sendable ([UInt8]) throws(DoorFault) -> ConversationBody
+    ) async -> ConversationBody? {
+        let bytes = request.body.bytes
         do throws(DoorFault) {
-            return try body()
+            return try await LongWork.run(on: bytes.count) { () throws(DoorFault) in try body(bytes) }
         } catch {
             responder.refuse(error)
             return nil

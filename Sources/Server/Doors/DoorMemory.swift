@@ -6,6 +6,7 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// Finds the place of a request of a door in the conversation of its identity: docs/doors.md, "Memory".
 struct DoorMemory: Sendable {
@@ -128,8 +129,11 @@ struct DoorMemory: Sendable {
         default: throw RelayError(.invalidRequest, "X-History must be append or compare.")
         }
         let (rows, memory) = try await archive.branch(of: conversation, limit: limit)
-        let history = rows.map(StoredMessage.init)
-        guard let match = HistoryMatch(of: chat.messages, in: history) else {
+        let messages = chat.messages
+        let match = await LongWork.run(on: messages.size + rows.reduce(0) { $0 + $1.content.count + $1.extras.count }) {
+            HistoryMatch(of: messages, in: rows.map(StoredMessage.init))
+        }
+        guard let match else {
             throw RelayError(
                 .invalidRequest,
                 "The conversation begins with other messages than the request. Name another one with X-Conversation-ID, or send only "
@@ -144,6 +148,11 @@ struct DoorMemory: Sendable {
         memory.shrink(to: 0)
         return match.repeated
     }
+}
+
+extension [ModelMessage] {
+    /// The size of all messages, in bytes.
+    fileprivate var size: Int { reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) } }
 }
 
 extension StoredMessage {

@@ -6,6 +6,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdSockets
 
 /// The handlers of the paths of doors: docs/doors.md.
 struct DoorRoutes: Sendable {
@@ -26,7 +27,7 @@ struct DoorRoutes: Sendable {
         case .ask(let translator):
             ({ await ask($0, $1, $2, translator, endpoint) }, .chat)
         case .count(let translator):
-            ({ request, responder, _ in count(request, responder, translator) }, .read)
+            ({ request, responder, _ in await count(request, responder, translator) }, .read)
         case .models(let lister):
             ({ request, responder, principal in await list(request, responder, principal, lister) }, .read)
         case .model(let lister):
@@ -69,7 +70,7 @@ struct DoorRoutes: Sendable {
         var model = ""
         do throws(RelayError) {
             guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
-            guard var asked = translate(request, responder, translator) else { return }
+            guard var asked = await translate(request, responder, translator) else { return }
             model = try self.model(of: asked.chat)
             asked.chat.model = model
             guard !asked.isPassed else {
@@ -140,9 +141,10 @@ struct DoorRoutes: Sendable {
     /// Translates the body; answers with the fault and returns `nil` if that is impossible.
     private func translate(
         _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
-    ) -> DoorRequest? {
+    ) async -> DoorRequest? {
+        let body = request.body.bytes
         do throws(DoorFault) {
-            return try translator.request(request.body.bytes)
+            return try await LongWork.run(on: body.count) { () throws(DoorFault) in try translator.request(body) }
         } catch {
             responder.refuse(error)
             return nil
@@ -150,8 +152,8 @@ struct DoorRoutes: Sendable {
     }
 
     /// Answers with an estimate of the tokens of a request.
-    private func count(_ request: Request, _ responder: Responder, _ translator: any ChatTranslator) {
-        guard let asked = translate(request, responder, translator) else { return }
+    private func count(_ request: Request, _ responder: Responder, _ translator: any ChatTranslator) async {
+        guard let asked = await translate(request, responder, translator) else { return }
         let chat = asked.chat
         let bytes =
             chat.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }

@@ -6,7 +6,7 @@ than the cache holds. Each attack runs for N seconds (120) beside an ordinary cl
 answer of 8 MB.
 Prints a table. Ends with 1 if the resident memory exceeded 1.2 budgets, if it grew while the cache was full (checked from 60
 seconds on), if the ordinary client got anything but its answer or a 503, or if its prompts took more than three times as
-long beside the readers (median). CHATTERD names another program than the debug build: the figures are those of a release build.
+long beside the readers, or beside an attack on the event loops (median). CHATTERD names another program than the debug build: the figures are those of a release build.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-from attacks.attack_list import ATTACKS, GROWS_FIRST, STAYS_FLAT
+from attacks.attack_list import ATTACKS, DELAYS_NOBODY, GROWS_FIRST, STAYS_FLAT
 from attacks.ordinary_client import OrdinaryClient
 from attacks.readers import SlowReaders, make_answer
 from harness.chatterd import LISTENING, Chatterd
@@ -35,7 +35,9 @@ GROWTH = 0.05
 GROWTH_SECONDS = 60
 """A shorter run does not show growth."""
 SLOWER = 3
-"""The highest allowed factor by which slow readers delay a prompt."""
+"""The highest allowed factor by which slow readers, or an attack on the event loops, delay a prompt."""
+ALONE = 3
+"""Seconds for which an ordinary client runs before an attack on the event loops."""
 
 
 class Relay(Chatterd):
@@ -121,6 +123,13 @@ class AttackRuns:
             relay.close()
 
     def _attack(self, name: str, relay: Relay) -> None:
+        alone: list[float] = []
+        if name in DELAYS_NOBODY:
+            client = OrdinaryClient(relay.port)
+            client.start()
+            time.sleep(ALONE)
+            client.stop()
+            alone = client.times
         attacker = subprocess.Popen(
             [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=end_with_us)
         client = OrdinaryClient(relay.port)
@@ -147,6 +156,8 @@ class AttackRuns:
             self._check_growth(relay.samples)
         if client.answered + client.refused == 0:
             self.fail("the ordinary client got no answer")
+        if alone and (not client.times or median > SLOWER * statistics.median(alone)):
+            self.fail(f"a prompt takes {statistics.median(alone) * 1000:.1f} ms without the attack")
         for words in client.wrong[:5]:
             self.fail(words)
 

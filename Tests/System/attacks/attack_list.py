@@ -168,6 +168,47 @@ def full_cache(target: Target) -> None:
     forever(4, lambda _: prompt(next(steps) * 7 % count))
 
 
+def post_forever(target: Target, path: str, body: bytes, fields: str = "") -> None:
+    """Sends the same body on two threads, again and again, each time to its end."""
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-App-ID: attacker\r\n{fields}Content-Length: {len(body)}\r\n\r\n"
+
+    def act(_: int) -> None:
+        with target.connect() as connection:
+            connection.sendall(head.encode() + body)
+            connection.recv(4096)
+
+    forever(2, act)
+
+
+def nested_arguments(target: Target) -> None:
+    """H1: arguments of a call that are three million numbers, nested 50 deep, compared with the history of a conversation."""
+    arguments = '{"a":' + "[" * 50 + ",".join(["1"] * 2_900_000) + "]" * 50 + "}"
+    call = '{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":' + arguments + "}}]}"
+    body = '{"model":"short","messages":[{"role":"user","content":"a"},' + call + ',{"role":"user","content":"b"}]}'
+    post_forever(target, "/api/chat", body.encode(), "X-Conversation-ID: x\r\n")
+
+
+def many_calls(target: Target) -> None:
+    """H1: messages with 200 calls each."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = []
+    for _ in range(400):
+        messages += [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [call] * 200}]
+    body = json.dumps({"model": "short", "messages": [*messages, {"role": "user", "content": "b"}]})
+    post_forever(target, "/v1/chat/completions", body.encode())
+
+
+def many_images(target: Target) -> None:
+    """H1: a history with images in which every place of the request looks like the right one until its last image."""
+    stored = [{"role": "user", "content": "a", "images": ["eA=="]}] * 16_000
+    kept = json.dumps({"appID": "attacker", "conversation": "x", "messages": stored})
+    target.exchange("/llmprep", kept.encode())
+    print("grown", flush=True)
+    messages = stored[:7_999] + [{"role": "user", "content": "a", "images": ["eQ=="]}] + [{"role": "user", "content": "a"}] * 8_200
+    body = json.dumps({"model": "short", "messages": messages})
+    post_forever(target, "/api/chat", body.encode(), "X-Conversation-ID: x\r\n")
+
+
 ATTACKS = {
     "S1 unread responses": unread_responses,
     "S2 failed turns": failed_turns,
@@ -177,11 +218,16 @@ ATTACKS = {
     "S5 names of models": model_names,
     "D6b large prompts": large_prompts,
     "full cache": full_cache,
+    "H1 nested arguments": nested_arguments,
+    "H1 many calls": many_calls,
+    "H1 many images": many_images,
 }
-GROWS_FIRST = {"S2 failed turns", "S2 waiting turns", "full cache"}
+GROWS_FIRST = {"S2 failed turns", "S2 waiting turns", "full cache", "H1 many images"}
 """Attacks that report when they have finished their preparation."""
 STAYS_FLAT = {"full cache"}
 """Attacks after whose preparation the memory does not grow."""
+DELAYS_NOBODY = {"H1 nested arguments", "H1 many calls", "H1 many images"}
+"""Attacks on the event loops, beside which prompts of others take no longer than `SLOWER` times the time before."""
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdSockets
 
 /// `POST /llmchat` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
@@ -38,7 +39,7 @@ struct ChatRoute: Sendable {
     private func accept(
         _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) -> (AcceptedPrompt, ReplyForm) {
-        var (chat, conversation) = try decode(request, responder, principal, requiringModel: defaultModel == nil)
+        var (chat, conversation) = try await decode(request, responder, principal, requiringModel: defaultModel == nil)
         if let defaultModel, chat.model.isEmpty {
             chat.model = defaultModel
         }
@@ -54,7 +55,7 @@ struct ChatRoute: Sendable {
     /// Replaces the conversation by the messages of the request.
     @Sendable func prepare(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let (chat, conversation) = try decode(request, responder, principal, requiringModel: false)
+            let (chat, conversation) = try await decode(request, responder, principal, requiringModel: false)
             request.body.releaseBytes()
             try await services[request].chat.replaceConversation(conversation, with: chat.messages)
             responder.respondEmptyObject()
@@ -66,7 +67,7 @@ struct ChatRoute: Sendable {
     @inline(never)
     private func decode(
         _ request: Request, _ responder: Responder, _ principal: Principal, requiringModel: Bool
-    ) throws(RelayError) -> (ChatRequest, ConversationKey) {
+    ) async throws(RelayError) -> (ChatRequest, ConversationKey) {
         try request.requireJSON(
             like: requiringModel
                 ? #"{"appID":"me","model":"llama3.2","messages":[{"role":"user","content":"Hello"}]}"#
@@ -77,7 +78,9 @@ struct ChatRoute: Sendable {
         let chat: ChatRequest
         do throws(ChatRequestError) {
             let body = request.body.bytes
-            chat = try ChatRequest(decoding: body.span, requiringModel: requiringModel)
+            chat = try await LongWork.run(on: body.count) { () throws(ChatRequestError) in
+                try ChatRequest(decoding: body.span, requiringModel: requiringModel)
+            }
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }

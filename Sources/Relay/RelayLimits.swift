@@ -10,6 +10,8 @@ public struct RelayLimits: Sendable, Equatable {
     public var longestRetryAfter: Duration = .seconds(20)
     /// Replies of the process that may run or wait at one time.
     public var maximumReplies = 10_000
+    /// Those of one app: half of them, and one at least, so that no app can keep others from being answered.
+    var repliesOfApp: Int { (maximumReplies + 1) / 2 }
     /// Prompts of one conversation that may wait while another one is answered.
     public var maximumWaitingTurns = 16
     /// Time for which a reply continues after its last reader has left; zero cancels it at once.

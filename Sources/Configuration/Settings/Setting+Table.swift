@@ -89,7 +89,7 @@ extension Setting {
         case .storeConnections:
             .limit(
                 .database, .count(1...100, of: "connections") { $0.store.connections = $1 }, "4",
-                "Connections to PostgreSQL of each shard.")
+                "Connections to PostgreSQL of each shard. The process has two more.")
         case .storeTimeout:
             .limit(
                 .database, .duration(.milliseconds(100) ... .minutes(10)) { $0.store.timeout = $1 }, "10s",
@@ -196,7 +196,7 @@ extension Setting {
         case .maximumReplies:
             .limit(
                 .replies, .count(1...1_000_000, of: "replies") { $0.relay.maximumReplies = $1 }, "10000",
-                "Replies that run at once in the process.")
+                "Replies that run at once in the process. One app gets half of them.")
         case .maximumWaitingTurns:
             .limit(
                 .replies, .count(0...10_000, of: "turns") { $0.relay.maximumWaitingTurns = $1 }, "16",

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 
 /// The open turns of this process, on all shards, and the replies that wait for their ends.
 public final class TurnBoard: Sendable {
@@ -50,11 +51,20 @@ public final class TurnBoard: Sendable {
         var conversations: [ExactText: Conversation] = [:]
         var reserved: [ExactText: Reservations] = [:]
         var count = 0
+        /// The part of `count` of each app.
+        var apps: [ExactText: Int] = [:]
         /// The callers of `waitUntilEmpty`.
         var emptyWaiters: [CheckedContinuation<Void, Never>] = []
 
+        mutating func countUp(_ app: ExactText) {
+            count += 1
+            apps[app, default: 0] += 1
+        }
+
         /// Counts a turn down. Returns the callers of `waitUntilEmpty` if it was the last one.
-        mutating func countDown() -> [CheckedContinuation<Void, Never>] {
+        mutating func countDown(_ app: ExactText) -> [CheckedContinuation<Void, Never>] {
+            let left = (apps[app] ?? 1) - 1
+            apps[app] = left > 0 ? left : nil
             count -= 1
             guard count == 0 else { return [] }
             defer { emptyWaiters = [] }
@@ -119,11 +129,12 @@ public final class TurnBoard: Sendable {
     /// Reserves a turn that is about to be opened. `open` or `cancelReservation` must follow.
     ///
     /// - Parameter key: the idempotency key of the request. A request with a known key opens no further turn.
-    /// - Throws: `overloaded` if the limit of the process or of the conversation is reached.
+    /// - Throws: `overloaded` if the limit of the process, of the app or of the conversation is reached.
     func reserveTurn(appID: String, key: String? = nil) throws(RelayError) {
+        let app = Self.app(of: appID)
         let (appID, key) = (ExactText(appID), key.map(ExactText.init))
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.maximumReplies else { throw Self.full }
+            try require(state, app)
             var reservations = state.reserved[appID] ?? Reservations()
             let conversation = state.conversations[appID] ?? Conversation()
             let ahead = conversation.count + reservations.turns
@@ -134,7 +145,7 @@ public final class TurnBoard: Sendable {
                 reservations.keys[key, default: 0] += 1
             }
             state.reserved[appID] = reservations
-            state.count += 1
+            state.countUp(app)
         }
     }
 
@@ -152,13 +163,29 @@ public final class TurnBoard: Sendable {
     private static let full = RelayError(
         .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
 
-    /// Counts a request without a turn towards the limit of replies. `release` must follow.
+    /// The app whose share a turn of a conversation counts towards.
+    private static func app(of appID: String) -> ExactText { ExactText(ConversationKey(parsing: appID).owner.app) }
+
+    private func require(_ state: State, _ app: ExactText) throws(RelayError) {
+        guard state.count < limits.maximumReplies else { throw Self.full }
+        let count = state.apps[app] ?? 0
+        guard count < limits.repliesOfApp else {
+            throw RelayError(
+                .overloaded,
+                "The app has \(count) prompts that are being answered, which is its share of the server. Try again when one is answered."
+            )
+        }
+    }
+
+    /// Counts a request without a turn towards the limits of replies. `release` must follow.
     ///
-    /// - Throws: `overloaded` if the limit of the process is reached.
-    func reserve() throws(RelayError) {
+    /// - Parameter app: the app that the request acts for; empty for none.
+    /// - Throws: `overloaded` if the limit of the process or of the app is reached.
+    func reserve(for app: String) throws(RelayError) {
+        let app = ExactText(app)
         try state.withLock { state throws(RelayError) in
-            guard state.count < limits.maximumReplies else { throw Self.full }
-            state.count += 1
+            try require(state, app)
+            state.countUp(app)
         }
     }
 
@@ -166,20 +193,20 @@ public final class TurnBoard: Sendable {
     func reserveTurnWithoutLimit(appID: String) {
         state.withLock { state in
             state.reserved[ExactText(appID), default: Reservations()].count += 1
-            state.count += 1
+            state.countUp(Self.app(of: appID))
         }
     }
 
     /// Ends the count of a request without a turn.
-    func release() {
-        Self.resume(state.withLock { $0.countDown() })
+    func release(for app: String) {
+        Self.resume(state.withLock { $0.countDown(ExactText(app)) })
     }
 
     /// Cancels a reservation.
     func cancelReservation(appID: String, key: String? = nil) {
         let empty = state.withLock { state in
             state.removeReservation(appID, key: key.map(ExactText.init))
-            return state.countDown()
+            return state.countDown(Self.app(of: appID))
         }
         Self.resume(empty)
     }
@@ -196,7 +223,7 @@ public final class TurnBoard: Sendable {
     /// Adds an adopted turn.
     func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
-            state.count += 1
+            state.countUp(Self.app(of: turn.appID))
             state.conversations[ExactText(turn.appID), default: Conversation()].insert(
                 OpenTurn(number: turn.number, id: id, key: ExactText("")))
         }
@@ -211,7 +238,7 @@ public final class TurnBoard: Sendable {
             }
             let waiters = conversation.waiters.removeValue(forKey: turn.number) ?? [:]
             state.conversations[ExactText(turn.appID)] = conversation.open.isEmpty ? nil : conversation
-            return (waiters, state.countDown())
+            return (waiters, state.countDown(Self.app(of: turn.appID)))
         }
         for wake in waiters.values {
             wake()

@@ -45,7 +45,7 @@ public final class PassedRequest {
         if let ticket {
             slots?.release(ticket)
         }
-        board.release()
+        board.release(for: owner?.app ?? "")
     }
 }
 
@@ -56,7 +56,7 @@ extension ChatService {
     /// - Throws: `overloaded`, `shuttingDown`.
     public func admitPassedRequest(of owner: Owner?) throws(RelayError) -> PassedRequest {
         try refuseWhenStopping()
-        try board.reserve()
+        try board.reserve(for: owner?.app ?? "")
         return PassedRequest(
             makeID(Partition(number: 0)), of: owner, board: board, slots: slots, scheduler: scheduler)
     }

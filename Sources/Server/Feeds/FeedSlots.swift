@@ -6,10 +6,18 @@ import ChatterdRelay
 final class FeedSlots: Sendable {
     /// The limit of the process.
     static let limit = 2_000
+    /// The limit of an app in the process: all its persons together leave half to the others.
+    static let limitOfApp = limit / 2
     /// The limit of an owner in the process.
     static let limitOfOwner = 200
 
-    private let counts = Lock<(all: Int, owners: [Owner: Int])>((0, [:]))
+    private struct Counts {
+        var all = 0
+        var apps: [ExactText: Int] = [:]
+        var owners: [Owner: Int] = [:]
+    }
+
+    private let counts = Lock(Counts())
 
     /// The number of open feeds.
     var count: Int { counts.withLock { $0.all } }
@@ -27,7 +35,15 @@ final class FeedSlots: Sendable {
                 throw RelayError(
                     .overloaded, "The owner has \(own) open feeds already, which is the limit. Close one of them.")
             }
+            let app = ExactText(owner.app)
+            let ofApp = counts.apps[app] ?? 0
+            guard ofApp < Self.limitOfApp else {
+                throw RelayError(
+                    .overloaded,
+                    "The app has \(ofApp) open feeds, which is its share of the server. Try again when one is closed.")
+            }
             counts.all += 1
+            counts.apps[app] = ofApp + 1
             counts.owners[owner] = own + 1
         }
     }
@@ -38,6 +54,9 @@ final class FeedSlots: Sendable {
             counts.all -= 1
             let left = (counts.owners[owner] ?? 1) - 1
             counts.owners[owner] = left > 0 ? left : nil
+            let app = ExactText(owner.app)
+            let leftOfApp = (counts.apps[app] ?? 1) - 1
+            counts.apps[app] = leftOfApp > 0 ? leftOfApp : nil
         }
     }
 }

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import Testing
@@ -37,6 +38,26 @@ import Testing
         #expect(relay.database.rows("c").isEmpty)
         try relay.complete("done")
         #expect(relay.post("3", appID: "c").refusal == nil)
+    }
+
+    @Test func appHasHalfOfTheReplies() throws {
+        var limits = RelayLimits()
+        limits.maximumReplies = 4
+        let relay = TestRelay(limits)
+        let conversations = ["ada", "bob", "eve"].map { ConversationKey(Owner(app: "a", person: $0), name: "x").text }
+        relay.post("1", appID: conversations[0])
+        relay.post("2", appID: conversations[1])
+        let refusal = relay.post("3", appID: conversations[2]).refusal
+        #expect(refusal?.code == .overloaded && refusal?.message.contains("its share") == true)
+        #expect(throws: RelayError.self) { try relay.service.admitPassedRequest(of: Owner(app: "a", person: "eve")) }
+        let passed = try relay.service.admitPassedRequest(of: Owner(app: "b"))
+        #expect(relay.post("4", appID: "b").refusal == nil)
+        passed.end()
+        let first = try #require(relay.model.generations.first)
+        first.send("done")
+        first.finish()
+        relay.clock.settle()
+        #expect(relay.post("5", appID: conversations[2]).refusal == nil)
     }
 
     @Test func adoptionOfRepliesIsLimited() throws {

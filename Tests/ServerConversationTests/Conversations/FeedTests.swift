@@ -1,4 +1,6 @@
 import ChatterdConfiguration
+import ChatterdIdentity
+import ChatterdRelay
 import ChatterdTestSupport
 import Testing
 
@@ -196,6 +198,20 @@ import Testing
             let all = try Self.events(of: slow, until: "complete")
             #expect(all.count == 1 + count + 3)
         }
+    }
+
+    @Test func appHasHalfOfTheFeeds() throws {
+        let slots = FeedSlots()
+        let persons = (0...FeedSlots.limitOfApp / FeedSlots.limitOfOwner).map { Owner(app: "a", person: "p\($0)") }
+        for number in 0..<FeedSlots.limitOfApp {
+            try slots.reserve(for: persons[number / FeedSlots.limitOfOwner])
+        }
+        let last = try #require(persons.last)
+        #expect(throws: RelayError.self) { try slots.reserve(for: last) }
+        try slots.reserve(for: Owner(app: "b"))
+        slots.release(persons[0])
+        try slots.reserve(for: last)
+        #expect(slots.count == FeedSlots.limitOfApp + 1)
     }
 
     @Test func ownerHasALimitOfFeeds() async throws {

@@ -22,6 +22,7 @@ public enum PageFiles {
         ("models.js", PackageResources.models_js),
         ("outbox.js", PackageResources.outbox_js),
         ("reply.js", PackageResources.reply_js),
+        ("storage.js", PackageResources.storage_js),
         ("strings.js", PackageResources.strings_js),
         ("style.css", PackageResources.style_css),
         ("transfer.js", PackageResources.transfer_js),

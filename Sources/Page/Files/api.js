@@ -20,8 +20,9 @@ export class APIError extends Error {
   }
 }
 
-/// The principal of this page: `app` is named in requests in `open` mode, otherwise the credential decides.
-export const session = Object.assign(new Emitter(), { app: null, scopes: [], isSignedIn: false });
+/// The principal of this page: `app` is named in requests in `open` mode, otherwise the credential decides. `owner` is a text for the app and
+/// the person.
+export const session = Object.assign(new Emitter(), { app: null, owner: "", scopes: [], isSignedIn: false });
 
 /// The address of a path such as `conversations/x`, relative to the page. A path of the server (`/replies/x`) works too.
 export function address(path, query = {}) {
@@ -73,6 +74,7 @@ export async function identify() {
   session.scopes = principal.scopes;
   session.isSignedIn = Boolean(principal.app);
   session.app = principal.app ? null : settings.app;
+  session.owner = [principal.app ?? settings.app ?? "", principal.person ?? ""].map(encodeURIComponent).join("/");
 }
 
 /// Exchanges a key or a token for a session of this browser.

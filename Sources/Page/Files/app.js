@@ -6,11 +6,14 @@ import { Conversation, newName } from "./conversation.js";
 import { choices, forgetConversation, preference, saveChoices, savePreference } from "./drafts.js";
 import { $, button, fillTexts, h } from "./dom.js";
 import { models } from "./models.js";
+import { outbox } from "./outbox.js";
 import { readProvenance } from "./reply.js";
+import { announceOwner, clear, whenChanged } from "./storage.js";
 import { strings } from "./strings.js";
 import { alertReader, speak } from "./views/announcer.js";
 import { Composer } from "./views/composer.js";
 import { MessageList } from "./views/messages.js";
+import { editOptions, requestOptions } from "./views/options.js";
 import { Sidebar } from "./views/sidebar.js";
 
 /// Does something; shows the error if it fails.
@@ -73,7 +76,7 @@ class App {
     savePreference("fresh", name);
     const hash = `#${encodeURIComponent(name)}`;
     if (replaces) history.replaceState(null, "", hash);
-    else if (location.hash !== hash) return this.go(name);
+    else if (location.hash !== hash) this.go(name);
     this.sidebar.toggle(false);
     guard(() => this.#open(name));
     $("prompt").focus();
@@ -126,7 +129,9 @@ class App {
       showStatus(conversation.isConnected ? "" : strings.reconnecting);
       if (conversation.isConnected) this.catalogue.refreshSoon();
     } else if (kind === "deleted") {
-      this.list.open(new Conversation(conversation.name));
+      const empty = new Conversation(conversation.name);
+      empty.close();
+      this.list.open(empty);
       this.list.showNote(strings.deletedElsewhere, null, button(strings.newConversation, () => this.fresh(), { class: "primary" }));
       conversation.close();
       this.catalogue.refreshSoon();
@@ -215,6 +220,11 @@ class App {
       showStatus(strings.chooseModel, true);
       return false;
     }
+    // Nothing can follow what was deleted.
+    if (this.conversation.isDeleted) {
+      this.fresh(true);
+      editing = null;
+    }
     const message = { role: "user", content: text, ...(images.length ? { images } : {}) };
     const shown = { text, images };
     const request = {};
@@ -226,9 +236,8 @@ class App {
     return true;
   }
 
-  async #ask(request, shown) {
+  #ask(request, shown) {
     const chosen = choices(this.conversation.name);
-    const { requestOptions } = await import("./views/options.js");
     savePreference("model", $("model").value);
     this.list.toEnd();
     return this.conversation.ask({ model: $("model").value, ...requestOptions(chosen), ...request }, shown,
@@ -299,20 +308,32 @@ class App {
     await this.catalogue.refresh();
   }
 
+  /// Leaves nothing of this person in the browser.
+  async #signOut() {
+    const { confirm } = await import("./views/dialogs.js");
+    if (outbox.count && !(await confirm(strings.unsentQuestion(outbox.count), strings.signOut))) return;
+    await call("DELETE", "session");
+    clear();
+    this.leave();
+  }
+
+  /// Ends the page of a person who does not use this browser any more.
+  leave() {
+    this.composer.close();
+    location.reload();
+  }
+
   // Events
 
   #listen() {
     const on = (id, action) => $(id).addEventListener("click", () => guard(action));
     on("stop", () => this.#stop());
-    on("options", async () => (await import("./views/options.js")).editOptions(this.conversation));
+    on("options", () => editOptions(this.conversation));
     on("servers", () => this.#manageServers());
     on("rename", () => this.#rename());
     on("archive", () => this.#archive());
     on("delete", () => this.#delete());
-    on("sign-out", async () => {
-      await call("DELETE", "session");
-      location.reload();
-    });
+    on("sign-out", () => this.#signOut());
     document.querySelector(".skip").addEventListener("click", (event) => {
       // The part of the address after # is the name of a conversation.
       event.preventDefault();
@@ -324,7 +345,7 @@ class App {
     });
     models.listen(() => this.conversation && this.#showState());
     this.catalogue.listen(() => this.conversation && this.#showTitle());
-    addEventListener("storage", (event) => { if (event.key === "chatterd.preference.fresh") this.#leaveTaken(); });
+    whenChanged("preference.fresh", () => this.#leaveTaken());
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("click", (event) => {
@@ -370,9 +391,15 @@ async function start() {
   $("sign-out").hidden = !session.isSignedIn;
   session.listen(() => location.reload());
   const app = new App();
+  announceOwner(() => app.leave());
+  outbox.resume();
   app.route();
   models.refresh();
   app.catalogue.refresh().catch(() => {});
+  // So that every dialog opens also while the server is away.
+  setTimeout(() => {
+    for (const file of ["transfer.js", "views/details.js", "views/dialogs.js", "views/servers.js"]) import(`./${file}`).catch(() => {});
+  }, 2000);
 }
 
 start().catch((error) => {

@@ -3,13 +3,10 @@
 import { APIError, call, nameSegment, pause, send, session } from "./api.js";
 import { Emitter } from "./dom.js";
 import { follow } from "./events.js";
-import { forget, keep, keptPrompts } from "./outbox.js";
+import { outbox } from "./outbox.js";
 import { Reply } from "./reply.js";
-import { strings } from "./strings.js";
 
 const pageSize = 100;
-/// The server forgets an Idempotency-Key after a day, unless it is configured otherwise. Older prompts are not repeated.
-const keptFor = 12 * 3600 * 1000;
 
 /// A name for a new conversation: 12 lower-case letters and digits.
 export function newName() {
@@ -27,10 +24,12 @@ function replyID(response) {
 export class Conversation extends Emitter {
   /// Whether the server has it.
   exists = false;
+  /// Whether the server had it, and it was deleted elsewhere.
+  isDeleted = false;
   isConnected = true;
   moreBefore = false;
-  /// Prompts without a confirmation: `{key, text, images, error}`.
-  pending = [];
+  /// Confirmed prompts whose messages are not loaded yet.
+  #arriving = [];
   #messages = new Map();
   #order = [];
   #tip = 0;
@@ -43,11 +42,24 @@ export class Conversation extends Emitter {
   #feedPosition = null;
   #controller = new AbortController();
   #syncing = null;
-  #heads = 0;
+  #endListening;
 
   constructor(name) {
     super();
     this.name = name;
+    this.#endListening = outbox.listen((kind, prompt, detail) => {
+      if (prompt.conversation === name) this.#promptChanged(kind, prompt, detail);
+    });
+  }
+
+  /// Prompts whose messages are not loaded yet: `{text, images, after, error}`.
+  get pending() {
+    return [...this.#arriving, ...outbox.of(this.name)];
+  }
+
+  /// Whether the confirmation of a prompt is awaited.
+  get #isSending() {
+    return this.pending.some((prompt) => !prompt.error);
   }
 
   get path() {
@@ -70,9 +82,9 @@ export class Conversation extends Emitter {
 
   /// The messages of the branch and the prompts on their way. A prompt that begins a branch stands where it will.
   items() {
-    const branch = this.branch();
-    const cut = this.pending.find((prompt) => prompt.after !== undefined)?.after;
-    return [...(cut === undefined ? branch : branch.filter((message) => message.seq <= cut)), ...this.pending];
+    const [branch, pending] = [this.branch(), this.pending];
+    const cut = pending.find((prompt) => prompt.after !== undefined)?.after;
+    return [...(cut === undefined ? branch : branch.filter((message) => message.seq <= cut)), ...pending];
   }
 
   reply(message) {
@@ -93,18 +105,14 @@ export class Conversation extends Emitter {
 
   // Loading
 
-  /// Loads the end of the conversation, back to message `seq` if that is given, and sends what is kept. A new one is not asked for.
+  /// Loads the end of the conversation, back to message `seq` if that is given. A new one is not asked for.
   async open(seq = null, isNew = false) {
     try {
       if (!isNew) await this.#persist(() => this.#load({ limit: pageSize }));
       while (this.moreBefore && (!this.#messages.has(this.#tip) || (seq !== null && this.#order[0] > seq))) await this.loadEarlier();
-      this.exists = !isNew;
+      this.exists ||= !isNew;
     } catch (error) {
       if (error.code !== "conversation_not_found") throw error;
-    }
-    for (const kept of keptPrompts(this.name)) {
-      if (Date.now() - kept.time < keptFor) this.#post(kept);
-      else this.pending.push({ ...kept, error: new APIError(0, { error: strings.unconfirmed }) });
     }
     this.emit("messages");
     this.follow();
@@ -174,7 +182,7 @@ export class Conversation extends Emitter {
         this.emit("connection");
       },
     }).catch((error) => {
-      if (error.code === "conversation_not_found") this.emit("deleted");
+      if (error.code === "conversation_not_found") this.#deleted();
       this.#feed = null;
     });
   }
@@ -190,7 +198,7 @@ export class Conversation extends Emitter {
     if (event.name === "error") return false;
     if (event.id !== undefined) this.#feedPosition = event.id;
     if (event.name === "deleted") {
-      this.emit("deleted");
+      this.#deleted();
       return true;
     }
     if (event.name === "choice") this.#choose(data.id);
@@ -200,9 +208,14 @@ export class Conversation extends Emitter {
     return false;
   }
 
+  #deleted() {
+    this.isDeleted = true;
+    this.emit("deleted");
+  }
+
   /// A prompt of this page is shown once: while its confirmation is awaited, changes wait too.
   #catchUp() {
-    if (this.#heads === 0) this.sync().catch(() => {});
+    if (!this.#isSending) this.sync().catch(() => {});
   }
 
   #choose(id) {
@@ -225,58 +238,42 @@ export class Conversation extends Emitter {
       on_interrupt: "regenerate", ...(this.#parent ? { parent: this.#parent } : {}), ...request,
     });
     this.#parent = null;
-    const prompt = { key: crypto.randomUUID(), conversation: this.name, body, system, ...shown };
-    keep(prompt);
-    return this.#post(prompt);
+    // A page of plain http has no crypto.randomUUID.
+    outbox.add({ key: newName() + newName(), conversation: this.name, body, system, ...shown });
+    this.emit("messages");
   }
 
-  async #post(prompt) {
-    this.pending.push(prompt);
-    this.emit("messages");
-    this.#heads += 1;
-    try {
-      if (prompt.system) await this.#persist(() => this.#create(prompt.system));
-      const response = await this.#persist(() =>
-        send("POST", "llmchat", { body: prompt.body, headers: { "Idempotency-Key": prompt.key } }));
-      const id = replyID(response);
-      const known = this.#replies.get(id);
-      if (known) response.body.cancel();
-      else this.#begin(id, response);
-      forget(prompt);
-      await this.#persist(() => this.sync());
-      this.pending = this.pending.filter((other) => other !== prompt);
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      prompt.error = error;
-      this.emit("refused", prompt);
-    } finally {
-      this.#heads -= 1;
-    }
+  async #promptChanged(kind, prompt, detail) {
+    if (kind === "connection") this.#setConnected(detail);
+    else if (kind === "sent") await this.#arrived(prompt, detail);
+    else this.emit("refused", prompt);
+    if (kind === "connection") return;
     this.emit("messages");
     this.emit("list");
-    if (this.#heads === 0 && this.exists) this.sync().catch(() => {});
+    if (!this.#isSending && this.exists) this.sync().catch(() => {});
     this.follow();
   }
 
-  /// Creates the conversation with a system prompt, unless it exists.
-  async #create(system) {
-    const messages = [{ role: "system", content: system }];
-    await call("POST", "conversations", { body: { conversation: this.name, messages } }).catch((error) => {
-      if (error.code !== "conversation_exists") throw error;
-    });
+  /// Shows a prompt as on its way until its message is loaded.
+  async #arrived(prompt, response) {
+    this.#arriving.push(prompt);
+    const id = replyID(response);
+    prompt.isShown = !this.#replies.has(id);
+    if (prompt.isShown) this.#begin(id, response);
+    // If the conversation cannot be read, its feed brings the message.
+    await this.#persist(() => this.sync()).catch(() => {});
+    this.#arriving = this.#arriving.filter((other) => other !== prompt);
   }
 
   /// Sends a prompt again that the server refused.
   retry(prompt) {
-    this.pending = this.pending.filter((other) => other !== prompt);
-    prompt.error = null;
-    return this.#post(prompt);
+    outbox.retry(prompt);
+    this.emit("messages");
   }
 
   /// Removes a prompt that the server refused; its text goes back to the composer.
   drop(prompt) {
-    forget(prompt);
-    this.pending = this.pending.filter((other) => other !== prompt);
+    outbox.remove(prompt);
     this.emit("messages");
   }
 
@@ -355,6 +352,7 @@ export class Conversation extends Emitter {
   }
 
   close() {
+    this.#endListening();
     this.#controller.abort();
     this.rest();
     for (const reply of this.#replies.values()) reply.release();

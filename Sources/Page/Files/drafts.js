@@ -1,21 +1,6 @@
 // The memory of this browser: unsent drafts, and the model and options of each conversation. It holds no secrets.
 
-const read = (name) => {
-  try {
-    return JSON.parse(localStorage.getItem(`chatterd.${name}`));
-  } catch {
-    return null;
-  }
-};
-
-const write = (name, value) => {
-  try {
-    if (value) localStorage.setItem(`chatterd.${name}`, JSON.stringify(value));
-    else localStorage.removeItem(`chatterd.${name}`);
-  } catch {
-    // The storage is full: the value lasts until the page is closed.
-  }
-};
+import { read, write } from "./storage.js";
 
 /// The unsent text of a conversation.
 export const draftText = (conversation) => read(`text.${conversation}`) ?? "";

@@ -83,6 +83,7 @@ export const strings = {
   tool: "Tool",
   copy: "Copy",
   copied: "Copied",
+  notCopied: "Not copied",
   copyCode: "Copy code",
   edit: "Edit",
   regenerate: "Another answer",
@@ -173,6 +174,8 @@ export const strings = {
   credential: "Key or token",
   signIn: "Sign in",
   signOut: "Sign out",
+  unsentQuestion: (count) =>
+    `${count === 1 ? "One prompt has" : `${count} prompts have`} not reached the server. Signing out removes what this browser keeps of you.`,
   needsAppKey: "This is a credential of an administrator, which has no conversations. Use a key of an app, or a client token.",
 
   // Errors

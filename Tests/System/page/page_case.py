@@ -20,6 +20,8 @@ from harness.model import Model
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 # Milliseconds for which a condition of the page is awaited: longer than a busy machine needs. PAGE_WAIT has other seconds.
 WAIT = int(os.environ.get("PAGE_WAIT", "120")) * 1000
+# A name of this machine to which browsers give none of the rights of localhost and of HTTPS.
+LAN_HOST = "chat.lan"
 ADMIN_TOKEN = "the-token-of-the-administrator"
 # A folder whose files replace those of the program, so that the page can be changed without a build.
 FILES = os.environ.get("PAGE_FILES")
@@ -52,7 +54,11 @@ class PageCase(unittest.TestCase):
         cls.gate = Gate(cls.server.url, cls.addClassCleanup, reset=True)
         play = sync_playwright().start()
         cls.addClassCleanup(play.stop)
-        cls.browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        arguments = ["--no-sandbox", f"--host-resolver-rules=MAP {LAN_HOST} 127.0.0.1"]
+        if FILES:
+            # The browser takes a file of the folder for one of another network, from which it asks nothing of this machine.
+            arguments.append("--disable-features=BlockInsecurePrivateNetworkRequests,LocalNetworkAccessChecks")
+        cls.browser = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
         cls.addClassCleanup(cls.browser.close)
 
     @classmethod

@@ -1,5 +1,6 @@
 """The page in a real browser: conversations, answers, and everything that can go wrong with them."""
 
+import base64
 import json
 import re
 import threading
@@ -7,7 +8,7 @@ import urllib.parse
 
 from playwright.sync_api import expect
 
-from page.page_case import ADMIN_TOKEN, Model, PageCase
+from page.page_case import ADMIN_TOKEN, LAN_HOST, Model, PageCase
 from page.prefix import PREFIX, PrefixProxy
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -180,11 +181,22 @@ class AnswerTests(PageCase):
     def test_images_are_sent(self):
         self.open()
         self.page.locator("#attach-file").set_input_files(
-            {"name": "pixel.png", "mimeType": "image/png", "buffer": __import__("base64").b64decode(PIXEL)})
+            {"name": "pixel.png", "mimeType": "image/png", "buffer": base64.b64decode(PIXEL)})
         expect(self.page.locator("#attachments li")).to_have_count(1)
         self.ask("What is this?")
         self.assertEqual(self.model.exchange().request["messages"][-1]["images"], [PIXEL])
         expect(self.page.locator(".prompt img")).to_have_count(1)
+
+    def test_files_keep_their_order(self):
+        photo = b"\xff\xd8\xff\xe0" + bytes(4_400_000)
+        self.open()
+        self.page.locator("#attach-file").set_input_files([
+            {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": photo},
+            {"name": "pixel.png", "mimeType": "image/png", "buffer": base64.b64decode(PIXEL)}])
+        expect(self.page.locator("#attachments li")).to_have_count(2)
+        self.ask("What is this?")
+        images = self.model.exchange().request["messages"][-1]["images"]
+        self.assertEqual([len(image) for image in images], [len(base64.b64encode(photo)), len(PIXEL)])
 
     def test_image_is_pasted_and_dropped(self):
         self.open()
@@ -367,6 +379,61 @@ class NothingIsLostTests(PageCase):
         expect(self.page.locator(".pending")).to_have_count(0)
         self.assertEqual([message["role"] for message in self.stored()], ["user", "assistant"] * 2)
 
+    def test_first_prompt_without_a_network_is_sent_when_it_is_back(self):
+        self.open()
+        self.gate.close()
+        self.write("Anyone?")
+        expect(self.page.locator(".pending")).to_contain_text("Anyone?")
+        self.gate.open()
+        expect(self.answer()).to_have_text("Nothing to say.")
+        self.wait_for_end()
+        self.assertEqual([message["role"] for message in self.stored()], ["user", "assistant"])
+
+    def test_prompts_without_a_network_keep_their_order(self):
+        self.open()
+        self.ask("Hello")
+        self.gate.close()
+        texts = [f"Prompt {number}" for number in range(5)]
+        for text in texts:
+            self.write(text)
+        expect(self.page.locator(".pending")).to_have_count(5)
+        self.gate.open()
+        self.page.reload()
+        expect(self.page.locator(".answer")).to_have_count(6)
+        self.wait_for_end()
+        expect(self.page.locator(".pending")).to_have_count(0)
+        self.assertEqual([message["content"] for message in self.stored() if message["role"] == "user"], ["Hello", *texts])
+
+    def test_prompt_of_another_conversation_is_sent_too(self):
+        self.open()
+        self.ask("Hello")
+        name = self.page.evaluate("location.hash.slice(1)")
+        self.gate.close()
+        self.write("Anyone?")
+        expect(self.page.locator(".pending")).to_contain_text("Anyone?")
+        self.page.locator("#new").click()
+        expect(self.page.locator(".pending")).to_have_count(0)
+        self.gate.open()
+        self.page.reload()
+        self.model.exchange(1)
+        self.page.goto(f"/#{name}")
+        expect(self.page.locator(".answer")).to_have_count(2)
+        self.wait_for_end()
+        self.assertEqual(len(self.stored()), 4)
+
+    def test_refused_prompt_waits_for_its_author(self):
+        self.open()
+        self.page.evaluate("document.querySelector('#model').append(new Option('long', 'm'.repeat(300), true, true))")
+        self.write("Hello")
+        expect(self.page.locator(".pending .error")).to_contain_text("model")
+        posts = []
+        self.page.on("request", lambda request: posts.append(request.url) if request.url.endswith("/llmchat") else None)
+        self.page.reload()
+        expect(self.page.locator(".pending .error")).to_contain_text("model")
+        self.assertEqual(posts, [])
+        self.page.get_by_role("button", name="Back to the prompt").click()
+        expect(self.page.locator("#prompt")).to_have_value("Hello")
+
     def test_prompt_whose_response_is_lost_counts_once(self):
         self.open()
         self.ask("Hello")
@@ -451,6 +518,7 @@ class NothingIsLostTests(PageCase):
         address = self.page.url
         self.page.locator("#new").click()
         expect(self.page.locator("#messages")).to_contain_text("What is on your mind?")
+        expect(self.page.locator("#prompt")).to_be_focused()
         self.gate.close()
         self.page.evaluate("(hash) => { location.hash = hash; }", urllib.parse.urlsplit(address).fragment)
         expect(self.page.locator("#status")).to_contain_text("The connection is lost")
@@ -467,6 +535,30 @@ class NothingIsLostTests(PageCase):
         self.page.locator("#delete").click()
         self.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(device.locator("#messages")).to_contain_text("This conversation was deleted.")
+        before = device.evaluate("location.hash")
+        device.locator("#model").select_option("tiny")
+        self.ask("Still there?", device)
+        self.assertNotEqual(device.evaluate("location.hash"), before)
+        self.assertEqual([message["content"] for message in self.stored(device)], ["Still there?", "Nothing to say."])
+
+
+class PlainHTTPTests(PageCase):
+    variables = {"CHATTERD_HOSTS": LAN_HOST}
+
+    def test_page_works_on_plain_http_of_a_lan(self):
+        origin = self.gate.url.replace("127.0.0.1", LAN_HOST)
+        self.origins.add(origin)
+        self.model.script = lambda exchange: exchange.say("```py\nprint(1)\n", "```\n")
+        self.open(origin + "/")
+        self.assertFalse(self.page.evaluate("isSecureContext"))
+        self.ask("Hello")
+        self.assertEqual(self.stored()[0]["content"], "Hello")
+        self.page.get_by_role("button", name="Copy code").click()
+        expect(self.page.get_by_role("button", name="Copied")).to_be_visible()
+        self.page.locator("#prompt").press("Control+V")
+        expect(self.page.locator("#prompt")).to_have_value(re.compile(r"print\(1\)\s*"))
+        self.page.reload()
+        expect(self.page.locator(".answer")).to_have_count(1)
 
 
 class ConversationListTests(PageCase):
@@ -746,6 +838,63 @@ class SignInTests(PageCase):
         pages[1].reload()
         expect(pages[1].locator("#prompt")).to_be_visible()
         expect(pages[1].locator(".answer")).to_have_count(0)
+
+    def sign_in(self, credential, page=None):
+        page = page or self.page
+        page.goto("/")
+        page.get_by_label("Key or token").fill(credential)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.locator("#model option[value=tiny]")).to_be_attached()
+        page.locator("#model").select_option("tiny")
+
+    def tokens(self, *persons):
+        key = self.call("POST", "/keys", {"app": "shop"}, ADMIN_TOKEN)[1]["key"]
+        return [self.call("POST", "/tokens", {"person": person}, key)[1]["access_token"] for person in persons]
+
+    def test_next_person_gets_nothing_of_the_one_before(self):
+        ada, bob = self.tokens("ada", "bob")
+        self.sign_in(ada)
+        self.page.evaluate("document.querySelector('#model').append(new Option('long', 'm'.repeat(300), true, true))")
+        self.write("A prompt of ada")
+        expect(self.page.locator(".pending .error")).to_contain_text("model")
+        self.page.locator("#prompt").fill("A draft of ada")
+        self.page.locator("#manage summary").click()
+        self.page.locator("#sign-out").click()
+        dialog = self.page.get_by_role("dialog")
+        expect(dialog).to_contain_text("One prompt has not reached the server.")
+        dialog.get_by_role("button", name="Sign out").click()
+        expect(self.page.get_by_label("Key or token")).to_be_visible()
+        self.sign_in(bob)
+        self.assertNotIn("of ada", self.page.evaluate("JSON.stringify(localStorage)"))
+        expect(self.page.locator("#prompt")).to_have_value("")
+        self.ask("I am bob")
+        self.assertEqual(self.model.exchange().prompts, [("user", "I am bob")])
+        expect(self.page.locator(".prompt")).to_have_count(1)
+
+    def test_session_that_ends_keeps_the_texts_of_its_person(self):
+        ada, bob = self.tokens("ada", "bob")
+        self.sign_in(ada)
+        self.page.locator("#prompt").fill("A draft of ada")
+        # The session ends on the server; the draft is in the browser.
+        self.wait_until("JSON.stringify(localStorage).includes('A draft of ada')")
+        self.page.context.clear_cookies()
+        self.sign_in(bob)
+        expect(self.page.locator("#prompt")).to_have_value("")
+        self.page.context.clear_cookies()
+        self.sign_in(ada)
+        expect(self.page.locator("#prompt")).to_have_value("A draft of ada")
+
+    def test_other_tabs_follow_a_sign_out(self):
+        (ada,) = self.tokens("ada")
+        self.sign_in(ada)
+        tab = self.new_page(self.page.context)
+        tab.goto("/")
+        tab.locator("#prompt").fill("A draft of ada")
+        self.page.locator("#manage summary").click()
+        self.page.locator("#sign-out").click()
+        for page in (self.page, tab):
+            expect(page.get_by_label("Key or token")).to_be_visible()
+        self.assertNotIn("of ada", self.page.evaluate("JSON.stringify(localStorage)"))
 
     def test_administrator_token_is_no_session(self):
         self.page.goto("/")

@@ -4,6 +4,12 @@ import { $, h } from "../dom.js";
 import { strings } from "../strings.js";
 
 const keptLines = 20;
+/// Characters without an end of a sentence that are spoken nevertheless.
+const longestSentence = 1000;
+/// A sentence ends with its mark and white space, or with its line.
+const sentenceEnd = /[.!?…:]["'”’)\]]*\s|\n|[。！？]/g;
+/// Characters of an end of a sentence that an earlier piece may have brought.
+const overlap = 8;
 
 function say(text) {
   const log = $("announcements");
@@ -21,26 +27,23 @@ export { say };
 
 /// Speaks the sentences of a reply as they become complete, the rest at its end.
 export function speak(reply) {
-  let rest = reply.text;
-  const flush = () => {
-    const text = rest.trim();
-    rest = "";
+  let rest = "";
+  const flush = (length = rest.length) => {
+    const text = rest.slice(0, length).trim();
+    rest = rest.slice(length);
     if (text) say(text);
   };
-  // A sentence ends with its mark and white space, or with its line.
-  const speakSentences = () => {
-    const sentences = /^[\s\S]*(?:[.!?…:]["'”’)\]]*\s|\n|[。！？])/.exec(rest)?.[0];
-    if (!sentences) return;
-    const after = rest.slice(sentences.length);
-    rest = sentences;
-    flush();
-    rest = after;
+  const add = (piece) => {
+    const start = Math.max(0, rest.length - overlap);
+    rest += piece;
+    let end = 0;
+    for (const found of rest.slice(start).matchAll(sentenceEnd)) end = start + found.index + found[0].length;
+    if (end || rest.length > longestSentence) flush(end || rest.length);
   };
-  speakSentences();
+  add(reply.text);
   const end = reply.listen((kind, piece) => {
     if (kind === "text") {
-      rest += piece;
-      speakSentences();
+      add(piece);
     } else if (kind === "reset") {
       rest = "";
     } else if (kind === "state" && reply.isOver) {

@@ -7,10 +7,19 @@ import { alertReader } from "./announcer.js";
 
 /// A paste beyond this many characters becomes an attachment: a field with so much text is slow.
 const longPaste = 20_000;
-/// Characters of all attachments of one prompt. The server takes bodies of 8 MiB.
+/// Bytes of images and characters of texts of one prompt. The server takes bodies of 8 MiB, with images in base64.
 const attachmentLimit = 5_000_000;
 
 const isPhone = matchMedia("(pointer: coarse)");
+
+function readBase64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
 
 export class Composer {
   /// `{text}` or `{image}` each.
@@ -32,8 +41,11 @@ export class Composer {
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("paste", (event) => this.#paste(event));
     const main = $("main");
-    main.addEventListener("dragover", (event) => event.preventDefault());
+    // Texts are left to the browser.
+    const hasFiles = (event) => event.dataTransfer.types.includes("Files");
+    main.addEventListener("dragover", (event) => { if (hasFiles(event)) event.preventDefault(); });
     main.addEventListener("drop", (event) => {
+      if (!hasFiles(event)) return;
       event.preventDefault();
       this.#addFiles(event.dataTransfer.files);
     });
@@ -43,6 +55,12 @@ export class Composer {
       event.target.value = "";
     });
     addEventListener("pagehide", () => this.#save());
+  }
+
+  /// Keeps nothing any more of what is typed.
+  close() {
+    clearTimeout(this.#saving);
+    this.#conversation = null;
   }
 
   /// Shows the draft of a conversation.
@@ -108,22 +126,19 @@ export class Composer {
     }
   }
 
-  #addFiles(files) {
-    for (const file of files) {
-      const reader = new FileReader();
-      if (file.type.startsWith("image/")) {
-        reader.onload = () => this.#add({ image: reader.result.slice(reader.result.indexOf(",") + 1) });
-        reader.readAsDataURL(file);
-      } else {
-        file.text().then((text) => this.#add({ text }));
-      }
+  /// Adds files in their order.
+  async #addFiles(files) {
+    for (const file of [...files]) {
+      this.#add(file.type.startsWith("image/") ? { image: await readBase64(file) } : { text: await file.text() });
     }
   }
 
   #add(item) {
-    const size = [...this.#attachments, item].reduce((sum, { text, image }) => sum + (text ?? image).length, 0);
+    // Four characters of base64 are three bytes.
+    const size = [...this.#attachments, item].reduce((sum, { text, image }) => sum + (text?.length ?? (image.length * 3) / 4), 0);
     if (size > attachmentLimit) {
       alertReader(strings.tooLarge);
+      $("attachments").querySelector(".error")?.remove();
       $("attachments").append(h("li", { class: "error", text: strings.tooLarge }));
       return;
     }

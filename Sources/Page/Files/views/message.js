@@ -10,10 +10,23 @@ const shownLength = 6000;
 /// Characters that are added to an answer in one frame, so that a long text that comes at once does not block the page.
 const frameLength = 8_000;
 
+/// Copies a text. A page of plain http has no `navigator.clipboard`.
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = h("textarea", { class: "copied", readonly: true });
+  field.value = text;
+  const focused = document.activeElement;
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  focused?.focus();
+  if (!isCopied) throw new Error(strings.notCopied);
+}
+
 function copyButton(text, label = strings.copy) {
   const element = button(label, async () => {
-    await navigator.clipboard.writeText(text());
-    element.textContent = strings.copied;
+    element.textContent = await copy(text()).then(() => strings.copied, () => strings.notCopied);
     setTimeout(() => { element.textContent = label; }, 2000);
   }, { class: "tool" });
   return element;

@@ -223,8 +223,9 @@ public final class PostgresPool: @unchecked Sendable {
 
     private func endTimedOutBatches() {
         while let first = waiting.first, first.deadline <= now, let batch = waiting.popFirst() {
+            // With a fallback, a connection that is busy for so long is as good as none.
             let error =
-                connections.isEmpty
+                connections.isEmpty || fallback != nil
                 ? outageError
                 : PostgresError(
                     .overloaded, "no connection was free within \(configuration.connectionTimeout)", isSafeToRetry: true
@@ -294,6 +295,7 @@ public final class PostgresPool: @unchecked Sendable {
             failedToConnect(error)
         }
         connectAsNeeded()
+        finishShutdown()
     }
 
     private func failedToConnect(_ error: PostgresError) {

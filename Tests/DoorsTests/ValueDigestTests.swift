@@ -25,6 +25,8 @@ struct ValueDigestTests {
         ("0", "false"),
         (#"{"a":"bc"}"#, #"{"ab":"c"}"#), (#"["a","bc"]"#, #"["ab","c"]"#), (#"{"a":1,"b":2}"#, #"{"a":2,"b":1}"#),
         (#"{"a":{"b":1}}"#, #"{"a":{},"b":1}"#), ("[null]", "[]"), ("12345678901234567890", "12345678901234567891"),
+        // A double whose bytes are the spelling of the other number.
+        ("12345e99", "4.890965168033162e-33"),
         // Two sequences of scalars that Unicode calls equal.
         (#""é""#, #""e\u0301""#), (#""a""#, #""a ""#),
     ])
@@ -50,6 +52,11 @@ struct ValueDigestTests {
             "", #""tool_calls":[{"function":{"name":"f","arguments":{}}}]"#, "",
             #""tool_calls":[{"function":{"name":"g","arguments":{}}}]"#
         ),
+        (
+            "a", #""tool_calls":[{"function":{"name":"bc"}}]"#, "ab", #""tool_calls":[{"function":{"name":"c"}}]"#
+        ),
+        ("f", #""tool_calls":[{"function":{}}]"#, "", #""tool_calls":[{"function":{"name":"f"}}]"#),
+        ("a", #""images":["x","yz"]"#, "a", #""images":["xy","z"]"#),
         ("a", #""images":["x"]"#, "a", #""images":["y"]"#), ("a", #""images":["x","y"]"#, "a", #""images":["xy"]"#),
     ])
     func otherMessagesDiffer(_ left: String, _ leftExtras: String, _ right: String, _ rightExtras: String) {

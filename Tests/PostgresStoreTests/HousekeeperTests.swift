@@ -95,36 +95,6 @@ import Testing
         }
     }
 
-    @Test func longRoundDoesNotDelayTheLease() async throws {
-        try await StoreProcesses.run { processes in
-            let (dead, store) = (processes.first, processes.second)
-            _ = try await dead.open("p", onInterrupt: .regenerate)
-            _ = try await store.open("p", appID: "other")
-            try await processes.kill(dead)
-            let turns = TurnBoard(limits: RelayLimits())
-            try turns.reserveTurn(appID: "other")
-            let expiry = "SELECT max(expires_at) FROM chatterd_processes WHERE isfinite(expires_at)"
-            let renewals = AsyncStream<Bool>.makeStream()
-            let keeper = Housekeeper(store: store, turns: turns, retention: nil) {
-                let before = try? await processes.sql(expiry)
-                var now = before
-                while now == before {
-                    now = try? await processes.sql(expiry)
-                }
-                renewals.continuation.yield(now != nil)
-                renewals.continuation.finish()
-            }
-            let renewal = LeaseRenewal(of: store.lease, turns: turns, pool: processes.pool)
-            renewal.start()
-            keeper.start()
-            for await isRenewed in renewals.stream {
-                #expect(isRenewed)
-            }
-            await renewal.end()
-            await keeper.end()
-        }
-    }
-
     @Test func endingHousekeeperStartsNoLongWork() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

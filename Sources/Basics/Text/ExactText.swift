@@ -15,5 +15,7 @@ public struct ExactText: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        // No text has this byte, so that two texts in a row do not equal two others.
+        hasher.combine(0xFF as UInt8)
     }
 }

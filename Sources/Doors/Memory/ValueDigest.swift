@@ -71,8 +71,10 @@ extension Hasher {
     fileprivate mutating func combine(number: Span<UInt8>) {
         let text = String(decodingJSON: number)
         if !ValueDigest.isLong(number), let value = Double(text), value.magnitude < 0x1p53 {
+            combine(true)
             combine(value)
         } else {
+            combine(false)
             combine(ExactText(text))
         }
     }

@@ -18,7 +18,15 @@ export class APIError extends Error {
   get isTemporary() {
     return this.status === 0 || this.status === 408 || this.status === 502 || this.status === 503 || this.status === 504;
   }
+
+  /// Whether the request got no answer of a server that looked at it: the network, a proxy, or a server that starts or stops.
+  get isLost() {
+    return this.isTemporary && passing.has(this.code);
+  }
 }
+
+/// The codes of errors after which a prompt was not looked at, and the same server or another one will soon take it.
+const passing = new Set(["unreachable", "store_unavailable", "shutting_down", "issuer_unavailable", ""]);
 
 /// The principal of this page: `app` is named in requests in `open` mode, otherwise the credential decides. `owner` is a text for the app and
 /// the person.

@@ -8,7 +8,7 @@ import { $, button, fillTexts, h } from "./dom.js";
 import { models } from "./models.js";
 import { outbox } from "./outbox.js";
 import { readProvenance } from "./reply.js";
-import { announceOwner, clear, whenChanged } from "./storage.js";
+import { announceOwner, clear, close, whenChanged } from "./storage.js";
 import { strings } from "./strings.js";
 import { alertReader, speak } from "./views/announcer.js";
 import { Composer } from "./views/composer.js";
@@ -222,7 +222,11 @@ class App {
     }
     // Nothing can follow what was deleted.
     if (this.conversation.isDeleted) {
-      this.fresh(true);
+      const deleted = this.conversation.name;
+      const name = newName();
+      history.replaceState(null, "", `#${name}`);
+      guard(() => this.#open(name));
+      forgetConversation(deleted);
       editing = null;
     }
     const message = { role: "user", content: text, ...(images.length ? { images } : {}) };
@@ -304,6 +308,7 @@ class App {
     conversation.close();
     await call("DELETE", conversation.path);
     forgetConversation(conversation.name);
+    outbox.forgetConversation(conversation.name);
     this.fresh();
     await this.catalogue.refresh();
   }
@@ -319,6 +324,7 @@ class App {
 
   /// Ends the page of a person who does not use this browser any more.
   leave() {
+    close();
     this.composer.close();
     location.reload();
   }
@@ -346,6 +352,11 @@ class App {
     models.listen(() => this.conversation && this.#showState());
     this.catalogue.listen(() => this.conversation && this.#showTitle());
     whenChanged("preference.fresh", () => this.#leaveTaken());
+    outbox.listen((kind, prompt) => {
+      if (kind === "sent" && preference("fresh") === prompt.conversation) savePreference("fresh", null);
+      if (kind === "sent") this.catalogue.refreshSoon();
+      if (kind === "refused" && prompt.conversation !== this.conversation?.name) showStatus(prompt.error.message, true);
+    });
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("click", (event) => {

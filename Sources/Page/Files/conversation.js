@@ -42,6 +42,8 @@ export class Conversation extends Emitter {
   #feedPosition = null;
   #controller = new AbortController();
   #syncing = null;
+  /// The first load.
+  #opening = Promise.resolve();
   #endListening;
 
   constructor(name) {
@@ -83,7 +85,7 @@ export class Conversation extends Emitter {
   /// The messages of the branch and the prompts on their way. A prompt that begins a branch stands where it will.
   items() {
     const [branch, pending] = [this.branch(), this.pending];
-    const cut = pending.find((prompt) => prompt.after !== undefined)?.after;
+    const cut = pending.find((prompt) => !prompt.error && prompt.after !== undefined)?.after;
     return [...(cut === undefined ? branch : branch.filter((message) => message.seq <= cut)), ...pending];
   }
 
@@ -107,15 +109,19 @@ export class Conversation extends Emitter {
 
   /// Loads the end of the conversation, back to message `seq` if that is given. A new one is not asked for.
   async open(seq = null, isNew = false) {
+    if (!isNew) await (this.#opening = this.#loadEnd(seq));
+    this.emit("messages");
+    this.follow();
+  }
+
+  async #loadEnd(seq) {
     try {
-      if (!isNew) await this.#persist(() => this.#load({ limit: pageSize }));
+      await this.#persist(() => this.#load({ limit: pageSize }));
       while (this.moreBefore && (!this.#messages.has(this.#tip) || (seq !== null && this.#order[0] > seq))) await this.loadEarlier();
-      this.exists ||= !isNew;
+      this.exists = true;
     } catch (error) {
       if (error.code !== "conversation_not_found") throw error;
     }
-    this.emit("messages");
-    this.follow();
   }
 
   async loadEarlier() {
@@ -151,6 +157,8 @@ export class Conversation extends Emitter {
   /// Reads what was added since the last message that is known.
   sync() {
     const run = async () => {
+      // What is added follows what is loaded first.
+      await this.#opening.catch(() => {});
       for (let more = true; more; ) more = (await this.#load({ limit: 200, after: this.#order.at(-1) ?? 0 })).more_after;
       this.exists = true;
       this.emit("messages");
@@ -246,7 +254,7 @@ export class Conversation extends Emitter {
   async #promptChanged(kind, prompt, detail) {
     if (kind === "connection") this.#setConnected(detail);
     else if (kind === "sent") await this.#arrived(prompt, detail);
-    else this.emit("refused", prompt);
+    else if (kind === "refused") this.emit("refused", prompt);
     if (kind === "connection") return;
     this.emit("messages");
     this.emit("list");
@@ -260,7 +268,8 @@ export class Conversation extends Emitter {
     const id = replyID(response);
     prompt.isShown = !this.#replies.has(id);
     if (prompt.isShown) this.#begin(id, response);
-    // If the conversation cannot be read, its feed brings the message.
+    // If the conversation cannot be read now, its feed brings the message.
+    this.exists = true;
     await this.#persist(() => this.sync()).catch(() => {});
     this.#arriving = this.#arriving.filter((other) => other !== prompt);
   }

@@ -57,6 +57,7 @@ export const strings = {
   noModels: "No model can answer yet",
   noModelsNote: "Add a model server, such as Ollama, llama.cpp or vLLM.",
   addServer: "Add a model server",
+  behindRefused: "This prompt waits, because an earlier one was not accepted.",
   unconfirmed: "It is not known whether the server got this prompt.",
 
   // Prompt

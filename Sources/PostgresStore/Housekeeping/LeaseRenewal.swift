@@ -11,8 +11,12 @@ public final class LeaseRenewal {
     private let lease: ProcessLease
     private let turns: TurnBoard
     private let pool: PostgresPool
+    /// The number of renewals that may run at one time: one that hangs delays no other.
+    private static let maximumRunning = 2
+
     private var timer: DeadlineTimer?
-    private var renewal: Task<Void, Never>?
+    private var renewals: [Int: Task<Void, Never>] = [:]
+    private var lastNumber = 0
 
     /// Makes a renewal that is not started.
     ///
@@ -32,15 +36,19 @@ public final class LeaseRenewal {
     /// Returns when no renewal is running; none begins afterwards.
     public func end() async {
         timer = nil
-        await renewal?.value
+        for renewal in renewals.values {
+            await renewal.value
+        }
     }
 
-    /// Renews the lease, unless a renewal is running.
+    /// Renews the lease.
     private func tick() {
         timer?.set(after: ProcessLease.renewalInterval)
-        guard renewal == nil else { return }
+        guard renewals.count < Self.maximumRunning else { return }
+        lastNumber += 1
+        let number = lastNumber
         let confined = Confined(self, to: pool.shard)
-        renewal = Task(executorPreference: pool.shard) { [lease, turns, pool] in
+        renewals[number] = Task(executorPreference: pool.shard) { [lease, turns, pool] in
             let now = pool.shard.now
             // The pool has logged a failure, and the next tick tries again.
             if let renewed = try? await pool.run(lease.renewal) {
@@ -50,7 +58,7 @@ public final class LeaseRenewal {
                     lease.releaseSheets(before: generation)
                 }
             }
-            confined.value.renewal = nil
+            confined.value.renewals[number] = nil
         }
     }
 }

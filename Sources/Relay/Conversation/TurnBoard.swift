@@ -168,7 +168,8 @@ public final class TurnBoard: Sendable {
 
     private func require(_ state: State, _ app: ExactText) throws(RelayError) {
         guard state.count < limits.maximumReplies else { throw Self.full }
-        let count = state.apps[app] ?? 0
+        // Requests without an app come from different people.
+        let count = app.text.isEmpty ? 0 : state.apps[app] ?? 0
         guard count < limits.repliesOfApp else {
             throw RelayError(
                 .overloaded,

@@ -70,14 +70,14 @@ final class AccessRegistry: Sendable {
     /// - Throws: errors of the store before the first reading.
     private func date() async throws(RelayError) -> Int64 {
         if state.withLock({ $0.clock.seconds(at: now()) }) == nil {
-            try await readClock()
+            try await readClock(store)
         }
         return seconds()
     }
 
-    private func readClock() async throws(RelayError) {
+    private func readClock(_ store: AppKeyStore) async throws(RelayError) {
         let began = now()
-        let reading = try await polled.timeOfDay()
+        let reading = try await store.timeOfDay()
         let ended = now()
         state.withLock { $0.clock.add(reading, between: began, and: ended) }
     }
@@ -88,7 +88,7 @@ final class AccessRegistry: Sendable {
     ///
     /// - Returns: the new ones; fewer than `AppKeyStore.revocationPage` if these are all.
     func refresh() async -> [RevocationRecord] {
-        (try? await read()) ?? []
+        (try? await read(polled)) ?? []
     }
 
     /// Reads the revocations unless they were read before: the database may have been unavailable when this process started.
@@ -96,14 +96,14 @@ final class AccessRegistry: Sendable {
     /// - Throws: errors of the store.
     func requireRevocations() async throws(RelayError) {
         while !state.withLock({ $0.isWhole }) {
-            _ = try await read()
+            _ = try await read(store)
         }
     }
 
-    private func read() async throws(RelayError) -> [RevocationRecord] {
-        try await readClock()
+    private func read(_ store: AppKeyStore) async throws(RelayError) -> [RevocationRecord] {
+        try await readClock(store)
         let known = state.withLock { $0.revision }
-        let records = try await polled.revocations(after: known)
+        let records = try await store.revocations(after: known)
         let time = seconds()
         state.withLock { state in
             state.revision = max(state.revision, records.last?.revision ?? 0)

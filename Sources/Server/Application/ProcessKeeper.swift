@@ -16,6 +16,8 @@ final class ProcessKeeper: Sendable {
 
     /// The time for which a renewal waits for a connection before it uses one of the first shard.
     private static let connectionTimeout = Duration.seconds(2)
+    /// The time after which a statement counts as lost: renewals continue on another connection before the lease expires.
+    private static let timeLimit = Duration.seconds(3)
 
     /// Makes the pool without opening a connection. There are two connections, with one statement each: the revocations are read while a
     /// commit of the lease stalls.
@@ -28,6 +30,7 @@ final class ProcessKeeper: Sendable {
         configuration.connections = 2
         configuration.pipelineDepth = 1
         configuration.connectionTimeout = connectionTimeout
+        configuration.timeLimit = min(store.timeout, timeLimit)
         return PostgresPool(configuration, on: shard, fallback: home)
     }
 

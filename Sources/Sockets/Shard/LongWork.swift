@@ -2,13 +2,19 @@ import Dispatch
 
 /// Work whose time grows with what a client has sent.
 ///
-/// Above a size it leaves the event loop, which would serve nobody else meanwhile. It runs on one queue, piece after piece, so all such
-/// requests together cost the process one core at most.
+/// Above a size it leaves the event loop, which would serve nobody else meanwhile. It runs on a queue, piece after piece; very large inputs
+/// have a queue of their own, so that nobody else waits for them.
 public enum LongWork {
     /// The size up to which work stays on the event loop, in bytes: the slowest translation of a request needs some milliseconds for it.
     public static let size = 32 << 10
 
-    private static let queue = DispatchQueue(label: "chatterd.long-work", qos: .utility)
+    /// The size from which an input is very large, in bytes.
+    private static let veryLarge = 1 << 20
+
+    private static let queues = (
+        usual: DispatchQueue(label: "chatterd.long-work", qos: .utility),
+        veryLarge: DispatchQueue(label: "chatterd.very-long-work", qos: .utility)
+    )
 
     /// Does work on an input of a size in bytes, and returns its value to the executor of the caller.
     public static func run<Value: Sendable, Failure>(
@@ -16,7 +22,9 @@ public enum LongWork {
     ) async throws(Failure) -> Value {
         guard size > Self.size else { return try work() }
         let outcome: Result<Value, Failure> = await withUnsafeContinuation { continuation in
-            queue.async { continuation.resume(returning: Result { () throws(Failure) in try work() }) }
+            (size > veryLarge ? queues.veryLarge : queues.usual).async {
+                continuation.resume(returning: Result { () throws(Failure) in try work() })
+            }
         }
         return try outcome.get()
     }

@@ -53,7 +53,7 @@ import Testing
                 let isBusy = Gate()
                 shard.run {
                     isBusy.open()
-                    while !isOver.isOpen {}
+                    isOver.wait()
                 }
                 isBusy.wait()
             }

@@ -404,6 +404,52 @@ class NothingIsLostTests(PageCase):
         expect(self.page.locator(".pending")).to_have_count(0)
         self.assertEqual([message["content"] for message in self.stored() if message["role"] == "user"], ["Hello", *texts])
 
+    def test_prompts_behind_a_refused_one_wait(self):
+        self.open()
+        self.ask("Hello")
+        self.gate.close()
+        self.page.evaluate("document.querySelector('#model').append(new Option('long', 'm'.repeat(300), true, true))")
+        self.write("One")
+        self.page.locator("#model").select_option("tiny")
+        self.write("Two")
+        expect(self.page.locator(".pending")).to_have_count(2)
+        self.gate.open()
+        expect(self.page.locator(".pending .error")).to_have_count(2)
+        self.assertEqual(len(self.stored()), 2)
+        self.page.locator(".pending").last.get_by_role("button", name="Try again").click()
+        expect(self.page.locator(".answer")).to_have_count(2)
+        self.wait_for_end()
+        self.assertEqual(self.stored()[2]["content"], "Two")
+
+    def test_new_conversation_is_new_after_its_prompt_was_sent_elsewhere(self):
+        self.open()
+        self.ask("Hello")
+        name = self.page.evaluate("location.hash.slice(1)")
+        self.page.locator("#new").click()
+        self.gate.close()
+        self.write("First of the new one")
+        expect(self.page.locator(".pending")).to_have_count(1)
+        self.page.evaluate("(name) => { location.hash = name; }", name)
+        self.gate.open()
+        expect(self.page.locator(".answer")).to_have_count(1)
+        self.model.exchange(1)
+        expect(self.page.locator("#list li")).to_contain_text(["First of the new one"])
+        self.page.locator("#new").click()
+        expect(self.page.locator("#messages")).to_contain_text("What is on your mind?")
+        self.ask("Another one")
+        self.assertEqual([message["content"] for message in self.stored()], ["Another one", "Nothing to say."])
+
+    def test_prompt_that_another_tab_settled_is_gone(self):
+        self.open()
+        self.page.evaluate("document.querySelector('#model').append(new Option('long', 'm'.repeat(300), true, true))")
+        self.write("Hello")
+        expect(self.page.locator(".pending .error")).to_contain_text("model")
+        tab = self.new_page(self.page.context)
+        tab.goto(self.page.url)
+        expect(tab.locator(".pending .error")).to_contain_text("model")
+        tab.get_by_role("button", name="Back to the prompt").click()
+        expect(self.page.locator(".pending")).to_have_count(0)
+
     def test_prompt_of_another_conversation_is_sent_too(self):
         self.open()
         self.ask("Hello")
@@ -427,7 +473,7 @@ class NothingIsLostTests(PageCase):
         self.write("Hello")
         expect(self.page.locator(".pending .error")).to_contain_text("model")
         posts = []
-        self.page.on("request", lambda request: posts.append(request.url) if request.url.endswith("/llmchat") else None)
+        self.page.on("request", lambda request: posts.append(request.url) if "/llmchat" in request.url else None)
         self.page.reload()
         expect(self.page.locator(".pending .error")).to_contain_text("model")
         self.assertEqual(posts, [])
@@ -848,7 +894,7 @@ class SignInTests(PageCase):
         page.locator("#model").select_option("tiny")
 
     def tokens(self, *persons):
-        key = self.call("POST", "/keys", {"app": "shop"}, ADMIN_TOKEN)[1]["key"]
+        key = self.call("POST", "/keys", {"app": "team"}, ADMIN_TOKEN)[1]["key"]
         return [self.call("POST", "/tokens", {"person": person}, key)[1]["access_token"] for person in persons]
 
     def test_next_person_gets_nothing_of_the_one_before(self):

@@ -7,7 +7,7 @@ import { alertReader } from "./announcer.js";
 
 /// A paste beyond this many characters becomes an attachment: a field with so much text is slow.
 const longPaste = 20_000;
-/// Bytes of images and characters of texts of one prompt. The server takes bodies of 8 MiB, with images in base64.
+/// Bytes of all attachments of one prompt. The server takes bodies of 8 MiB, with images in base64.
 const attachmentLimit = 5_000_000;
 
 const isPhone = matchMedia("(pointer: coarse)");
@@ -76,6 +76,7 @@ export class Composer {
       ...(text.length > longPaste ? [{ text }] : []), ...images.map((image) => ({ image })),
     ], editing);
     this.#changed();
+    if (!editing) saveDraftAttachments(this.#conversation, this.#attachments);
     this.input.focus();
     this.input.setSelectionRange(this.input.value.length, this.input.value.length);
   }
@@ -128,14 +129,19 @@ export class Composer {
 
   /// Adds files in their order.
   async #addFiles(files) {
+    const conversation = this.#conversation;
     for (const file of [...files]) {
-      this.#add(file.type.startsWith("image/") ? { image: await readBase64(file) } : { text: await file.text() });
+      const isImage = file.type.startsWith("image/");
+      // A folder cannot be read.
+      const content = await (isImage ? readBase64(file) : file.text()).catch(() => null);
+      if (this.#conversation !== conversation) return;
+      if (content !== null) this.#add(isImage ? { image: content } : { text: content });
     }
   }
 
   #add(item) {
     // Four characters of base64 are three bytes.
-    const size = [...this.#attachments, item].reduce((sum, { text, image }) => sum + (text?.length ?? (image.length * 3) / 4), 0);
+    const size = [...this.#attachments, item].reduce((sum, { text, image }) => sum + (text === undefined ? (image.length * 3) / 4 : new Blob([text]).size), 0);
     if (size > attachmentLimit) {
       alertReader(strings.tooLarge);
       $("attachments").querySelector(".error")?.remove();

@@ -2,9 +2,7 @@
 
 import { $, h } from "../dom.js";
 import { strings } from "../strings.js";
-
-/// The module of single messages with the Markdown reader, loaded with the first message: an empty page needs neither.
-let views = null;
+import { AnswerView, PendingView, PromptView } from "./message.js";
 
 const firstCount = 40;
 const step = 30;
@@ -65,13 +63,6 @@ export class MessageList {
   /// Brings the page up to date with the conversation.
   render(anchor = null) {
     const items = this.conversation.items();
-    if (items.length && !views) {
-      import("./message.js").then((module) => {
-        views = module;
-        this.render();
-      });
-      return;
-    }
     const find = (key) => (key === null ? -1 : items.findIndex((item) => keyOf(item) === key));
     if (this.follows) this.#last = null;
     const last = find(this.#last);
@@ -111,9 +102,9 @@ export class MessageList {
     const key = keyOf(item);
     let view = this.#views.get(key);
     if (!view) {
-      if (item.seq === undefined) view = new views.PendingView(item, this.actions);
-      else if (item.id) view = new views.AnswerView(item, this.conversation.reply(item), this.actions);
-      else view = new views.PromptView(item, this.actions);
+      if (item.seq === undefined) view = new PendingView(item, this.actions);
+      else if (item.id) view = new AnswerView(item, this.conversation.reply(item), this.actions);
+      else view = new PromptView(item, this.actions);
       this.#views.set(key, view);
     }
     return view;

@@ -3,6 +3,7 @@
 import { call } from "../api.js";
 import { forgetConversation, preference, savePreference } from "../drafts.js";
 import { $, h } from "../dom.js";
+import { outbox } from "../outbox.js";
 import { strings } from "../strings.js";
 
 export class Sidebar {
@@ -84,7 +85,10 @@ export class Sidebar {
     const { confirm } = await import("./dialogs.js");
     if (!(await confirm(strings.deleteAllQuestion, strings.deleteAll))) return;
     const { deleted } = await call("DELETE", "conversations", { query: { all: 1 } });
-    for (const entry of this.catalogue.entries) forgetConversation(entry.conversation);
+    for (const entry of this.catalogue.entries) {
+      forgetConversation(entry.conversation);
+      outbox.forgetConversation(entry.conversation);
+    }
     this.actions.fresh();
     await this.catalogue.refresh();
     $("list-note").textContent = strings.deletedAll(deleted);

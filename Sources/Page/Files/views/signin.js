@@ -2,6 +2,7 @@
 
 import { signIn } from "../api.js";
 import { $, field, h } from "../dom.js";
+import { forgetOwner } from "../storage.js";
 import { strings } from "../strings.js";
 
 /// Asks until a session exists.
@@ -13,6 +14,7 @@ export function askForCredential() {
       h("form", { submit: async (event) => {
         event.preventDefault();
         try {
+          forgetOwner();
           await signIn(input.value.trim());
           page.remove();
           resolve();

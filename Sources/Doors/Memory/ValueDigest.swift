@@ -7,7 +7,7 @@ import ChatterdBasics
 /// random seed in each process.
 struct ValueDigest: Hashable {
     /// The length from which a number is compared as it is spelt, in bytes.
-    private static let longNumber = 64
+    fileprivate static let longNumber = 64
 
     private let bits: Int
 
@@ -62,15 +62,13 @@ struct ValueDigest: Hashable {
         }
         return members
     }
-
-    fileprivate static func isLong(_ number: Span<UInt8>) -> Bool { number.count > longNumber }
 }
 
 extension Hasher {
     /// Adds a number by its value, or as it is spelt if no double holds it exactly.
     fileprivate mutating func combine(number: Span<UInt8>) {
         let text = String(decodingJSON: number)
-        if !ValueDigest.isLong(number), let value = Double(text), value.magnitude < 0x1p53 {
+        if number.count < ValueDigest.longNumber, let value = Double(text), value.magnitude < 0x1p53 {
             combine(true)
             combine(value)
         } else {

@@ -6,6 +6,8 @@ import { session } from "./api.js";
 const ownerKey = "chatterd/owner";
 /// Whether the page is being left: nothing is kept any more.
 let isClosed = false;
+/// Whether the storage had room for the owner.
+let keepsOwner = false;
 const prefix = () => `chatterd/${session.owner}/`;
 
 /// The value of a name, as JSON kept it; null without one.
@@ -62,9 +64,6 @@ export function forgetOwner() {
 export function isOwner() {
   return !isClosed && (!keepsOwner || localStorage.getItem(ownerKey) === session.owner);
 }
-
-/// Whether the storage had room for the owner.
-let keepsOwner = false;
 
 /// Tells the other tabs who uses this browser now. All tabs have the same session: `leave` is called when it is another person's, or nobody's.
 export function announceOwner(leave) {

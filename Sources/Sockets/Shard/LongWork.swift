@@ -2,8 +2,8 @@ import Dispatch
 
 /// Work whose time grows with what a client has sent.
 ///
-/// Above a size it leaves the event loop, which would serve nobody else meanwhile. It runs on a queue, piece after piece; very large inputs
-/// have a queue of their own, so that nobody else waits for them.
+/// Work on a small input stays on the event loop. Work on a larger one runs on a queue, one piece at a time, because the event loop serves
+/// nobody else during a piece. Very large inputs have a separate queue, so that no other input waits for them.
 public enum LongWork {
     /// The size up to which work stays on the event loop, in bytes: the slowest translation of a request needs some milliseconds for it.
     public static let size = 32 << 10

@@ -36,8 +36,8 @@ GROWTH_SECONDS = 60
 """A shorter run does not show growth."""
 SLOWER = 3
 """The highest allowed factor by which slow readers, or an attack on the event loops, delay a prompt."""
-ALONE = 3
-"""Seconds for which an ordinary client runs before an attack on the event loops."""
+ALONE = 30
+"""The number of prompts of an ordinary client before an attack on the event loops."""
 
 
 class Relay(Chatterd):
@@ -127,7 +127,8 @@ class AttackRuns:
         if name in DELAYS_NOBODY:
             client = OrdinaryClient(relay.port)
             client.start()
-            time.sleep(ALONE)
+            while client.answered + client.refused + len(client.wrong) < ALONE and relay.is_alive:
+                time.sleep(0.05)
             client.stop()
             alone = client.times
         attacker = subprocess.Popen(

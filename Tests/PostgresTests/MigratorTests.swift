@@ -1,4 +1,5 @@
 import ChatterdTestSupport
+import Dispatch
 import Testing
 
 @testable import ChatterdPostgres
@@ -166,6 +167,61 @@ import Testing
         #expect(error.message.contains("it was held by backend "))
         #expect(error.message.contains("active)"))
         try await blocking { try cluster.terminateBackends(of: database) }
+    }
+
+    /// Opens a transaction that has read the notes, on a thread, until `end` is signalled.
+    private func readNotes(in database: String, until end: DispatchSemaphore) async throws {
+        let target = try ConnectionTarget(database + " application_name=report")
+        startThread {
+            guard let connection = try? BlockingConnection(target) else { return }
+            try? connection.execute("BEGIN; SELECT FROM notes")
+            end.wait()
+            try? connection.execute("COMMIT")
+        }
+        try await blocking {
+            try eventually("the notes are read") {
+                try PrivateCluster.shared().query(
+                    "SELECT FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()",
+                    database: database
+                ).count == 1
+            }
+        }
+    }
+
+    /// An open transaction that has read a table stops a migration of it. The migrator names it, and lets others read in between.
+    @Test func migratorNamesTheSessionWhoseLockItWaitsFor() async throws {
+        let database = try freshDatabase()
+        _ = try await migrate(database, [Self.notes])
+        let (lines, end) = (LogLines(), DispatchSemaphore(value: 0))
+        defer { end.signal() }
+        try await readNotes(in: database, until: end)
+        let migrator = Migrator(
+            [Self.notes, Self.more], target: try ConnectionTarget(database), log: { lines.append($0) })
+        async let applied = migrator.run(timeout: .seconds(600))
+        try await blocking {
+            let attempts = { lines.all.filter { $0.contains("trying again") } }
+            try eventually("two attempts") { attempts().count >= 2 }
+            #expect(
+                attempts().allSatisfy {
+                    $0.contains("migration 0002_more: ") && $0.contains("(report, idle in transaction, in its transaction")
+                }, "\(attempts())")
+            // Others wait for the migrator, and not until the open transaction ends.
+            _ = try PrivateCluster.shared().query("SELECT FROM notes", database: database)
+            end.signal()
+        }
+        #expect(try await applied == ["0002_more"])
+    }
+
+    @Test func waitForTheLockOfATableIsBounded() async throws {
+        let database = try freshDatabase()
+        _ = try await migrate(database, [Self.notes])
+        let end = DispatchSemaphore(value: 0)
+        defer { end.signal() }
+        try await readNotes(in: database, until: end)
+        let target = database + " connect_timeout=600"
+        let error = try await failure(target, [Self.notes, Self.more], timeout: .milliseconds(300))
+        #expect(error.code == .timedOut)
+        #expect(error.message.contains("migration 0002_more: ") && error.message.contains("(report, "))
     }
 
     @Test func migratorLeavesItsSessionUnchanged() async throws {

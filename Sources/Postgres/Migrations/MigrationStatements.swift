@@ -28,6 +28,25 @@ enum MigrationStatements {
             """
     ) { row in row.nextText() }
 
+    /// A description of the session whose transaction has used tables of this database for longest, and for at least a time.
+    static func holderOfTables(milliseconds: UInt64) -> Query<String> {
+        Query(holderOfTablesStatement, .int8(Int(milliseconds)))
+    }
+
+    // Without the privilege to read the statistics of others, state and times are NULL.
+    private static let holderOfTablesStatement = Statement(
+        "table_holder", .int8,
+        sql: """
+            SELECT format('backend %s (%s)', a.pid, concat_ws(', ', nullif(a.application_name, ''), a.client_addr, a.state,
+                'in its transaction for ' || extract(epoch FROM clock_timestamp() - a.xact_start)::bigint || ' s'))
+            FROM pg_stat_activity a
+            WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+                AND coalesce(a.xact_start <= clock_timestamp() - $1 * interval '1 ms', true)
+                AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.granted AND l.relation >= 16384)
+            ORDER BY a.xact_start, a.pid LIMIT 1
+            """
+    ) { row in row.nextText() }
+
     /// Whether the table of applied migrations exists.
     static let tableExists = Statement(
         "migrations_table", sql: "SELECT to_regclass('chatterd_migrations') IS NOT NULL"

@@ -11,6 +11,11 @@ import Glibc
 public struct Migrator: Sendable {
     /// The key of the advisory lock: "chatterd" in ASCII.
     private static let lockKey: Int64 = 0x6368_6174_7465_7264
+    /// The time in milliseconds that a statement of a migration waits for a lock. Then the transaction is rolled back and tried again, because
+    /// the statements of all others wait behind one that waits.
+    private static let lockWait: UInt64 = 2_000
+    /// The SQLSTATE of a statement whose wait for a lock was too long.
+    private static let lockNotAvailable = "55P03"
 
     private let target: ConnectionTarget
     private let migrations: [Migration]
@@ -32,9 +37,9 @@ public struct Migrator: Sendable {
 
     /// Waits for the database, then applies the migrations that it lacks, and returns their names.
     ///
-    /// - Parameter timeout: How long to wait for the server to come up, and for another migrator to finish.
+    /// - Parameter timeout: How long to wait for the server to come up, for another migrator to finish, and for locks of others.
     /// - Throws: `connectionFailed` after the timeout, `migrationChanged`, `databaseTooNew`, `readOnly`, `timedOut` if another
-    ///   migrator takes too long, and the error of a migration that the server refuses.
+    ///   migrator or another session's lock takes too long, and the error of a migration that the server refuses.
     public func run(timeout: Duration) async throws(PostgresError) -> [String] {
         // A queue of its own, because every call blocks.
         let queue = DispatchQueue(label: "chatterd.postgres.migrate")
@@ -49,16 +54,25 @@ public struct Migrator: Sendable {
         return try outcome.get()
     }
 
-    /// Connects and migrates, and does so again if the connection is lost: each transaction is applied once, whatever became of it.
+    /// Connects and migrates, and does so again if the connection is lost or others hold a lock: each transaction is applied once,
+    /// whatever became of it.
     private func migrate(until end: ContinuousClock.Instant, timeout: Duration) throws(PostgresError) -> [String] {
         var names: [String] = []
+        var backoff = Backoff.connecting
         while true {
             let connection = try connect(until: end, timeout: timeout)
             do throws(PostgresError) {
                 try migrate(connection, timeout: timeout, adding: &names)
                 return names
-            } catch  where error.code == .connectionLost && ContinuousClock.now < end {
-                log("lost the connection to \(target): \(error.message)")
+            } catch {
+                let pause = backoff.nextShortened()
+                let isTemporary = error.code == .connectionLost || error.sqlState == Self.lockNotAvailable
+                guard isTemporary, ContinuousClock.now + pause < end else { throw error }
+                log(
+                    error.code == .connectionLost
+                        ? "lost the connection to \(target): \(error.message)"
+                        : "\(error.message); trying again for at most \(end - ContinuousClock.now)")
+                usleep(UInt32(pause.nanoseconds / 1_000))
             }
         }
     }
@@ -129,13 +143,24 @@ public struct Migrator: Sendable {
         try connection.execute("BEGIN")
         do throws(PostgresError) {
             try lock(connection, timeout: timeout)
-            let value = try body()
-            try connection.execute("COMMIT")
-            return value
         } catch {
             // A lost session has no transaction, so a failed rollback is no news.
             try? connection.execute("ROLLBACK")
             throw error
+        }
+        do throws(PostgresError) {
+            let value = try body()
+            try connection.execute("COMMIT")
+            return value
+        } catch {
+            try? connection.execute("ROLLBACK")
+            guard error.sqlState == Self.lockNotAvailable else { throw error }
+            let holder = try connection.run(
+                MigrationStatements.holderOfTables(milliseconds: Self.lockWait)
+            ).first
+            throw PostgresError(
+                .timedOut, "\(error.message): the tables are used by \(holder ?? "a transaction that is over by now")",
+                sqlState: error.sqlState, isSafeToRetry: true)
         }
     }
 
@@ -145,7 +170,7 @@ public struct Migrator: Sendable {
             MigrationStatements.setLockTimeout(milliseconds: max(1, timeout.nanoseconds / 1_000_000)))
         do {
             try connection.run(MigrationStatements.lock(Self.lockKey))
-        } catch  where error.sqlState == "55P03" {
+        } catch  where error.sqlState == Self.lockNotAvailable {
             try connection.execute("ROLLBACK")
             let holder = try connection.run(MigrationStatements.holder(ofLock: Self.lockKey)).first
             let name = holder ?? "a session that is gone by now"
@@ -154,7 +179,7 @@ public struct Migrator: Sendable {
                 "the lock for migrations of this database was not free within \(timeout): it was held by \(name)",
                 sqlState: error.sqlState, isSafeToRetry: true)
         }
-        try connection.execute("SET LOCAL lock_timeout TO DEFAULT")
+        try connection.run(MigrationStatements.setLockTimeout(milliseconds: Self.lockWait))
     }
 
     /// The checksums of the applied migrations, by name. Creates the table at the first start.

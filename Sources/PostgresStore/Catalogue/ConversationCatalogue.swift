@@ -10,7 +10,7 @@ public final class ConversationCatalogue {
     /// The number of messages and of bytes after which a search ends for now.
     private static let searchRows = 10_000
     private static let searchBytes = 8 << 20
-    /// The number of conversations that one search examines.
+    /// The number of conversations that one request of a search examines.
     private static let searchedConversations = 400
     /// The number of conversations that one batch of a search examines; the number of messages and of bytes of each.
     private static let searchGroup = 8
@@ -53,22 +53,30 @@ public final class ConversationCatalogue {
     /// Searches the titles and messages of an owner's conversations, newest change first.
     public func search(_ query: CatalogueQuery, for text: String) async throws(RelayError) -> SearchPage {
         var search = RunningSearch(query)
-        while !search.isComplete, search.hits.count < query.limit, search.rows < Self.searchRows,
-            search.bytes < Self.searchBytes, search.conversations < Self.searchedConversations
+        // One list for the whole request: a list sorts all conversations of the owner.
+        let listed = Array(
+            try await readers.runForRelay(
+                CatalogueStatements.list(
+                    search.query(limit: Self.searchedConversations), includesPosition: search.isInside)))
+        var left = listed[...]
+        while !left.isEmpty, search.hits.count < query.limit, search.rows < Self.searchRows,
+            search.bytes < Self.searchBytes
         {
-            try await searchGroup(&search, for: text, limit: query.limit)
+            let group = Array(left.prefix(Self.searchGroup))
+            left = left.dropFirst(try await searchGroup(&search, group, for: text, limit: query.limit))
+        }
+        if left.isEmpty, listed.count < Self.searchedConversations {
+            search.complete()
         }
         return SearchPage(hits: search.finishedHits, next: search.isComplete ? nil : search.position)
     }
 
-    /// Searches the next conversations, up to the first one that is longer than its piece.
+    /// Searches conversations, up to the first one that is longer than its piece.
+    ///
+    /// - Returns: the number of conversations that are finished.
     private func searchGroup(
-        _ search: inout RunningSearch, for text: String, limit: Int
-    ) async throws(RelayError) {
-        let group = Array(
-            try await readers.runForRelay(
-                CatalogueStatements.list(search.query(limit: Self.searchGroup), includesPosition: search.isInside)))
-        guard !group.isEmpty else { return search.complete() }
+        _ search: inout RunningSearch, _ group: [CatalogueEntry], for text: String, limit: Int
+    ) async throws(RelayError) -> Int {
         var transaction = Transaction()
         let steps = group.map { entry in
             transaction.add(
@@ -77,15 +85,14 @@ public final class ConversationCatalogue {
                     bytes: Self.pieceBytes))
         }
         let results = try await readers.runForRelay(transaction)
-        for (entry, step) in zip(group, steps) {
+        for (index, (entry, step)) in zip(group, steps).enumerated() {
             let found = Array(results[step])
             let isWhole = found.first.map { $0.rows < Self.pieceRows && $0.bytes < Self.pieceBytes } ?? true
             search.add(found, of: entry, isWhole: isWhole)
-            guard isWhole || !search.isInside, search.hits.count < limit else { return }
+            guard !search.isInside else { return index }
+            guard search.hits.count < limit else { return index + 1 }
         }
-        if group.count < Self.searchGroup {
-            search.complete()
-        }
+        return group.count
     }
 
     /// Creates a conversation.

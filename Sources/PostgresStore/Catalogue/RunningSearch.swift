@@ -9,10 +9,9 @@ struct RunningSearch {
     private(set) var hits: [SearchHit] = []
     /// The hit of the conversation of the position, if the search is inside one.
     private var open: SearchHit?
-    /// The number of messages, bytes and conversations that were examined.
+    /// The number of messages and bytes that were examined.
     private(set) var rows = 0
     private(set) var bytes = 0
-    private(set) var conversations = 0
     /// Whether no conversation is left.
     private(set) var isComplete = false
 
@@ -48,7 +47,6 @@ struct RunningSearch {
         if open?.entry.key != entry.key {
             closeOpenHit()
         }
-        conversations += 1
         rows += found.first?.rows ?? 0
         bytes += found.first?.bytes ?? 0
         let limit = CatalogueStatements.matchLimit

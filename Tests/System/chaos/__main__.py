@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import collections
 import functools
 import gc
 import json
@@ -141,7 +142,7 @@ class Run:
             if record.now() > reported + 30:
                 reported = record.now()
                 say(f"{reported:6.0f} s: {record.count['prompts']} prompts, {record.count['cuts']} cuts, {injector.failures} failures, "
-                    f"{len(record.violations)} violations")
+                    f"{len(record.violations)} guarantees broken")
         injector.is_over = True
         await injecting
         # A busy machine takes longer for each failure; the long form requires all of them.
@@ -204,10 +205,12 @@ class Run:
         others = sorted({violation.kind for violation in violations} - set(NONE_OF))
         for name in TABLE + [""] + NONE_OF + others:
             say(f"{name:36}{count[name]:>14,}" if name else "")
-        say(f"\nseed {self.options.seed}, {self.record.now():.0f} s, {len(violations)} violations")
+        kinds = collections.Counter(violation.kind for violation in violations)
+        # The check's conclusion shows the lines that contain "violation".
+        say(f"\nseed {self.options.seed}, {self.record.now():.0f} s, {len(violations)} violations: {dict(kinds)}")
         reported: set[str] = set()
         for violation in [one for one in violations if one.text][:self.options.show]:
-            say(f"\n== {violation.kind}: {violation.token}\n  {violation.text}")
+            say(f"\n== violation: {violation.kind}: {violation.token}: {violation.text}")
             if violation.token and violation.token not in reported:
                 reported.add(violation.token)
                 say(self.details(violation.token))

@@ -95,11 +95,19 @@ public struct CommandRunner: Sendable {
             output(isReadiness ? "ready" : "alive")
             return Exit.success
         case .success(let answer):
-            errors("chatterd: the server at \(listen) answers with status \(answer.status)")
+            let reason = JSONStrings.member("error", of: answer.body).map { ": \(Self.printable($0))" } ?? ""
+            errors("chatterd: the server at \(listen) answers with status \(answer.status)\(reason)")
         case .failure(let failure):
             errors("chatterd: no server answers at \(listen): \(failure.message)")
         }
         return Exit.failure
+    }
+
+    /// A text of a server without what a terminal would take for a command.
+    private static func printable(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) }))
     }
 }
 

@@ -34,6 +34,7 @@ extension ByteBuffer {
             json.object { json in
                 json.member("error", refusal.message)
                 json.member("code", refusal.code)
+                json.member("retryable", refusal.isRetryable)
             }
         }
         body.append("\n")

@@ -14,6 +14,8 @@ public struct PostgresConfiguration: Sendable {
     public var timeLimit: Duration = .seconds(10)
     /// The timeout of a batch that waits for a connection. After an outage of this length, batches fail at once.
     public var connectionTimeout: Duration = .seconds(2)
+    /// Records what keeps the pool from storing. Pools of one process share it.
+    public var health = PoolHealth()
     /// Logs a failure or notice that reaches no caller: one line, without secrets or stored data.
     public var log: @Sendable (String) -> Void = { _ in }
 

@@ -13,6 +13,8 @@ public final class PostgresPool: @unchecked Sendable {
     /// The shard whose tasks use the pool.
     public let shard: Shard
     let configuration: PostgresConfiguration
+    /// What keeps the pools of this process from storing.
+    public var health: PoolHealth { configuration.health }
     /// Runs the batches for which this pool can open no connection; `nil` lets them wait.
     private let fallback: PostgresPool?
 
@@ -196,6 +198,7 @@ public final class PostgresPool: @unchecked Sendable {
             batch.reset()
             dispatch(batch)
         } else if let error = batch.error {
+            health.failed(error)
             batch.fail(error)
         } else if batch.hasAllResults {
             batch.succeed()
@@ -290,6 +293,7 @@ public final class PostgresPool: @unchecked Sendable {
             backoff.reset()
             outageBegan = nil
             lastError = nil
+            health.connected(self)
             sendWaiting()
         } catch {
             failedToConnect(error)
@@ -303,6 +307,9 @@ public final class PostgresPool: @unchecked Sendable {
             configuration.log("postgres: \(configuration.target): \(error)")
         }
         lastError = error
+        if connections.isEmpty, fallback == nil {
+            health.disconnected(self, error)
+        }
         retryTimer?.set(after: backoff.nextShortened())
         if isLeftToFallback {
             for batch in waiting.removeAll() { batch.fail(outageError) }
@@ -334,6 +341,7 @@ public final class PostgresPool: @unchecked Sendable {
             connection.close()
         }
         connections = []
+        health.connected(self)
         // A timer must end on its shard, and the pool may be released on any thread.
         retryTimer = nil
         timeoutTimer = nil

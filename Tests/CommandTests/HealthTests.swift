@@ -26,6 +26,17 @@ import Testing
             await captured.run("health", "--ready", environment: ["CHATTERD_LISTEN": "127.0.0.1:\(dying.port)"]) == 1)
     }
 
+    @Test func reasonOfAServerThatIsNotReadyIsPrinted() async throws {
+        let server = try TinyServer { _ in
+            "HTTP/1.1 503 Service Unavailable\r\n\r\n" + #"{"error":"The disk\u001b]0;x\u0007 is full.","code":"c"}"#
+        }
+        let captured = CapturedCommand()
+        let listen = "127.0.0.1:\(server.port)"
+        #expect(await captured.run("health", "--ready", environment: ["CHATTERD_LISTEN": listen]) == 1)
+        #expect(
+            captured.errorText == "chatterd: the server at \(listen) answers with status 503: The disk]0;x is full.\n")
+    }
+
     @Test(arguments: ["HTTP/1.1 503 Service Unavailable\r\n\r\n", "", "hello\r\n", "HTTP/1.1\r\n\r\n"])
     func serverWithWrongAnswersIsNotHealthy(_ answer: String) async throws {
         let server = try TinyServer { _ in answer }

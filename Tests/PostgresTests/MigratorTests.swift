@@ -203,7 +203,8 @@ import Testing
             try eventually("two attempts") { attempts().count >= 2 }
             #expect(
                 attempts().allSatisfy {
-                    $0.contains("migration 0002_more: ") && $0.contains("(report, idle in transaction, in its transaction")
+                    $0.contains("migration 0002_more: ")
+                        && $0.contains("(report, idle in transaction, in its transaction")
                 }, "\(attempts())")
             // Others wait for the migrator, and not until the open transaction ends.
             _ = try PrivateCluster.shared().query("SELECT FROM notes", database: database)

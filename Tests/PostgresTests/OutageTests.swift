@@ -50,6 +50,41 @@ import Testing
         }
     }
 
+    /// A pool that can use another one's connections is not missed.
+    @Test func poolWithoutConnectionsIsAFaultUnlessAnotherHelps() async throws {
+        try await withPool(anyDatabase()) { other in
+            let nowhere = PostgresConfiguration(target: try ConnectionTarget("host=/nowhere"))
+            let helped = PostgresPool(nowhere, on: other.shard, fallback: other)
+            #expect(try await helped.run(Query(Self.one)).int(0, 0) == 1)
+            #expect(nowhere.health.fault == nil)
+            let alone = PostgresPool(nowhere, on: other.shard)
+            let error = await failure(of: alone, Query(Self.one))
+            #expect(error?.code == .connectionFailed)
+            try await blocking {
+                try eventually("the fault", isTrue: { nowhere.health.fault?.code == .connectionFailed })
+            }
+            #expect(nowhere.health.refusal == nil)
+            await helped.shutDown()
+            await alone.shutDown()
+            #expect(nowhere.health.fault == nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("disk_full", true), ("out_of_memory", true), ("read_only_sql_transaction", true), ("raise_exception", false),
+    ])
+    func refusalForLackOfResourcesIsAFaultUntilSomethingIsStored(condition: String, isFault: Bool) async throws {
+        try await withPool(anyDatabase()) { pool in
+            let raise = Statement("raise", sql: "DO $$ BEGIN RAISE \(condition); END $$")
+            let error = await failure(of: pool, Query(raise))
+            #expect(error != nil && pool.health.refusal == (isFault ? error : nil))
+            _ = try await pool.run(Query(Self.one))
+            #expect((pool.health.fault != nil) == isFault)
+            pool.health.stored()
+            #expect(pool.health.fault == nil)
+        }
+    }
+
     @Test func batchesWaitWhileTheServerRestarts() async throws {
         let cluster = try await blocking { try PrivateCluster.make() }
         try await withPool(cluster.conninfo(database: "postgres")) { pool in

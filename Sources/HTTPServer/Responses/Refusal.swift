@@ -13,6 +13,9 @@ public struct Refusal: Error, Sendable, Hashable {
     /// Further fields of the response.
     public let fields: Fields
 
+    /// Whether the same request may succeed if it is sent again.
+    public var isRetryable: Bool { [.serviceUnavailable, .tooManyRequests, .requestTimeout].contains(status) }
+
     public init(_ status: Status, code: String, message: String, retryAfter: Int? = nil, fields: Fields = [:]) {
         self.status = status
         self.code = code

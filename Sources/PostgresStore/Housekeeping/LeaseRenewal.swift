@@ -3,7 +3,7 @@ import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
 
-/// Renews the lease of this process every two seconds. Confined to its shard.
+/// Renews the lease of this process every two seconds, and probes a database that has refused to store something. Confined to its shard.
 ///
 /// That shard serves no requests, and its pool runs no other long statements: other processes take over the replies of a process whose lease
 /// is not renewed for eight seconds, however busy it is.
@@ -58,6 +58,7 @@ public final class LeaseRenewal {
                     lease.releaseSheets(before: generation)
                 }
             }
+            await StoreProbe.run(pool, lease)
             confined.value.renewals[number] = nil
         }
     }

@@ -48,8 +48,9 @@ public final class Application: Sendable {
         try await migrate(database, within: configuration.store.startTimeout, log: log)
         var shards = try makeShards(configuration.server.shards + 1)
         let keeperShard = shards.removeLast()
+        let health = PoolHealth()
         let pools = shards.map { shard in
-            ShardPools(on: shard, configuration.store, target: database, log: log)
+            ShardPools(on: shard, configuration.store, target: database, health: health, log: log)
         }
         let keeperPool = ProcessKeeper.pool(
             on: keeperShard, configuration.store, target: database, home: pools[0].pool, log: log)

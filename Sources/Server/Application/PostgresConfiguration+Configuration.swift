@@ -4,8 +4,9 @@ import ChatterdPostgres
 
 extension PostgresConfiguration {
     /// The limits of a shard's connections, as the configuration gives them; failures go to `log`.
-    init(_ store: Configuration.Store, target: ConnectionTarget, log: Log) {
+    init(_ store: Configuration.Store, target: ConnectionTarget, health: PoolHealth, log: Log) {
         self.init(target: target)
+        self.health = health
         connections = store.connections
         maximumWaiting = store.maximumWaiting
         pipelineDepth = store.pipelineDepth

@@ -26,7 +26,7 @@ final class ProcessKeeper: Sendable {
     static func pool(
         on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, home: PostgresPool, log: Log
     ) -> PostgresPool {
-        var configuration = PostgresConfiguration(store, target: target, log: log)
+        var configuration = PostgresConfiguration(store, target: target, health: home.health, log: log)
         configuration.connections = 2
         configuration.pipelineDepth = 1
         configuration.connectionTimeout = connectionTimeout

@@ -13,9 +13,11 @@ struct ShardPools: Sendable {
     let readers: PostgresPool
 
     /// Makes the pools without opening a connection. `readers` has one of the configured connections.
-    init(on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, log: Log) {
+    init(
+        on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, health: PoolHealth, log: Log
+    ) {
         self.shard = shard
-        var configuration = PostgresConfiguration(store, target: target, log: log)
+        var configuration = PostgresConfiguration(store, target: target, health: health, log: log)
         configuration.connections = max(1, store.connections - 1)
         pool = PostgresPool(configuration, on: shard)
         configuration.connections = 1

@@ -65,6 +65,7 @@ extension Responder {
             json.object { json in
                 json.member("error", error.message)
                 json.member("code", error.code.rawValue)
+                json.member("retryable", error.code.isRetryable)
                 json.member("reply", error.reply?.description)
                 json.member("location", location)
                 if let exceeded = error.exceeded {

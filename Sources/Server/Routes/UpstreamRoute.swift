@@ -203,6 +203,7 @@ extension Responder {
             json.object { json in
                 json.member("error", "The description has problems: \(problems.joined(separator: "; ")).")
                 json.member("code", code.rawValue)
+                json.member("retryable", code.isRetryable)
                 json.array("problems") { json in
                     for problem in problems {
                         json.string(problem)

@@ -65,6 +65,37 @@ import Testing
         }
     }
 
+    /// A disk that is full refuses what needs another page. The lease, which needs none, is renewed all the time.
+    @Test func databaseWithoutSpaceIsNotReady() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onThread {
+            let cluster = try PrivateCluster.shared()
+            let stage = try Stage(upstream: upstream.url, cluster: cluster)
+            defer { #expect(throws: Never.self) { try stage.stop() } }
+            try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
+            let sql = { (text: String) in try cluster.query(text, database: stage.database) }
+            _ = try sql(
+                """
+                CREATE FUNCTION is_full() RETURNS trigger LANGUAGE plpgsql AS
+                    $$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$;
+                CREATE TRIGGER is_full BEFORE INSERT ON chatts EXECUTE FUNCTION is_full();
+                CREATE TRIGGER is_full BEFORE INSERT ON chatterd_attachments EXECUTE FUNCTION is_full()
+                """)
+            let refused = try stage.chat("app", "one")
+            checkStoreIsUnavailable(refused)
+            let unready = try RawClient.get(port: stage.port, "/readyz")
+            checkStoreIsUnavailable(unready)
+            for answer in [refused, unready] {
+                #expect((answer.json["error"] as? String)?.contains("no disk space") == true)
+            }
+            _ = try sql("DROP FUNCTION is_full CASCADE")
+            // The process finds that out without a prompt.
+            try eventually("ready", isTrue: { try RawClient.get(port: stage.port, "/readyz").status == 200 })
+            #expect(try sql("SELECT count(*) FROM chatterd_attachments") == [["0"]])
+            try chatUntilAnswered(stage, "app", "two")
+        }
+    }
+
     @Test func answerIsStoredAfterALongOutageOfTheDatabase() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate), .answer(["again"]))

@@ -16,10 +16,10 @@ REFUSALS = (500, 502, 503, 504, 529, 404)
 """Statuses of scripted failures, of busy processes and of a lost database."""
 BUSY = (503, 529)
 INTERIM = (
-    "The credential has been revoked", "the database has not confirmed yet", "The server is being stopped",
-    "The database cannot be reached",
+    "The credential has been revoked", "The server is being stopped", "he database ", "The answer was interrupted, and restarts.",
+    "The answer is stored",
 )
-"""Errors that may end a stream and not its reply."""
+"""Errors that may end a stream and not its reply, which may be complete before this program asks for its state."""
 
 
 class DoorClient(Client):

@@ -1,0 +1,32 @@
+import ChatterdPostgres
+
+/// Finds out that a database which has refused to store something stores again: while `/readyz` says 503, a balancer sends no prompt that could
+/// find it out.
+enum StoreProbe {
+    /// The size of what is stored and removed again, in bytes: more than a page of a table, and not compressed.
+    private static let size = 64 << 10
+
+    /// Stores something if the server of a pool has refused a batch for lack of resources.
+    ///
+    /// - Parameter lease: that of this process, whose probes have its name.
+    static func run(_ pool: PostgresPool, _ lease: ProcessLease) async {
+        guard pool.health.refusal != nil else { return }
+        var transaction = Transaction()
+        transaction.add(Query(store, .uuid(lease.id), .int8(size)))
+        transaction.add(Query(remove, .uuid(lease.id)))
+        do throws(PostgresError) {
+            _ = try await pool.run(transaction)
+            pool.health.stored()
+        } catch {
+            // The next one tries again.
+        }
+    }
+
+    private static let store = Statement(
+        "probe_store", .uuid, .int8,
+        sql:
+            "INSERT INTO chatterd_attachments (app, digest, content) VALUES ('', uuid_send($1), repeat('x', $2::integer))"
+    )
+    private static let remove = Statement(
+        "probe_remove", .uuid, sql: "DELETE FROM chatterd_attachments WHERE app = '' AND digest = uuid_send($1)")
+}

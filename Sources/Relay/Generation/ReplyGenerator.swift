@@ -117,7 +117,9 @@ final class ReplyGenerator {
     @inline(never)
     private func performNow(_ action: GenerationRun.Action) throws(RelayError) -> GenerationRun.Event? {
         switch action {
-        case .listCandidates(let withContexts): return .candidates(candidates(withContexts: withContexts))
+        case .listCandidates(let withContexts):
+            if context.upstreams.needsLists(for: reply.model) { return nil }
+            return .candidates(candidates(withContexts: withContexts))
         case .backOff(let duration, let isForRestart):
             try checkStop(isForRestart: isForRestart)
             return duration > .zero ? nil : .backedOff
@@ -136,6 +138,9 @@ final class ReplyGenerator {
     /// Performs an action that waits.
     private func perform(_ action: GenerationRun.Action) async throws(RelayError) -> GenerationRun.Event {
         switch action {
+        case .listCandidates(let withContexts):
+            await context.upstreams.prepare(for: reply.model)
+            return .candidates(candidates(withContexts: withContexts))
         case .backOff(let duration, _):
             await pause.wait(atMost: duration)
             return .backedOff

@@ -211,6 +211,9 @@ extension ChatService {
     ///
     /// - Returns: the server whose queue counts the prompt, if that has one.
     private func reserveAdmission(for model: String) async throws(RelayError) -> UpstreamDescription? {
+        if upstreams.needsLists(for: model) {
+            await upstreams.prepare(for: model)
+        }
         let targets = upstreams.targets(for: model)
         guard !targets.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
         guard let slots else { return nil }

@@ -3,10 +3,42 @@ import ChatterdLanguageModels
 
 /// The model servers of a shard, by the names of models. Confined to its shard.
 ///
-/// A name goes to the servers that list it as a model or an alias. Otherwise `server/model` goes to the server of that name if it
-/// is configured for the model. Otherwise the name goes to the servers that list no models. An unusable server keeps the names that
-/// it lists. The server with the highest priority comes first; equal ones keep the order of the list, and the reply chooses among them.
+/// A name goes to the servers that are configured for it as a model or an alias. Otherwise `server/model` goes to the server of that name if it
+/// is configured for the model. Otherwise the name goes to the servers without configured models: to those that list it, or else to those of
+/// which no list is known. An unusable server keeps the names that it is configured for. The server with the highest priority comes first;
+/// equal ones keep the order of the list, and the reply chooses among them.
 public final class UpstreamDirectory {
+    /// What a server has answered when it was asked for its models.
+    public enum Answer: Equatable, Sendable {
+        /// The names of its models.
+        case names(Set<String>)
+        /// No list: it has none, or an empty one, or one that cannot be read.
+        case none
+        /// It did not answer.
+        case unreachable
+    }
+
+    /// A server without configured models, which accepts any name.
+    private struct OpenServer {
+        let upstream: Upstream
+        /// The newest answer; `nil` until it is asked.
+        var answer: Answer?
+        /// The names of its newest list; `nil` if it has never given one.
+        var names: Set<String>?
+
+        /// Its names as people write them, in order: Ollama adds the tag.
+        var suggestions: [String] {
+            (names ?? []).map { $0.hasSuffix(":latest") ? String($0.dropLast(":latest".count)) : $0 }.sorted()
+        }
+
+        /// Whether its newest list has the model. Ollama adds the tag `latest` to a name without a tag.
+        func lists(_ name: String) -> Bool {
+            guard let names else { return false }
+            return names.contains(name)
+                || upstream.description.kind == .ollama && !name.contains(":") && names.contains("\(name):latest")
+        }
+    }
+
     /// The maximum number of names that an error suggests.
     private static let suggestions = 3
     /// The number of characters of a client's name that an error repeats.
@@ -24,8 +56,11 @@ public final class UpstreamDirectory {
     /// The listed names in their order.
     private var names: [String] = []
     private var byServer: [String: (upstream: Upstream, names: UpstreamNames)] = [:]
-    /// The servers that accept any name.
-    private var open: [Upstream] = []
+    private var open: [OpenServer] = []
+    /// Whether another server than the built-in one is configured for models.
+    private var hasConfiguredModels = false
+    /// Asks the servers for their models, and reports the answers with `learn`; `nil` if nobody can ask.
+    public var askForModels: (() async -> Void)?
 
     public init(_ upstreams: [Upstream] = [], unusable: [UnusableUpstream] = []) {
         update(upstreams, unusable: unusable)
@@ -41,12 +76,16 @@ public final class UpstreamDirectory {
         listed = [:]
         names = []
         byServer = [:]
+        let known = open
         open = []
+        hasConfiguredModels = false
         for upstream in self.upstreams {
             let names = UpstreamNames(upstream.description)
             byServer[names.server] = (upstream, names)
             if names.takesAnyName {
-                open.append(upstream)
+                open.append(known.first { $0.upstream === upstream } ?? OpenServer(upstream: upstream))
+            } else if upstream.description.kind != .echo {
+                hasConfiguredModels = true
             }
             for (name, model) in names.all where listed[name]?.last?.upstream !== upstream {
                 if listed[name] == nil {
@@ -57,6 +96,51 @@ public final class UpstreamDirectory {
         }
     }
 
+    // MARK: - Lists of models
+
+    /// Records what a server has answered when it was asked for its models.
+    public func learn(_ answer: Answer, of upstream: Upstream) {
+        guard let index = open.firstIndex(where: { $0.upstream === upstream }), open[index].answer != answer else {
+            return
+        }
+        open[index].answer = answer
+        if case .names(let names) = answer {
+            open[index].names = names
+        } else if answer == .none {
+            open[index].names = nil
+        }
+        version += 1
+    }
+
+    /// Asks the servers for their models if which of them has this one depends on that. Call it before `targets` and `refusal` for a new request.
+    public func prepare(for name: String) async {
+        guard needsLists(for: name), let askForModels else { return }
+        await askForModels()
+    }
+
+    /// Whether more than one server might have a model, and none is known to list it.
+    func needsLists(for name: String) -> Bool {
+        askForModels != nil && hasChoice && listed[name] == nil && owner(of: name) == nil
+            && Self.split(name).map { byServer[$0.server] == nil } ?? true && !open.contains { $0.lists(name) }
+    }
+
+    /// Whether it matters which models the servers list: a single server knows best which names it accepts.
+    private var hasChoice: Bool { open.count > 1 || open.count == 1 && hasConfiguredModels }
+
+    /// The servers without configured models that may have a model.
+    private func openServers(for name: String) -> [Upstream] {
+        guard hasChoice else { return open.map(\.upstream) }
+        let listing = open.filter { $0.lists(name) }
+        guard listing.isEmpty else { return listing.map(\.upstream) }
+        let unlisted = open.filter { $0.names == nil && $0.answer != .unreachable }
+        guard unlisted.isEmpty else { return unlisted.map(\.upstream) }
+        // All that can be reached list other models. If none can be reached, one of them may have it.
+        let isRefused = hasConfiguredModels || open.contains { $0.answer != .unreachable }
+        return isRefused ? [] : open.filter { $0.names == nil }.map(\.upstream)
+    }
+
+    // MARK: - Names
+
     /// The servers for a model, in order; empty if `refusal` gives the reason.
     public func targets(for name: String) -> [ModelTarget] {
         if let listed = listed[name] { return listed }
@@ -64,7 +148,7 @@ public final class UpstreamDirectory {
         if let (server, rest) = Self.split(name), let (upstream, names) = byServer[server] {
             return names.model(behindSlash: rest).map { [ModelTarget(upstream, model: $0)] } ?? []
         }
-        return open.map { ModelTarget($0, model: name) }
+        return openServers(for: name).map { ModelTarget($0, model: name) }
     }
 
     /// The error if no server can be asked for a model: `unavailable` if an unusable server is configured for it, `modelNotFound`
@@ -86,7 +170,9 @@ public final class UpstreamDirectory {
             similar.isEmpty
             ? "GET /models lists the available models."
             : "Did you mean \(similar.map { "\"\($0)\"" }.joined(separator: " or "))?"
-        return ModelError(.modelNotFound, "No model server is configured for the model \"\(shown)\". \(advice)")
+        let away = open.filter { $0.answer == .unreachable }.map { "\"\($0.upstream.description.name)\"" }
+        let doubt = away.isEmpty ? "" : " \(away.joined(separator: " and ")) cannot be reached, and may have it."
+        return ModelError(.modelNotFound, "No model server has the model \"\(shown)\". \(advice)\(doubt)")
     }
 
     /// The unusable server that owns the name.
@@ -99,8 +185,9 @@ public final class UpstreamDirectory {
 
     /// The candidates for a suggestion.
     private func suggestible(for name: String) -> [String] {
-        guard let (server, _) = Self.split(name), let names = byServer[server]?.names else { return names }
-        return names.listed.map { "\(server)/\($0)" } + self.names
+        let all = names + open.flatMap(\.suggestions)
+        guard let (server, _) = Self.split(name), let names = byServer[server]?.names else { return all }
+        return names.listed.map { "\(server)/\($0)" } + all
     }
 
     private static func split(_ name: String) -> (server: String, rest: String)? {

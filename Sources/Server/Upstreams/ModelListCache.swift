@@ -3,7 +3,8 @@ import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdSockets
 
-/// The models that the model servers of a shard list. A shard asks them once in five seconds at most. Confined to its shard.
+/// The models that the model servers of a shard list. A shard asks them once in five seconds at most, or once in a second for a name that no
+/// list has. The directory learns each answer. Confined to its shard.
 public final class ModelListCache {
     /// The answer of one model server.
     public struct Listing: Sendable {
@@ -13,12 +14,14 @@ public final class ModelListCache {
     }
 
     private static let lifetime = Duration.seconds(5)
+    /// The age at which the lists are read again for a name that they do not have: the model may be new.
+    private static let lifetimeForUnknownNames = Duration.seconds(1)
 
     private let shard: Shard
     private let estimates: TokenEstimates
     private var listings: [Listing]?
-    /// The time at which `listings` expire.
-    private var expires = Instant.distantPast
+    /// The time of `listings`.
+    private var askedAt = Instant.distantPast
     /// The number of changes of the list of model servers.
     private var generation = 0
     private var isAsking = false
@@ -40,19 +43,28 @@ public final class ModelListCache {
 
     /// The answers of the model servers, in the order of the directory. Concurrent callers get the same answers.
     func listings(of directory: UpstreamDirectory) async -> [Listing] {
-        if let listings, shard.now < expires {
+        await listings(of: directory, notOlderThan: Self.lifetime)
+    }
+
+    /// Asks the model servers for a name that no list has.
+    func ask(_ directory: UpstreamDirectory) async {
+        _ = await listings(of: directory, notOlderThan: Self.lifetimeForUnknownNames)
+    }
+
+    private func listings(of directory: UpstreamDirectory, notOlderThan age: Duration) async -> [Listing] {
+        if let listings, shard.now < askedAt + age {
             return listings
         }
         return await withCheckedContinuation { continuation in
             waiting.append(continuation)
             if !isAsking {
                 isAsking = true
-                ask(directory)
+                begin(directory)
             }
         }
     }
 
-    private func ask(_ directory: UpstreamDirectory) {
+    private func begin(_ directory: UpstreamDirectory) {
         let cache = Confined((self, directory), to: shard)
         Task(executorPreference: shard) {
             let (cache, directory) = cache.value
@@ -70,11 +82,12 @@ public final class ModelListCache {
         } while asked != generation
         isAsking = false
         for listing in found {
+            directory.learn(listing.answer, of: listing.upstream)
             guard case .success(let models) = listing.models else { continue }
             estimates.learn(models, of: listing.upstream.description)
         }
         listings = found
-        expires = shard.now + Self.lifetime
+        askedAt = shard.now
         for continuation in waiting {
             continuation.resume(returning: found)
         }
@@ -97,6 +110,20 @@ public final class ModelListCache {
             return Listing(upstream: upstream, models: .success(try await upstream.model.listModels()))
         } catch {
             return Listing(upstream: upstream, models: .failure(error))
+        }
+    }
+}
+
+extension ModelListCache.Listing {
+    /// The answer for the directory.
+    fileprivate var answer: UpstreamDirectory.Answer {
+        switch models {
+        case .success(let models): models.isEmpty ? .none : .names(Set(models.map(\.name)))
+        case .failure(let error):
+            switch error.code {
+            case .unavailable, .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .unreachable
+            default: .none
+            }
         }
     }
 }

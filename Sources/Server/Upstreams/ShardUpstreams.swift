@@ -17,7 +17,9 @@ final class ShardUpstreams {
     /// Makes an empty list.
     init(_ factory: UpstreamFactory, estimates: TokenEstimates) {
         self.factory = factory
-        modelLists = ModelListCache(on: factory.shard, estimates: estimates)
+        let lists = ModelListCache(on: factory.shard, estimates: estimates)
+        modelLists = lists
+        directory.askForModels = { [unowned directory] in await lists.ask(directory) }
     }
 
     /// Replaces the list of model servers. Unchanged servers keep their connections, and running answers continue.
@@ -45,7 +47,8 @@ final class ShardUpstreams {
     /// - Throws: `modelNotFound`, `unavailable`; `refusal` if all servers of the model are of other kinds.
     func server(
         for name: String, of kinds: Set<UpstreamDescription.Kind>, otherwise refusal: RelayError
-    ) throws(RelayError) -> (target: ModelTarget, model: UpstreamModel) {
+    ) async throws(RelayError) -> (target: ModelTarget, model: UpstreamModel) {
+        await directory.prepare(for: name)
         let targets = directory.targets(for: name)
         guard !targets.isEmpty else { throw RelayError(directory.refusal(of: name)) }
         let servers = targets.compactMap { target -> (target: ModelTarget, model: UpstreamModel)? in

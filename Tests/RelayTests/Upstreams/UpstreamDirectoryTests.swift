@@ -1,6 +1,7 @@
 import ChatterdLanguageModels
-import ChatterdRelay
 import Testing
+
+@testable import ChatterdRelay
 
 @Suite(.timeLimit(.minutes(30))) struct UpstreamDirectoryTests {
     private func description(
@@ -51,12 +52,93 @@ import Testing
         #expect(refusal.code == .modelNotFound)
         #expect(
             refusal.message
-                == "No model server is configured for the model \"gpt-77-nobody-has-it\". "
+                == "No model server has the model \"gpt-77-nobody-has-it\". "
                 + "GET /models lists the available models.")
         #expect(directory.refusal(of: "llama3.2").message.hasSuffix("Did you mean \"llama3.2:3b\"?"))
         #expect(directory.refusal(of: "smal").message.hasSuffix("Did you mean \"small\"?"))
         #expect(directory.refusal(of: "2/smal").message.hasSuffix("Did you mean \"2/small\"?"))
         #expect(directory.refusal(of: String(repeating: "n", count: 5_000)).message.utf8.count < 250)
+    }
+
+    // MARK: - What servers list themselves
+
+    /// A directory of servers of the kind `ollama` without configured models, which answer so when they are asked.
+    private func directory(
+        answers: KeyValuePairs<String, UpstreamDirectory.Answer>, configured: UpstreamDescription...
+    ) async -> UpstreamDirectory {
+        let upstreams = (answers.map { description($0.key, .ollama) } + configured).map {
+            Upstream($0, model: ScriptedModel(), health: UpstreamHealth())
+        }
+        let directory = UpstreamDirectory(upstreams)
+        directory.askForModels = { [unowned directory] in
+            for (upstream, (_, answer)) in zip(upstreams, answers) {
+                directory.learn(answer, of: upstream)
+            }
+        }
+        return directory
+    }
+
+    @Test func nameGoesToTheServersThatListIt() async {
+        let directory = await directory(answers: [
+            "a": .names(["qwen3:latest", "x"]), "b": .names(["x", "y:1"]), "c": .none, "d": .unreachable,
+        ])
+        for (name, servers) in [
+            "x": ["a:x", "b:x"], "y:1": ["b:y:1"], "qwen3": ["a:qwen3"], "qwen3:latest": ["a:qwen3:latest"],
+            // Only a server without a list may have it.
+            "y": ["c:y"], "typo": ["c:typo"], "qwen3:8b": ["c:qwen3:8b"], "a/typo": ["a:typo"],
+        ] {
+            await directory.prepare(for: name)
+            #expect(names(directory.targets(for: name)) == servers, "\(name)")
+        }
+    }
+
+    @Test func nameThatNoListHasIsRefusedWithSimilarOnes() async {
+        let directory = await directory(answers: [
+            "a": .names(["qwen3:8b"]), "b": .names(["llama3.2"]), "c": .unreachable,
+        ])
+        await directory.prepare(for: "qwen3:8")
+        #expect(directory.targets(for: "qwen3:8").isEmpty)
+        let refusal = directory.refusal(of: "qwen3:8")
+        #expect(refusal.code == .modelNotFound)
+        #expect(
+            refusal.message == "No model server has the model \"qwen3:8\". Did you mean \"qwen3:8b\"? "
+                + "\"c\" cannot be reached, and may have it.")
+    }
+
+    @Test func serverThatCannotBeReachedKeepsTheNamesOfItsLastList() async throws {
+        let directory = await directory(answers: ["a": .names(["x"]), "b": .names(["y"])])
+        await directory.prepare(for: "x")
+        directory.learn(.unreachable, of: directory.upstreams[0])
+        #expect(names(directory.targets(for: "x")) == ["a:x"] && directory.targets(for: "z").isEmpty)
+        directory.learn(.names(["z"]), of: directory.upstreams[0])
+        #expect(directory.targets(for: "x").isEmpty && names(directory.targets(for: "z")) == ["a:z"])
+        // A changed list of servers keeps what the unchanged ones have listed.
+        directory.update(directory.upstreams)
+        #expect(names(directory.targets(for: "z")) == ["a:z"])
+    }
+
+    @Test func serversOfWhichNoneCanBeReachedAreAsked() async {
+        let directory = await directory(answers: ["a": .unreachable, "b": .unreachable])
+        await directory.prepare(for: "x")
+        #expect(names(directory.targets(for: "x")) == ["a:x", "b:x"])
+    }
+
+    @Test func onlyServerIsAskedForAnyName() async {
+        let directory = await directory(
+            answers: ["a": .names(["x"])], configured: description("echo", .echo, models: ["echo"]))
+        directory.learn(.names(["x"]), of: directory.upstreams[0])
+        #expect(!directory.needsLists(for: "y") && names(directory.targets(for: "y")) == ["a:y"])
+    }
+
+    @Test func configuredNamesNeedNoList() async {
+        let directory = await directory(
+            answers: ["a": .names(["x"])], configured: description("b", models: ["x", "m"]))
+        for name in ["x", "m", "a/any", "b/m", "b/none"] {
+            #expect(!directory.needsLists(for: name), "\(name)")
+        }
+        #expect(names(directory.targets(for: "x")) == ["b:x"])
+        await directory.prepare(for: "typo")
+        #expect(directory.targets(for: "typo").isEmpty)
     }
 
     @Test func refusalSaysThatThereIsNoServer() {

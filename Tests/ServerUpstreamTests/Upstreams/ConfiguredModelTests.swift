@@ -43,7 +43,7 @@ import Testing
                 let refusal = try stage.chat("app", "our secret", model: "gpt-5-nano", stream: stream)
                 #expect(refusal.status == 404)
                 #expect(refusal.json["code"] as? String == "model_not_found")
-                let words = "No model server is configured for the model \"gpt-5-nano\". Did you mean \"gpt-5-mini\"?"
+                let words = "No model server has the model \"gpt-5-nano\". Did you mean \"gpt-5-mini\"?"
                 #expect(refusal.json["error"] as? String == words)
             }
             #expect(try stage.rows("app").isEmpty)
@@ -72,6 +72,47 @@ import Testing
             let refusal = try RawClient.post(port: stage.port, "/llmchat", json: body)
             #expect(refusal.status == 404 && refusal.json["code"] as? String == "model_not_found")
             #expect(local.requests.isEmpty)
+        }
+    }
+
+    /// Nobody has configured a model: what the servers list decides, as in the picker of the page.
+    @Test func modelGoesToTheServerThatListsIt() async throws {
+        let pulled = Gate()
+        func listing(_ name: String, later: String? = nil) throws -> ScriptedUpstream {
+            try ScriptedUpstream { request in
+                guard request.path == "/api/tags" else { return .plain(200, #"{"models":[]}"#) }
+                let names = [name] + (pulled.isOpen ? [later].compactMap { $0 } : [])
+                return .plain(200, "{\"models\":[\(names.map { #"{"name":"\#($0)"}"# }.joined(separator: ","))]}")
+            } _: { _ in
+                .answer([name])
+            }
+        }
+        let (one, two) = (try listing("qwen3:8b"), try listing("llama3.2:latest", later: "phi4:latest"))
+        let away = #""name":"away","kind":"ollama","url":"http://127.0.0.1:9""#
+        try await onList(list(entry("one", one, ""), away, entry("two", two, ""))) { [one, two] stage in
+            for number in 0..<6 {
+                for (model, answer) in [("qwen3:8b", "qwen3:8b"), ("llama3.2", "llama3.2:latest")] {
+                    let said = Transcript(try stage.chat("\(model) \(number)", "hi", model: model))
+                    #expect(said.text == answer)
+                }
+            }
+            #expect(one.requests.count == 6 && two.requests.count == 6)
+            let refusal = try stage.chat("typo", "hi", model: "llama3.3")
+            #expect(refusal.status == 404 && refusal.json["code"] as? String == "model_not_found")
+            let words = refusal.json["error"] as? String ?? ""
+            #expect(words.contains("Did you mean \"llama3.2\"") && words.contains("\"away\" cannot be reached"))
+            // A door refuses it too.
+            let body = #"{"model":"llama3.3","messages":[{"role":"user","content":"hi"}]}"#
+            #expect(try RawClient.post(port: stage.port, "/v1/chat/completions", json: body).status == 404)
+            #expect(one.requests.count == 6 && two.requests.count == 6)
+            // A model that was pulled just now is found.
+            #expect(try stage.chat("new", "hi", model: "phi4").status == 404)
+            pulled.open()
+            let found = try eventually("the new model is found") { () -> HTTPExchange? in
+                let answer = try stage.chat("new", "hi", model: "phi4")
+                return answer.status == 200 ? answer : nil
+            }
+            #expect(Transcript(found).text == "llama3.2:latest")
         }
     }
 

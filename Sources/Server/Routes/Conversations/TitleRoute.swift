@@ -54,6 +54,7 @@ struct TitleRoute: Sendable {
     ) async throws(RelayError) -> String? {
         let services = services[request]
         let directory = services.upstreams.directory
+        await directory.prepare(for: model)
         let targets = directory.targets(for: model)
         guard !targets.isEmpty else { throw RelayError(directory.refusal(of: model)) }
         let passed = try services.chat.admitPassedRequest(of: principal.owner)

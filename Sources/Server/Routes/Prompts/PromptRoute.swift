@@ -36,7 +36,7 @@ struct PromptRoute: Sendable {
             try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
             let prompt = try PassedPrompt(request.body.bytes)
             try principal.check(model: prompt.model)
-            let (target, server) = try services[request].upstreams.server(
+            let (target, server) = try await services[request].upstreams.server(
                 for: prompt.model, of: [.ollama], otherwise: Self.notOllama)
             try await pass(
                 prompt, to: target, request, responder, principal,
@@ -60,7 +60,7 @@ struct PromptRoute: Sendable {
             let prompt = try PassedPrompt(bytes)
             try principal.check(model: prompt.model)
             let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
-            let (target, server) = try services[request].upstreams.server(
+            let (target, server) = try await services[request].upstreams.server(
                 for: prompt.model, of: Set(kinds), otherwise: Self.wrongKind(kinds, path))
             let kind = target.upstream.description.kind
             let body: [UInt8]

@@ -7,7 +7,7 @@ import Testing
 struct SessionTests {
     @Test(arguments: [
         ("", SessionCommand.none), ("  \t", .none), ("Hello", .prompt("Hello")),
-        (" Hello\nthere ", .prompt("Hello\nthere")),
+        ("\n  Hello\n there \n", .prompt("  Hello\n there")), ("/bin/x\n-y", .prompt("/bin/x\n-y")),
         ("//etc", .prompt("/etc")), ("/model", .model(nil)), ("/model  m ", .model("m")),
         ("/system Be brief.", .system("Be brief.")),
         ("/new", .new), ("/list", .list), ("/open 2", .open("2")), ("/retry", .retry(model: nil)),
@@ -15,6 +15,22 @@ struct SessionTests {
         ("/edit", .edit), ("/history", .history), ("/servers", .servers), ("/help", .help), ("/quit", .quit),
     ]) func linesAreCommandsOrPrompts(_ line: String, _ command: SessionCommand) {
         #expect(SessionCommand(line) == command)
+    }
+
+    @Test(arguments: [
+        (["one"], ["one"]), (["one\\", "two", "three"], ["one\ntwo", "three"]), (["a\nb", "c"], ["a\nb", "c"]),
+        (["\"\"\"one", " two\\", "\"\"\"", "three"], ["one\n two\\\n", "three"]),
+        (["\"\"\"one\"\"\"", "two"], ["one", "two"]), ([" \"\"\"", "", "/help\"\"\""], ["\n\n/help"]),
+        (["\"\"\"\"\"\""], [""]), (["say \"\"\"", "x"], ["say \"\"\"", "x"]),
+    ]) func linesAreJoinedToTexts(_ lines: [String], _ texts: [String]) {
+        var input = SessionInput()
+        var found: [String] = []
+        for line in lines {
+            guard let text = input.add(line) else { continue }
+            found.append(text)
+            input = SessionInput()
+        }
+        #expect(found == texts && input.isEmpty)
     }
 
     @Test(arguments: ["/", "/no", "/Model", "/open", "/open  "]) func wrongCommandsAreExplained(_ line: String) {

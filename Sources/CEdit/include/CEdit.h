@@ -22,7 +22,7 @@ cedit *cedit_create(const char *program, int limit);
 void cedit_free(cedit *editor);
 
 /// Reads a line. `initial` is text that can be edited, empty if there is none. The line is valid until the next call, and has no line
-/// end. Returns `cedit_line`, `cedit_end` after Ctrl-D or at the end of the input, or `cedit_interrupted` after Ctrl-C.
+/// end, but for those of `initial` and of pasted text, which is at most 1 MiB. Returns `cedit_line`, `cedit_end` after Ctrl-D or at the end of the input, or `cedit_interrupted` after Ctrl-C.
 int cedit_read(cedit *editor, const char *prompt, const char *initial, const char **line, size_t *length);
 
 /// Appends a line to the history.

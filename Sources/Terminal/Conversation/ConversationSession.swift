@@ -76,15 +76,14 @@ actor ConversationSession {
 
     // MARK: - Lines
 
-    /// Reads a line with its continuations.
+    /// Reads a prompt or a command: a line with its continuations, pasted lines, or the lines between two `"""`.
     private func readLine(initial: String = "") async -> LineEditor.Input {
-        var text = ""
+        var input = SessionInput()
         var initial = initial
         while true {
-            let input = await editor.read(prompt: text.isEmpty ? "> " : ". ", initial: initial)
-            guard case .line(let line) = input else { return input }
-            guard line.hasSuffix("\\") else { return .line(text + line) }
-            text += line.dropLast() + "\n"
+            let read = await editor.read(prompt: input.isEmpty ? "> " : ". ", initial: initial)
+            guard case .line(let line) = read else { return read }
+            if let text = input.add(line) { return .line(text) }
             initial = ""
         }
     }
@@ -190,7 +189,7 @@ actor ConversationSession {
             return
         }
         await editor.remember(line)
-        try await ask(line.trimmed, after: turn.parent)
+        try await ask(line.trimmedLines, after: turn.parent)
     }
 
     private func show(_ events: AsyncThrowingStream<ReplyEvent, any Error>) async -> AnswerReader.Answer {

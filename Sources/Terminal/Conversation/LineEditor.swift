@@ -36,10 +36,14 @@ final class LineEditor: Sendable {
 
     /// Reads a line.
     ///
-    /// - Parameter initial: text that can be edited; its line ends and control characters become spaces.
+    /// - Parameter initial: text that can be edited, of any number of lines; other control characters become spaces.
+    /// - Returns: one line, or more if text of more lines was pasted or given.
     func read(prompt: String, initial: String = "") async -> Input {
         let initial = String(
-            String.UnicodeScalarView(initial.unicodeScalars.map { $0.value < 0x20 || $0.actsOnTerminals ? " " : $0 }))
+            String.UnicodeScalarView(
+                initial.unicodeScalars.map {
+                    ["\n", "\t"].contains($0) || $0.value >= 0x20 && !$0.actsOnTerminals ? $0 : " "
+                }))
         return await FirstThread.shared.run { [editor] in
             var line: UnsafePointer<CChar>?
             var length = 0

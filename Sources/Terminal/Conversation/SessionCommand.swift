@@ -17,11 +17,12 @@ enum SessionCommand: Equatable {
     /// A command that does not exist, or lacks its argument: a sentence.
     case wrong(String)
 
-    /// Reads a line. A prompt that begins with a slash is written with two.
-    init(_ line: String) {
-        let line = line.trimmed
+    /// Reads a line. A prompt that begins with a slash is written with two. Several lines that begin with a slash and no command, such as the
+    /// path of a file, are a prompt.
+    init(_ text: String) {
+        let line = text.trimmed
         guard line.hasPrefix("/"), !line.hasPrefix("//") else {
-            self = line.isEmpty ? .none : .prompt(line.hasPrefix("//") ? String(line.dropFirst()) : line)
+            self = line.isEmpty ? .none : .prompt(line.hasPrefix("//") ? String(line.dropFirst()) : text.trimmedLines)
             return
         }
         let name = line.prefix { !$0.isWhitespace }
@@ -39,7 +40,7 @@ enum SessionCommand: Equatable {
         case "/servers": self = .servers
         case "/help", "/?": self = .help
         case "/quit", "/exit": self = .quit
-        default: self = .wrong("there is no command \(name): see /help")
+        default: self = line.contains("\n") ? .prompt(text.trimmedLines) : .wrong("there is no command \(name): see /help")
         }
     }
 
@@ -56,12 +57,20 @@ enum SessionCommand: Equatable {
         /servers          list model servers and models
         /quit             end; so does Ctrl-D, or Ctrl-C twice
 
-        Ctrl-C stops an answer. A line that ends with \\ is continued on the next one. //text is a prompt that begins
-        with a slash.
+        Ctrl-C stops an answer. Pasted lines are one prompt, and so are a line that ends with \\ and the next one, and
+        the lines between \""" and \""". //text is a prompt that begins with a slash.
         """
 }
 
 extension String {
+    /// The text without empty lines and white space at its ends. The first of several lines keeps its indentation.
+    var trimmedLines: String {
+        let text = trimmed
+        guard text.contains("\n"), let start = firstIndex(where: { !$0.isWhitespace }) else { return text }
+        let indentation = self[..<start].reversed().prefix { !$0.isNewline }.reversed()
+        return String(indentation) + text
+    }
+
     /// The text without white space at its ends.
     var trimmed: String {
         guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })

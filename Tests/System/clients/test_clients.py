@@ -64,7 +64,7 @@ class RunningServerTests(unittest.TestCase):
     def test_an_invalid_request_is_refused_with_a_reason(self):
         for body in [b"{", {}, prompt("x", app=""), prompt("x", app="x" * 156), prompt("x", messages=[])]:
             status, answer = post(self.url, "/llmchat", body)
-            self.assertEqual((status, set(answer)), (422, {"error", "code"}), body)
+            self.assertEqual((status, set(answer)), (422, {"error", "code", "retryable"}), body)
 
     def test_conversations_at_once_do_not_mix(self):
         def converse(number):

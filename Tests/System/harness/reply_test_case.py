@@ -97,4 +97,4 @@ class ReplyTestCase(ServerTestCase):
         self.assertIsNotNone(reader.last)
 
     def assert_refused(self, answer, status, code):
-        self.assertEqual((answer[0], set(answer[2]), answer[2]["code"]), (status, {"error", "code"}, code))
+        self.assertEqual((answer[0], set(answer[2]), answer[2]["code"]), (status, {"error", "code", "retryable"}, code))

@@ -184,6 +184,68 @@ class ConversationTests(ChatterTestCase):
         self.assertEqual(self.texts("user"), ["first\nsecond"])
         self.leave(terminal)
 
+    def test_pasted_lines_are_one_prompt(self):
+        self.says("Understood.")
+        terminal = self.begin()
+        self.assertIn(b"\x1b[?2004h", terminal.raw)
+        code = "def f(x):\n    if x:\n\treturn \"\x1b[20 ä\"\n\n/help"
+        typed = code.replace("\n", "\r")
+        # A text in the marks is not executed, and can be edited.
+        terminal.send(f"Explain:\x1b[200~{typed}\r\x1b[201~")
+        terminal.expect("/help")
+        terminal.enter("!")
+        terminal.expect("Understood.\n> ")
+        self.assertEqual(self.texts("user"), [f"Explain:{code}!".replace("\x1b", "")])
+        # A text that begins with white space and a slash.
+        terminal.send("\x1b[200~  /usr/bin/env\r  -S\x1b[201~")
+        terminal.expect("-S")
+        terminal.enter("")
+        terminal.expect("Understood.\n> ")
+        self.assertEqual(self.texts("user")[1:], ["  /usr/bin/env\n  -S"])
+        terminal.enter("/edit")
+        terminal.expect("-S")
+        terminal.enter(" sh")
+        terminal.expect("Understood.\n> ")
+        self.assertEqual(self.model.exchange(2).prompts[-1], ("user", "  /usr/bin/env\n  -S sh"))
+        self.leave(terminal)
+
+    def test_long_pasted_text_is_sent_whole(self):
+        self.says("Read.")
+        terminal = self.begin()
+        text = "\n".join(f"line {number} " + "x" * 60 for number in range(2_000))
+        terminal.send("\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~")
+        terminal.enter("")
+        terminal.expect("Read.\n> ")
+        self.assertEqual(self.texts("user"), [text])
+        self.leave(terminal)
+
+    def test_lines_between_three_quotes_are_one_prompt(self):
+        self.says("Understood.")
+        terminal = self.begin()
+        terminal.enter('\"\"\"def f():')
+        terminal.expect(". ")
+        terminal.enter("    return 1\\")
+        terminal.expect(". ")
+        terminal.enter('\"\"\"')
+        terminal.expect("Understood.\n> ")
+        self.assertEqual(self.texts("user"), ["def f():\n    return 1\\"])
+        self.leave(terminal)
+
+    def test_text_typed_during_an_answer_is_not_shown_in_it(self):
+        self.says_then_waits(["Eins, ", "zwei"], [", drei."])
+        terminal = self.begin()
+        terminal.enter("Count.")
+        terminal.expect("Eins, zwei")
+        terminal.send("typed ahead")
+        self.proceed.set()
+        terminal.expect(", drei.\n> typed ahead")
+        terminal.expect_screen(lambda lines: "Eins, zwei, drei." in lines and lines[-1] == "> typed ahead")
+        self.says("Good.")
+        terminal.enter("!")
+        terminal.expect("Good.\n> ")
+        self.assertEqual(self.texts("user"), ["Count.", "typed ahead!"])
+        self.leave(terminal)
+
     def test_retry_adds_an_answer_to_the_same_prompt(self):
         self.says("First.")
         terminal = self.begin()
@@ -384,7 +446,8 @@ class ConversationTests(ChatterTestCase):
         terminal.expect("end.\n> ")
         self.leave(terminal)
         answer = terminal.raw[terminal.raw.index(b"Speak."):terminal.raw.index(b"end.")]
-        self.assertNotIn(b"\x1b", answer)
+        # The editor turns the marks of pasted text off when a line is complete.
+        self.assertNotIn(b"\x1b", answer.replace(b"\x1b[?2004l", b"", 1))
         self.assertNotIn("\x9b".encode(), answer)
         self.assertIn("\ufffd[2Jred \ufffd31m\ttab".encode(), answer)
 

@@ -41,7 +41,7 @@ import Testing
                 "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n",
                 Expected(
                     method: "GET", status: 404,
-                    body: #"{"error":"There is nothing at this path.","code":"not_found"}"# + "\n")
+                    body: #"{"error":"There is nothing at this path.","code":"not_found","retryable":false}"# + "\n")
             )
         }
     }

@@ -24,9 +24,13 @@ enum StoreProbe {
 
     private static let store = Statement(
         "probe_store", .uuid, .int8,
-        sql:
-            "INSERT INTO chatterd_attachments (app, digest, content) VALUES ('', uuid_send($1), repeat('x', $2::integer))"
-    )
+        sql: """
+            INSERT INTO chatterd_attachments (app, digest, content)
+            VALUES ('', uuid_send($1), repeat('x', $2::integer))
+            """)
     private static let remove = Statement(
-        "probe_remove", .uuid, sql: "DELETE FROM chatterd_attachments WHERE app = '' AND digest = uuid_send($1)")
+        "probe_remove", .uuid,
+        sql: """
+            DELETE FROM chatterd_attachments WHERE app = '' AND digest = uuid_send($1)
+            """)
 }

@@ -40,7 +40,8 @@ enum SessionCommand: Equatable {
         case "/servers": self = .servers
         case "/help", "/?": self = .help
         case "/quit", "/exit": self = .quit
-        default: self = line.contains("\n") ? .prompt(text.trimmedLines) : .wrong("there is no command \(name): see /help")
+        default:
+            self = line.contains("\n") ? .prompt(text.trimmedLines) : .wrong("there is no command \(name): see /help")
         }
     }
 

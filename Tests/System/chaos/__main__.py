@@ -77,9 +77,9 @@ class Run:
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self.options, self.scratch = options, scratch
         self.record = Record()
-        self.state = RunState(self.record, options.seed, options.short)
-        self.access = Access(self.state, options.standby == "async")
         self.upstream = Upstream(self.record)
+        self.state = RunState(self.record, self.upstream, options.seed, options.short)
+        self.access = Access(self.state, options.standby == "async")
         self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
         self.servers: list[Process] = []
         self.checks = Checks(self.state, self.upstream, self.cluster)

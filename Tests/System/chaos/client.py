@@ -214,14 +214,15 @@ class Client(Reader):
             if code.startswith("internal"):
                 self._record.violation("wrong statuses", prompt.token, f"in one piece: {code}")
                 return
-            if code and (code not in WAIT_CODES or await self._has_ended(exchange)):
+            if code and (code not in WAIT_CODES or await self._has_ended(exchange, code)):
                 prompt.errors.append(code)
                 return
 
-    async def _has_ended(self, refusal: Exchange) -> bool:
+    async def _has_ended(self, refusal: Exchange, code: str) -> bool:
         """Whether a refusal is the stored end of the reply: every retry with the same key would get it.
 
-        The refusal of an answer whose storing is not confirmed is none: a retry gets the complete answer."""
+        The refusal of an answer whose storing is not confirmed is none: a retry gets the complete answer. Nor is one of a process that
+        stops: the reply may have another end before this program asks for it."""
         if not (path := refusal.fields.get("location")):
             return False
         try:
@@ -231,7 +232,7 @@ class Client(Reader):
         except Lost as loss:
             self._lost(loss, "", f"GET {path}")
             return False
-        return exchange.status == 200 and said["state"] not in ("streaming", "complete")
+        return exchange.status == 200 and said["state"] not in ("streaming", "complete") and said.get("code", "interrupted") == code
 
     # --- when a turn is over
 

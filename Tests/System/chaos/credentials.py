@@ -38,6 +38,7 @@ class Credential:
     name: str = ""  # the id of a key
     is_revoked: bool = False  # a revocation has been sent
     is_dead: bool = False  # all processes have refused it
+    died_at: float = 0  # when they had, in seconds of the run
     made: float = field(default_factory=time.time)  # when its maker answered, in seconds since 1970
 
     @property
@@ -146,7 +147,7 @@ class Access:
         if not all(await asyncio.gather(*probes)):
             return
         for credential in credentials:
-            credential.is_dead = True
+            credential.is_dead, credential.died_at = True, self._record.now()
         self.dead += credentials
 
     async def _wait(self, proxy: CuttingProxy, credential: Credential, again: Callable[[], Awaitable[None]]) -> bool:

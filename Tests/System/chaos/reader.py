@@ -15,7 +15,8 @@ from harness.ledger import Ledger, Wrong
 from harness.machine import TIMEOUT
 
 LATE = 200
-"""Events of a slow answer that may be on their way when all processes have refused the credential of its reader."""
+"""Events of a slow answer that may be on their way when all processes have refused the credential of its reader, beside those that this
+program has not read for a while."""
 
 
 class Reader:
@@ -108,6 +109,12 @@ class Reader:
         await self._state.pause(self._chance, 4)
         await self._read(reply, reader, None)
 
+    def _most_late(self, reply: Reply, exchange: Exchange, early: int) -> int:
+        """The events that a reader may get with a credential that has ended: the model server has sent what they have before."""
+        if not self._state.prompts[reply.token].script.is_endless:
+            return 1 << 62
+        return LATE + max(0, self._state.upstream.lines_until(reply.token, exchange.credential.died_at) - early)
+
     async def _read(self, reply: Reply, reader: str, exchange: Exchange | None) -> None:
         """Reads a reply to its end over as many connections as necessary, or disconnects before the end."""
         chance, state, record = self._chance, self._state, self._record
@@ -120,11 +127,12 @@ class Reader:
                 if exchange is None:
                     break
             is_over = False
-            late = 0
+            early = late = 0
             try:
                 async for event in exchange.events():
                     late += exchange.credential.is_dead
-                    if is_over or late > LATE and state.prompts[reply.token].script.is_endless:
+                    early += not exchange.credential.is_dead
+                    if is_over or late > LATE and late > self._most_late(reply, exchange, early):
                         why = "an event behind the refusal" if is_over else f"{late} events with {exchange.credential}"
                         record.violation("bytes after a revocation", reply.token, f"{reader}: {why}")
                         break

@@ -10,6 +10,7 @@ from harness.cutting_proxy import CuttingProxy
 from harness.ledger import Seal
 from harness.record import Record
 from harness.script import Script
+from harness.upstream import Upstream
 
 
 @dataclass
@@ -60,10 +61,10 @@ class Prompt:
 
 
 class RunState:
-    """The addresses of the processes, and the prompts so far."""
+    """The addresses of the processes, the model server, and the prompts so far."""
 
-    def __init__(self, record: Record, seed: int, is_short: bool) -> None:
-        self.record, self.seed, self.is_short = record, seed, is_short
+    def __init__(self, record: Record, upstream: Upstream, seed: int, is_short: bool) -> None:
+        self.record, self.upstream, self.seed, self.is_short = record, upstream, seed, is_short
         self.proxies: list[CuttingProxy] = []
         self.prompts: dict[str, Prompt] = {}
         self.deleted: set[str] = set()  # conversations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
 import collections
 import hashlib
 import json
@@ -29,6 +30,7 @@ class Call:
     messages: list[str] = field(default_factory=list)  # digests
     outcome: str = "running"
     sent: int = 0  # lines
+    sent_at: list[float] = field(default_factory=list)  # of each line of a slow answer
     is_slow: bool = False  # a process was frozen meanwhile: chatterd may have closed the exchange as silent
 
     def __str__(self) -> str:
@@ -48,6 +50,10 @@ class Upstream(ModelServer):
     def running(self) -> int:
         """The number of running answers."""
         return sum(call.outcome == "running" for calls in self.calls.values() for call in calls)
+
+    def lines_until(self, token: str, time: float) -> int:
+        """The number of lines that were sent for a prompt with a slow answer until a time."""
+        return sum(bisect.bisect_right(call.sent_at, time) for call in self.calls[token])
 
     async def _exchange(self, exchange: ModelExchange) -> None:
         if exchange.method != "POST" or not exchange.path.endswith("/api/chat"):
@@ -96,6 +102,7 @@ class Upstream(ModelServer):
                 self._line(line, start + index == len(said) - 1, escaped, call) for index, line in enumerate(piece)))
             call.sent += len(piece)
             if script.pace:
+                call.sent_at += [self._record.now()] * len(piece)
                 await exchange.rest(script.pace / 1000)
             elif start % 64 == 0:
                 await asyncio.sleep(0)

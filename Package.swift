@@ -144,7 +144,8 @@ let package = Package(
         target(
             "Command",
             [
-                "Basics", "Identity", "CSystem", "Sockets", "HTTP", "HTTPClient", "Postgres", "LanguageModels",
+                "Basics", "Identity", "CSystem", "Cryptography", "Sockets", "HTTP", "HTTPClient", "Postgres",
+                "LanguageModels",
                 "ModelServers",
                 "Relay", "PostgresStore", "JSONLog", "Configuration", "DevelopmentCluster", "Server",
             ]),

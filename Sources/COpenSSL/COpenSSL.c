@@ -193,6 +193,13 @@ struct copenssl_context *copenssl_client_context(const char *authorities, char *
 
 void copenssl_context_free(struct copenssl_context *context) { SSL_CTX_free((SSL_CTX *)context); }
 
+int64_t copenssl_certificate_end(const struct copenssl_context *context) {
+    const X509 *certificate = SSL_CTX_get0_certificate((const SSL_CTX *)context);
+    struct tm end;
+    if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) return -1;
+    return timegm(&end);
+}
+
 // Sessions
 
 static struct copenssl_session *make_session(struct copenssl_context *context, int fd) {

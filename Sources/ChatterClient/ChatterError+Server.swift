@@ -28,7 +28,8 @@ extension ChatterError {
         case "rate_limited", "overloaded", "conversation_busy", "upstream_busy": self = .busy(error)
         case "model_not_found", "conversation_not_found", "reply_not_found", "upstream_not_found", "key_not_found":
             self = .notFound(error)
-        case "invalid_request", "history_too_large", "attachments_full", "context_too_long", "unsupported_field",
+        case "invalid_request", "history_too_large", "attachments_full", "text_full", "context_too_long",
+            "unsupported_field",
             "upstream_rejected",
             "idempotency_key_reused", "conversation_exists", "conversation_replaced", "reply_not_complete",
             "upstream_exists":

@@ -1,5 +1,6 @@
 import CChatterdSystem
 import ChatterdConfiguration
+import ChatterdCryptography
 import ChatterdDevelopmentCluster
 import ChatterdJSONLog
 import ChatterdLanguageModels
@@ -31,6 +32,7 @@ struct ServeCommand: Sendable {
             defer { cluster?.stop() }
             if isDevelopment {
                 offerEcho(&configuration)
+                offerAdministration(&configuration)
             }
             // The private cluster is locked: no other process uses it.
             start(configuration, isAlone: cluster != nil, continuation)
@@ -148,6 +150,20 @@ struct ServeCommand: Sendable {
             }
         }
     }
+
+    /// Makes an administrator's token unless one is set: with it the page adds model servers, and nobody knows one otherwise.
+    private func offerAdministration(_ configuration: inout Configuration) {
+        guard configuration.upstreams.adminToken == nil else { return }
+        let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
+        let token = String(SecureRandom.bytes(Self.tokenLength).map { digits[Int($0 & 31)] })
+        configuration.upstreams.adminToken = ConfigurationSecret(token)
+        log.announce(
+            "administrator's token until the next start, for \"Model servers\" in the page: \(token) (CHATTERD_ADMIN_TOKEN sets another)"
+        )
+    }
+
+    /// The number of characters of a token, of five random bits each.
+    private static let tokenLength = 26
 
     /// A model that exists, or probably exists.
     private static func modelToTry(_ upstreams: Configuration.Upstreams) -> String {

@@ -35,6 +35,14 @@ public struct DoorEndpoint: Sendable {
     public let path: String
     public let operation: Operation
 
+    /// Whether the path names the response or the conversation that a request reads or changes.
+    public var namesWhatItReads: Bool {
+        switch operation {
+        case .response, .conversation: true
+        default: false
+        }
+    }
+
     init(_ method: Method, _ path: String, _ operation: Operation) {
         self.method = method
         self.path = path

@@ -24,10 +24,13 @@ extension Credential {
         if case .link = self { true } else { false }
     }
 
-    /// The id of the session of a browser; `nil` for another credential.
+    /// The id of the session of a browser, or of that which made a link; `nil` for another credential.
     public var sessionID: String? {
-        guard case .session(let id, _) = self else { return nil }
-        return id
+        switch self {
+        case .session(let id, _): id
+        case .link(let credential): credential.sessionID
+        case .none, .adminToken, .key, .token, .issuer: nil
+        }
     }
 }
 

@@ -12,7 +12,7 @@ public final class PoolHealth: Sendable {
     /// Creates the health of pools that have met no fault.
     public init() {}
 
-    /// The newest refusal of a batch because the server lacks space or memory, or takes no writes; `nil` after `stored()`.
+    /// The newest refusal of a batch because the server lacks disk space or memory, or takes no writes; `nil` after `stored()`.
     public var refusal: PostgresError? { state.withLock { $0.refusal } }
 
     /// The refusal, or the reason for which a pool has no connection: what it gets does not run until it has one.
@@ -25,7 +25,8 @@ public final class PoolHealth: Sendable {
 
     /// Records the failure of a batch.
     func failed(_ error: PostgresError) {
-        guard error.code == .insufficientResources || error.code == .readOnly else { return }
+        // Other limits, such as that of temporary files, are those of one statement.
+        guard error.code == .readOnly || ["53100", "53200"].contains(error.sqlState) else { return }
         state.withLock { $0.refusal = error }
     }
 

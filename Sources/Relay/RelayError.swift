@@ -16,6 +16,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case historyTooLarge
         /// The attachments of the app have reached their limit.
         case attachmentsFull
+        /// The text of the app or of the person has reached its limit.
+        case textFull
         /// The server is being stopped.
         case shuttingDown
         /// The answer was complete, but could not be stored.
@@ -61,6 +63,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .overloaded: "overloaded"
             case .historyTooLarge: "history_too_large"
             case .attachmentsFull: "attachments_full"
+            case .textFull: "text_full"
             case .shuttingDown: "shutting_down"
             case .replyNotStored: "reply_not_stored"
             case .conversationReplaced: "conversation_replaced"
@@ -85,7 +88,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Whether the same request may succeed if it is sent again.
         public var isRetryable: Bool {
             switch self {
-            case .invalidRequest, .historyTooLarge, .attachmentsFull, .conversationReplaced, .replyNotFound,
+            case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull, .conversationReplaced, .replyNotFound,
                 .replyNotComplete, .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound,
                 .upstreamExists,
                 .keyNotFound:
@@ -101,7 +104,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         /// All codes.
         public static var all: [Code] {
             [
-                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .attachmentsFull, .shuttingDown,
+                .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .attachmentsFull, .textFull,
+                .shuttingDown,
                 .replyNotStored, .conversationReplaced, .interrupted, .textLost, .cancelled, .replyNotFound,
                 .replyNotComplete, .idempotencyKeyReused,
                 .conversationNotFound, .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists,

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import ChatterdCommand
@@ -63,6 +64,69 @@ import Testing
             lines.contains { $0.hasPrefix("FAIL  CHATTERD_LISTEN: 127.0.0.1:\(server.port) cannot be listened on") })
         #expect(!lines.joined().contains("sesame"))
     }
+
+    @Test func doctorReportsAServerThatAnswersNoChats() async throws {
+        let server = try TinyServer { line in
+            switch line {
+            case "GET /api/version HTTP/1.0": TinyServer.ok(#"{"version":"0.9.1"}"#)
+            case "GET /api/tags HTTP/1.0": TinyServer.ok(#"{"models":[{"name":"tiny"}]}"#)
+            case "GET /v1/models HTTP/1.1": TinyServer.ok(#"{"object":"list","data":[{"id":"tiny"}]}"#)
+            // The connection ends without an answer.
+            default: ""
+            }
+        }
+        let (status, lines) = await lines([
+            "CHATTERD_UPSTREAMS": """
+            [{"name":"a","kind":"ollama","url":"http://127.0.0.1:\(server.port)"},
+             {"name":"b","kind":"openai","url":"http://127.0.0.1:\(server.port)"}]
+            """
+        ])
+        #expect(status == 1)
+        for name in ["a", "b"] {
+            #expect(
+                lines.contains {
+                    $0.hasPrefix("FAIL  model server \(name): ")
+                        && $0.contains("lists its models, but does not answer a chat")
+                }, "\(lines)")
+        }
+    }
+
+    @Test func doctorReportsACertificateThatHasExpired() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "doctor-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+        let (certificate, key) = (folder.appending(path: "cert.pem"), folder.appending(path: "key.pem"))
+        try Self.expiredCertificate.write(to: certificate, atomically: true, encoding: .utf8)
+        try Self.keyOfExpiredCertificate.write(to: key, atomically: true, encoding: .utf8)
+        let (status, lines) = await lines([
+            "CHATTERD_LISTEN": "127.0.0.1:0", "CHATTERD_TLS_LISTEN": "127.0.0.1:0",
+            "CHATTERD_TLS_CERT": certificate.path, "CHATTERD_TLS_KEY": key.path,
+        ])
+        #expect(status == 1)
+        #expect(
+            lines.contains { $0.hasPrefix("FAIL  certificate: it expired ") && $0.contains("days ago") }, "\(lines)")
+    }
+
+    /// Valid until 2024-01-02.
+    private static let expiredCertificate = """
+        -----BEGIN CERTIFICATE-----
+        MIIBGTCBv6ADAgECAgEBMAoGCCqGSM49BAMCMBYxFDASBgNVBAMMC29sZC5leGFt
+        cGxlMB4XDTIzMDEwMTAwMDAwMFoXDTI0MDEwMjAzMDQwNVowFjEUMBIGA1UEAwwL
+        b2xkLmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQAu0RsBvDaWdNY
+        mFeAurNP4VwgBy5MXcqSjZSRCweVxqRbCl3pdkC8D+qkYJVcAKUZTiY14ZV/Pkdy
+        lqU+Sam3MAoGCCqGSM49BAMCA0kAMEYCIQDOn0wPCuWe7Aj03Cte5MjcCS0PvfFl
+        /G/yyely+V4pyAIhAIh9FExMMsBEnOhI80DrbNxZ6gALbxegKX5mn0WGQMfW
+        -----END CERTIFICATE-----
+
+        """
+    private static let keyOfExpiredCertificate = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgi4ioVdhWC4AkURrY
+        1FX9JXdqE9gNIm8QWE5LumEbggOhRANCAAQAu0RsBvDaWdNYmFeAurNP4VwgBy5M
+        XcqSjZSRCweVxqRbCl3pdkC8D+qkYJVcAKUZTiY14ZV/PkdylqU+Sam3
+        -----END PRIVATE KEY-----
+
+        """
 
     @Test func doctorAsksServersOfOtherKindsForTheirModels() async throws {
         let server = try TinyServer { line in

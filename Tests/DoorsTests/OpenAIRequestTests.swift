@@ -87,6 +87,56 @@ struct OpenAIRequestTests {
                 == [#"user: a b {"images":["AAAA","https://x/y.png"]}"#])
     }
 
+    @Test(arguments: [
+        ("DATA:IMAGE/PNG;BASE64,AAAA", "AAAA"), ("data:;base64,AA%2BA%2f==", "AA+A/=="),
+        ("data:image/png;base64,AA-_\\n A", "AA+/A"), ("http://x/data:y,z", "http://x/data:y,z"),
+        ("data:image/svg+xml;charset=utf-8;base64,PHN2Zw==", "PHN2Zw=="),
+    ])
+    func dataURLsAreReadInAnySpelling(_ url: String, _ kept: String) throws {
+        let part = #"[{"type":"image_url","image_url":{"url":"\#(url)"}}]"#
+        #expect(
+            try read("", messages: #"[{"role":"user","content":\#(part)}]"#) == [#"user:  {"images":["\#(kept)"]}"#])
+    }
+
+    @Test(arguments: [
+        "data:image/svg+xml,%3Csvg/%3E", "data:image/png;base64", "data:image/png;base64,", "data:;base64,A%4",
+        "data:;base64,A%zz",
+        "data:;base64,A*A", "data:,A",
+    ])
+    func dataURLsWithoutBase64AreRefused(_ url: String) {
+        let part = #"[{"type":"image_url","image_url":{"url":"\#(url)"}}]"#
+        #expect {
+            try read("", messages: #"[{"role":"user","content":\#(part)}]"#)
+        } throws: { error in
+            (error as? DoorFault)?.status == 400
+                && (error as? DoorFault)?.parameter == "messages[0].content[0].image_url.url"
+        }
+    }
+
+    @Test(arguments: [
+        #""modalities":["text" ]"#, #""modalities": [ "te\u0078t" ]"#, #""n":1.0"#, #""n":1e0"#,
+        #""logprobs" : false "#,
+        #""function_call":"au\u0074o""#,
+    ])
+    func harmlessValuesAreSoInAnySpelling(member: String) throws {
+        _ = try read(",\(member)", messages: #"[{"role":"user","content":"Hi"}]"#)
+    }
+
+    @Test(arguments: [
+        #""modalities":["text","audio"]"#, #""modalities":["audio"]"#, #""n":2"#, #""n":"1""#, #""logprobs":true"#,
+    ])
+    func otherValuesAreRefused(member: String) {
+        #expect(throws: DoorFault.self) { try read(",\(member)", messages: #"[{"role":"user","content":"Hi"}]"#) }
+    }
+
+    @Test func optionsForAnOllamaAreJoined() throws {
+        let body = #"{"model":"m","messages":[{"role":"user","content":"Hi"}],"temperature":0.1,"#
+        let request = try OpenAIChat().request(Array((body + #""options":{"num_ctx":16384,"temperature":1}}"#).utf8))
+        let members = request.chat.passThrough.filter { $0.key == "options" }
+        #expect(members.map { String(decoding: $0.value, as: UTF8.self) } == [#"{"num_ctx":16384,"temperature":0.1}"#])
+        #expect(throws: DoorFault.self) { try OpenAIChat().request(Array((body + #""options":[1]}"#).utf8)) }
+    }
+
     @Test func callsAndResultsOfToolsAreInOllamasForm() throws {
         let call = #"{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"b\":1,\"a\":2}"}}"#
         let messages =

@@ -118,6 +118,25 @@ import Testing
         }
     }
 
+    @Test func copiesOfAConversationCount() async throws {
+        try await onLimitedStage { stage in
+            let key = try stage.makeKey("shop", adding: #","requests_per_minute":3,"tokens_per_day":100000"#)
+            Transcript(try stage.call("POST", "/llmchat", prompt("one"), as: key)).check()
+            let file = try stage.call("GET", "/conversations/shop/export", as: key)
+            #expect(try stage.call("POST", "/conversations/shop/fork", #"{"conversation":"a"}"#, as: key).status == 201)
+            #expect(try stage.call("POST", "/conversations/b/import", file.text, as: key).status == 201)
+            for (path, body) in [("shop/fork", #"{"conversation":"c"}"#), ("d/import", file.text)] {
+                let refusal = try stage.call("POST", "/conversations/\(path)", body, as: key)
+                #expect(refusal.status == 429 && refusal.json["limit"] as? String == "requests_per_minute", "\(path)")
+            }
+            let names = try stage.cluster.query(
+                "SELECT appid FROM chatterd_conversations ORDER BY appid", database: stage.database)
+            #expect(names.count == 3)
+            // A copy uses no tokens.
+            #expect(try Self.usage(stage, key) == ["requests": 3, "prompt_tokens": 18, "answer_tokens": 13])
+        }
+    }
+
     @Test func repeatedPromptCountsOnceAndIsNotRefused() async throws {
         try await onLimitedStage { stage in
             let key = try stage.makeKey("shop", adding: #","requests_per_minute":1"#)

@@ -48,6 +48,40 @@ import Testing
         }
     }
 
+    @Test func linkOpensNothingBesideItsTarget() async throws {
+        try await onReply { made in
+            let stage = made.stage
+            let ofConversation = try link(stage, #"{"conversation":"shop"}"#, as: made.ada)
+            for url in [made.url, ofConversation] {
+                let query = "?" + String(try #require(url.split(separator: "?").last))
+                for path in [
+                    "/usage", "/getchatts", "/models", "/session", "/conversations", "/v1/models", "/api/tags",
+                    "/api/ps",
+                    "/api/version",
+                ] {
+                    let refusal = try stage.call("GET", path + query, as: nil)
+                    #expect(refusal.status == 403, "\(path): \(refusal.text)")
+                }
+            }
+        }
+    }
+
+    /// A link that a page has made ends with the session of the page.
+    @Test func linkEndsWithTheSessionBehindIt() async throws {
+        try await onReply { made in
+            let stage = made.stage
+            let session = try stage.call("POST", "/session", as: made.ada, fields: [("X-Chatterd-Session", "1")])
+            let cookie = String(try #require(session["Set-Cookie"]?.split(separator: ";").first))
+            let fields = [("Cookie", cookie), ("X-Chatterd-Session", "1")]
+            let ofSession = try stage.call("POST", "/links", #"{"conversation":"shop"}"#, as: nil, fields: fields)
+            let url = try #require(ofSession.json["url"] as? String).replacing("/events?", with: "?")
+            #expect(try stage.call("GET", url, as: nil).status == 200)
+            #expect(try stage.call("DELETE", "/session", as: nil, fields: fields).status == 200)
+            while try stage.call("GET", url, as: nil).status == 200 {}
+            #expect(try stage.call("GET", made.url, as: nil).status == 200)
+        }
+    }
+
     @Test func linkToAResponseShowsNothingOfItsRequest() async throws {
         try await onReply { made in
             let stage = made.stage
@@ -92,11 +126,13 @@ import Testing
             let ofKey = try link(stage, #"{"conversation":"shop"}"#, as: made.key)
             #expect(try stage.call("DELETE", "/people/ada", as: made.key).status == 200)
             while try stage.call("GET", made.url, as: nil).status == 200 {}
-            #expect(try stage.call("GET", made.url, as: nil).status == 401)
             let query = "?" + String(try #require(ofKey.split(separator: "?").last))
-            #expect(try stage.call("GET", "/models" + query, as: nil).status == 200)
+            // The app itself has no such conversation.
+            let path = "/conversations/shop" + query
+            #expect(try stage.call("GET", path, as: nil).status == 404)
             #expect(try stage.call("DELETE", "/keys/\(Stage.id(of: made.key))", as: testAdminToken).status == 200)
-            while try stage.call("GET", "/models" + query, as: nil).status == 200 {}
+            // Each event loop forgets it separately.
+            while try stage.call("GET", path, as: nil).status == 404 {}
         }
     }
 

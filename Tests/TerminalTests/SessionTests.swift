@@ -17,20 +17,29 @@ struct SessionTests {
         #expect(SessionCommand(line) == command)
     }
 
-    @Test(arguments: [
-        (["one"], ["one"]), (["one\\", "two", "three"], ["one\ntwo", "three"]), (["a\nb", "c"], ["a\nb", "c"]),
-        (["\"\"\"one", " two\\", "\"\"\"", "three"], ["one\n two\\\n", "three"]),
-        (["\"\"\"one\"\"\"", "two"], ["one", "two"]), ([" \"\"\"", "", "/help\"\"\""], ["\n\n/help"]),
-        (["\"\"\"\"\"\""], [""]), (["say \"\"\"", "x"], ["say \"\"\"", "x"]),
-    ]) func linesAreJoinedToTexts(_ lines: [String], _ texts: [String]) {
+    @Test(
+        arguments: [
+            (["one"], [.prompt("one")]), (["one\\", "two", "three"], [.prompt("one\ntwo"), .prompt("three")]),
+            (["a\nb\\", "/new"], [.prompt("a\nb\\"), .new]), (["/system a\\", "b"], [.system("a\nb")]),
+            (["/system x\ny"], [.system("x\ny")]), (["/new\nx"], [.prompt("/new\nx")]),
+            (["\"\"\"one", " two\\", "\"\"\"", "three"], [.prompt("one\n two\\"), .prompt("three")]),
+            (["\"\"\"one\"\"\"", "two"], [.prompt("one"), .prompt("two")]),
+            ([" \"\"\"", "", "/quit", "\"\"\""], [.prompt("/quit")]), (["\"\"\"\"\"\""], [SessionCommand.none]),
+            (["\"\"\"A docstring.\n\"\"\"\nx = 1"], [.prompt("\"\"\"A docstring.\n\"\"\"\nx = 1")]),
+            (["// one\n//two"], [.prompt("// one\n//two")]), (["//one"], [.prompt("/one")]),
+            (["say \"\"\"", "x"], [.prompt("say \"\"\""), .prompt("x")]),
+        ] as [([String], [SessionCommand])]) func linesAreJoinedToCommands(
+            _ lines: [String], _ commands: [SessionCommand]
+        )
+    {
         var input = SessionInput()
-        var found: [String] = []
+        var found: [SessionCommand] = []
         for line in lines {
-            guard let text = input.add(line) else { continue }
-            found.append(text)
+            guard let command = input.add(line) else { continue }
+            found.append(command)
             input = SessionInput()
         }
-        #expect(found == texts && input.isEmpty)
+        #expect(found == commands && input.isEmpty)
     }
 
     @Test(arguments: ["/", "/no", "/Model", "/open", "/open  "]) func wrongCommandsAreExplained(_ line: String) {

@@ -29,7 +29,7 @@ extension Doctor {
             switch ollama(subject, url, upstream, key: prepared.key) {
             case .isOllama(let checks):
                 let endpoint = await endpoint(of: prepared)
-                return checks + (endpoint.isRight ? [] : [noChats(subject, url, endpoint)])
+                return checks + (endpoint.isRight && endpoint.answersChats ? [] : [noChats(subject, url, endpoint)])
             case .isNot(let finding):
                 let advice = await endpoint(of: prepared, isListed: false).correction ?? "check host, port and path"
                 return [.wrong(subject, finding, advice: advice)]
@@ -44,6 +44,8 @@ extension Doctor {
     private struct Endpoint: Sendable {
         var models: Result<[ModelDescription], ModelError>?
         var isRight = true
+        /// Whether a chat was answered in any way.
+        var answersChats = true
         var correction: String?
 
         /// Whether a server may answer at another path. `false` if no server answers at the address.
@@ -75,7 +77,11 @@ extension Doctor {
             }
             let lists = isListed ?? ((try? endpoint.models?.get()) != nil)
             guard let model = upstream.model as? UpstreamModel else { return endpoint }
-            endpoint.isRight = lists ? await model.acceptsChats() != false : true
+            if lists {
+                let acceptsChats = await model.acceptsChats()
+                endpoint.isRight = acceptsChats != false
+                endpoint.answersChats = acceptsChats != nil
+            }
             if !endpoint.isRight || !lists && endpoint.mayBeElsewhere {
                 endpoint.correction = await model.correction()
             }
@@ -84,7 +90,12 @@ extension Doctor {
     }
 
     private static func noChats(_ subject: String, _ url: UpstreamURL, _ endpoint: Endpoint) -> Check {
-        .wrong(
+        guard endpoint.answersChats else {
+            return .wrong(
+                subject, "\(url) lists its models, but does not answer a chat within \(CommandProbe.limit)",
+                advice: "see its own log: is it loading a model, or overloaded?")
+        }
+        return .wrong(
             subject, "\(url) lists its models, but accepts no chats at the path of its kind",
             advice: endpoint.correction ?? "check its kind and its path")
     }
@@ -96,7 +107,7 @@ extension Doctor {
             return .wrong(
                 subject, "\(url) does not list its models: \(error.message) (\(error.description))",
                 advice: endpoint.correction ?? "check host, port, path and key")
-        case .success where !endpoint.isRight:
+        case .success where !endpoint.isRight || !endpoint.answersChats:
             return noChats(subject, url, endpoint)
         case .success(let models):
             let missing = prepared.description.models.filter { name in !models.contains { $0.name == name } }

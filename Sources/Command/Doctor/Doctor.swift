@@ -75,21 +75,46 @@ public struct Doctor: Sendable {
         var checks = [listener(server.listen, Setting.listen)]
         guard let tls = server.tls else { return checks }
         checks.append(listener(tls.listen, Setting.tlsListen))
+        var isReadable = true
         for (path, setting) in [(tls.certificate, Setting.tlsCertificate), (tls.key, Setting.tlsKey)] {
             switch ConfigurationFile.read(path) {
             case .success(let text) where text.contains("-----BEGIN "):
                 checks.append(.fine(setting.name, "\(path) is a PEM file"))
             case .success:
+                isReadable = false
                 checks.append(
                     .wrong(setting.name, "\(path) is no PEM file", advice: "make a pair with script/certificate"))
             case .failure(let failure):
+                isReadable = false
                 checks.append(
                     .wrong(
                         setting.name, "\(path) cannot be read: \(failure.reason)",
                         advice: "let the server's user read it, or make a pair with script/certificate"))
             }
         }
-        return checks
+        return isReadable ? checks + [certificate(tls)] : checks
+    }
+
+    /// The number of days before the end of a certificate from which on it needs to be replaced.
+    private static let daysBeforeEnd: Int64 = 7
+
+    /// Whether the certificate and the key belong together and are valid now, as clients check it.
+    private static func certificate(_ tls: Configuration.TLS) -> Check {
+        let advice = "replace it, and send SIGHUP to a server that runs"
+        do throws(SocketError) {
+            let context = try TLSContext.server(certificate: tls.certificate, key: tls.key)
+            guard let end = context.certificateEnd else { return .fine("certificate", "it belongs to the key") }
+            let days = (end - Int64(time(nil))) / 86_400
+            guard end > Int64(time(nil)) else {
+                return .wrong("certificate", "it expired \(-days) days ago: no client accepts it", advice: advice)
+            }
+            guard days > daysBeforeEnd else {
+                return .wrong("certificate", "it expires in \(days) days", advice: advice)
+            }
+            return .fine("certificate", "it belongs to the key, and expires in \(days) days")
+        } catch {
+            return .wrong("certificate", "\(error)", advice: "make a pair with script/certificate")
+        }
     }
 
     private static func listener(_ listen: HostAndPort, _ setting: Setting) -> Check {

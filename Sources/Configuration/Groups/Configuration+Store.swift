@@ -20,6 +20,10 @@ extension Configuration {
         public var conversationLimit = 1 << 30
         /// Bytes of the attachments of an app; 0 for no limit.
         public var attachmentsLimit = 10 << 30
+        /// The size limit of the text of an app, in bytes; 0 for none.
+        public var textLimit = 100 << 30
+        /// The size limit of the text of a person, in bytes; 0 for none.
+        public var personTextLimit = 10 << 30
         /// Rows of the chat board in one response.
         public var boardLimit = 1_000
         /// Time for which an `Idempotency-Key` is kept.

@@ -218,6 +218,14 @@ extension Setting {
             .limit(
                 .replies, .bytes(0...1 << 44) { $0.store.attachmentsLimit = $1 }, "10GiB",
                 "Size limit of the images of an app, each counted once. `0` for no limit.")
+        case .textLimit:
+            .limit(
+                .replies, .bytes(0...1 << 44) { $0.store.textLimit = $1 }, "100GiB",
+                "Size limit of the conversations of an app and of its people. `0` for no limit.")
+        case .personTextLimit:
+            .limit(
+                .replies, .bytes(0...1 << 44) { $0.store.personTextLimit = $1 }, "10GiB",
+                "Size limit of the conversations of a person. `0` for no limit.")
         case .boardLimit:
             .limit(
                 .replies, .count(1...1_000_000, of: "rows") { $0.store.boardLimit = $1 }, "1000",

@@ -51,6 +51,8 @@ public enum Setting: String, CaseIterable, Sendable {
     case historyCache = "CHATTERD_HISTORY_CACHE"
     case conversationLimit = "CHATTERD_CONVERSATION_LIMIT"
     case attachmentsLimit = "CHATTERD_ATTACHMENTS_LIMIT"
+    case textLimit = "CHATTERD_TEXT_LIMIT"
+    case personTextLimit = "CHATTERD_PERSON_TEXT_LIMIT"
     case boardLimit = "CHATTERD_BOARD_LIMIT"
     case journalTick = "CHATTERD_JOURNAL_TICK"
     case keyLifetime = "CHATTERD_IDEMPOTENCY_TTL"

@@ -83,7 +83,7 @@ enum AnthropicContent {
         guard let source = block["source"]?.members() else { throw .wrongType(path + "type", "base64 or url") }
         switch try source.string("type", in: path) {
         case "base64": builder.add(image: try source.string("data", in: path) ?? "")
-        case "url": builder.add(imageURL: try source.string("url", in: path) ?? "")
+        case "url": try builder.add(imageURL: try source.string("url", in: path) ?? "", in: path + "url")
         default: throw .unsupported(path + "type", "use base64 or url.")
         }
     }

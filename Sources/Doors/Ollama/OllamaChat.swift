@@ -48,7 +48,7 @@ struct OllamaChat: ChatTranslator {
         builder.thinking = try message.string("thinking", in: path) ?? ""
         for (index, value) in (try message.array("images", in: path) ?? []).enumerated() {
             guard let image = value.string else { throw .wrongType("\(path)images[\(index)]", "a string") }
-            builder.add(imageURL: image)
+            try builder.add(imageURL: image, in: "\(path)images[\(index)]")
         }
         for (index, value) in (try message.array("tool_calls", in: path) ?? []).enumerated() {
             let path = "\(path)tool_calls[\(index)]"

@@ -35,7 +35,7 @@ struct OllamaGenerate: ChatTranslator {
         prompt.text = try members.string("prompt") ?? ""
         for (index, value) in (try members.array("images") ?? []).enumerated() {
             guard let image = value.string else { throw .wrongType("images[\(index)]", "a string") }
-            prompt.add(imageURL: image)
+            try prompt.add(imageURL: image, in: "images[\(index)]")
         }
         let isEmpty = prompt.isEmpty
         draft.messages.append(prompt.build())

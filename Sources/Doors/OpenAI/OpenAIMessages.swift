@@ -87,7 +87,7 @@ enum OpenAIMessages {
     ) throws(DoorFault) {
         let path = path + ".image_url"
         if let url = part["image_url"]?.string {
-            builder.add(imageURL: url)
+            try builder.add(imageURL: url, in: path)
             return
         }
         guard let image = part["image_url"]?.members(), let url = try image.string("url", in: path + ".") else {
@@ -96,7 +96,7 @@ enum OpenAIMessages {
         if let detail = try image.string("detail", in: path + "."), detail != "auto" {
             throw .unsupported(path + ".detail", "model servers choose it.")
         }
-        builder.add(imageURL: url)
+        try builder.add(imageURL: url, in: path + ".url")
     }
 
     private static func add(

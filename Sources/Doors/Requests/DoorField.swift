@@ -26,6 +26,12 @@ public struct DoorField: Sendable {
         self.note = note
     }
 
+    /// Whether a value of a refused member means the same as its absence, however it is spelt.
+    func isHarmless(_ value: DoorValue) -> Bool {
+        guard let digest = value.digest else { return false }
+        return harmless.contains { text in (try? DoorValue(Array(text.utf8)))?.digest == digest }
+    }
+
     /// The treatment in words, as in docs/doors.md.
     public var summary: String {
         let exception = harmless.isEmpty ? "" : " (but \(harmless.map { "`\($0)`" }.joined(separator: ", ")))"

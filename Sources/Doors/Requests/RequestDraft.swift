@@ -64,7 +64,7 @@ struct RequestDraft {
         case .option(let name): option(name, value.json)
         case .translated: break
         case .refused(let reason):
-            guard field.harmless.contains(String(decoding: value.json, as: UTF8.self)) else {
+            guard field.isHarmless(value) else {
                 throw .unsupported(field.name, reason)
             }
         }
@@ -106,9 +106,12 @@ struct RequestDraft {
     consuming func finish() throws(DoorFault) -> ChatRequest {
         var members = passThrough
         if !options.isEmpty {
+            // A client of another API may send options for an Ollama as well. The members of its own API count.
+            let others = try Self.options(in: members).filter { other in !options.contains { $0.key == other.key } }
+            members.removeAll { $0.key == "options" }
             var object = ByteBuffer()
             object.append("{")
-            object.append(options)
+            object.append(others + options)
             object.append("}")
             members.append(RawMember(key: "options", value: object.array))
         }
@@ -118,5 +121,15 @@ struct RequestDraft {
             throw .invalid(error.message, error.field)
         }
         return ChatRequest(appID: nil, model: model, messages: messages, stream: stream, passThrough: members)
+    }
+
+    /// The members of a passed member `options`.
+    private static func options(in members: [RawMember]) throws(DoorFault) -> [RawMember] {
+        guard let options = members.last(where: { $0.key == "options" }) else { return [] }
+        do throws(JSONError) {
+            return try RawMember.members(of: options.value)
+        } catch {
+            throw .wrongType("options", "an object")
+        }
     }
 }

@@ -169,6 +169,6 @@ struct ResponseInput {
         if let detail = try part.string("detail", in: path + "."), detail != "auto" {
             throw .unsupported(path + ".detail", "model servers choose it.")
         }
-        builder.add(imageURL: try required(part, "image_url", in: path + "."))
+        try builder.add(imageURL: try required(part, "image_url", in: path + "."), in: path + ".image_url")
     }
 }

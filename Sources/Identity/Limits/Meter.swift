@@ -21,6 +21,13 @@ public struct Meter: Sendable, Hashable {
 
     /// Whether there is a limit.
     public var isLimited: Bool { !sourceLimits.isUnlimited || !ownerLimits.isUnlimited }
+
+    /// The meter of requests that ask no model: only their number is limited.
+    public var ofRequests: Meter {
+        Meter(
+            source: source, owner: owner, sourceLimits: Allowance(requestsPerMinute: sourceLimits.requestsPerMinute),
+            ownerLimits: Allowance(requestsPerMinute: ownerLimits.requestsPerMinute))
+    }
 }
 
 extension Principal {

@@ -26,6 +26,8 @@ public struct SignedLink: Sendable, Hashable {
     public let owner: Owner
     /// The name of the key or the credential with which the link was made, so that it ends with it; it may be empty.
     public let credential: String
+    /// The id of the session with which the link was made, so that it ends with it; empty without one.
+    public let session: String
     /// The instant at which the link was made, in seconds since 1970.
     public let issuedAt: Int64
     /// The instant from which the link is not valid any more, in seconds since 1970.
@@ -33,20 +35,22 @@ public struct SignedLink: Sendable, Hashable {
 
     /// Separates the codes of links from codes of other texts with the same key.
     private static let purpose: StaticString = "chatterd link\0"
-    private static let version: UInt8 = 1
+    /// The version of a payload without a session, and of one with a session.
+    private static let (version, versionWithSession): (UInt8, UInt8) = (1, 2)
 
     /// Creates a link.
     ///
     /// - Throws: `invalidName` for names that break the rules, and for an empty or long id.
     public init(
-        _ target: Target, owner: Owner, credential: String = "", issuedAt: Int64, expiresAt: Int64
+        _ target: Target, owner: Owner, credential: String = "", session: String = "", issuedAt: Int64, expiresAt: Int64
     ) throws(TokenError) {
         guard Owner(validating: owner.app, person: owner.person) != nil, Self.isValid(target),
-            credential.utf8.count <= Self.maximumIDLength
+            credential.utf8.count <= Self.maximumIDLength, session.utf8.count <= Self.maximumIDLength
         else { throw .invalidName }
         self.target = target
         self.owner = owner
         self.credential = credential
+        self.session = session
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
     }
@@ -98,7 +102,7 @@ public struct SignedLink: Sendable, Hashable {
 extension SignedLink {
     private var payload: ByteBuffer {
         var payload = ByteBuffer()
-        payload.append(Self.version)
+        payload.append(session.isEmpty ? Self.version : Self.versionWithSession)
         switch target {
         case .reply(let id): Self.append(kind: "r", id, to: &payload)
         case .conversation(let name): Self.append(kind: "c", name, to: &payload)
@@ -106,7 +110,7 @@ extension SignedLink {
         Self.append(issuedAt, to: &payload)
         Self.append(expiresAt, to: &payload)
         // The name of a person is never empty.
-        for text in [owner.app, owner.person ?? "", credential] {
+        for text in [owner.app, owner.person ?? "", credential] + (session.isEmpty ? [] : [session]) {
             Self.append(text, to: &payload)
         }
         return payload
@@ -133,9 +137,12 @@ extension SignedLink {
 
     private init?(payload: [UInt8]) {
         var rest = payload[...]
-        guard rest.popFirst() == Self.version, let kind = rest.popFirst(), let name = Self.text(&rest),
+        guard let version = rest.popFirst(), version == Self.version || version == Self.versionWithSession,
+            let kind = rest.popFirst(), let name = Self.text(&rest),
             let issuedAt = Self.number(&rest), let expiresAt = Self.number(&rest), let app = Self.text(&rest),
-            let person = Self.text(&rest), let credential = Self.text(&rest), rest.isEmpty
+            let person = Self.text(&rest), let credential = Self.text(&rest),
+            let session = version == Self.version ? "" : Self.text(&rest), rest.isEmpty,
+            session.isEmpty == (version == Self.version)
         else { return nil }
         let target: Target
         switch kind {
@@ -144,7 +151,8 @@ extension SignedLink {
         default: return nil
         }
         let owner = Owner(app: app, person: person.isEmpty ? nil : person)
-        try? self.init(target, owner: owner, credential: credential, issuedAt: issuedAt, expiresAt: expiresAt)
+        try? self.init(
+            target, owner: owner, credential: credential, session: session, issuedAt: issuedAt, expiresAt: expiresAt)
     }
 
     private static func number(_ bytes: inout ArraySlice<UInt8>) -> Int64? {

@@ -6,7 +6,7 @@ import ChatterdSockets
 
 /// Asks a model server for its models. Confined to its shard.
 ///
-/// Models that cannot chat are left out if the server marks them. The context length of a model is the one that the server gives
+/// Models that cannot chat are marked if the server marks them. The context length of a model is the one that the server gives
 /// it; the one that it was trained for counts only if the server reports no other.
 struct ModelCatalogue {
     let kind: UpstreamDescription.Kind
@@ -38,7 +38,8 @@ struct ModelCatalogue {
         }
         let served = Dictionary(loaded.map { ($0.name, $0.served) }) { first, _ in first }
         return installed.map {
-            ModelDescription(name: $0.name, contextLength: served[$0.name] ?? nil, installed: $0.installed)
+            ModelDescription(
+                name: $0.name, contextLength: served[$0.name] ?? nil, installed: $0.installed, canChat: $0.canChat)
         }
     }
 

@@ -12,11 +12,11 @@ struct ModelListing {
     /// What an Ollama says of it; `nil` if the entry has no digest.
     private(set) var installed: InstalledModel?
     /// Whether it generates text; `false` for a model of embeddings.
-    private var canChat = true
+    private(set) var canChat = true
 
     /// The description for clients.
     var description: ModelDescription {
-        ModelDescription(name: name, contextLength: served ?? trained, installed: installed)
+        ModelDescription(name: name, contextLength: served ?? trained, installed: installed, canChat: canChat)
     }
 
     /// The models of a list: `{"models":[…]}` of Ollama, `{"data":[…]}` of the others.
@@ -40,7 +40,7 @@ struct ModelListing {
             while try reader.nextElement() {
                 let listing = try ModelListing(from: &reader)
                 // No request can name another one, and clients show the names in terminals.
-                if ModelName.isValid(listing.name), listing.canChat { listings.append(listing) }
+                if ModelName.isValid(listing.name) { listings.append(listing) }
             }
         }
         try reader.finish()

@@ -189,6 +189,12 @@ extension Span<UInt8> {
         if starts(with: "R0lGOD") { return "gif" }
         if starts(with: "Qk") { return "bmp" }
         if starts(with: "SUkq") || starts(with: "TU0AK") { return "tiff" }
+        // In an ISO base media file a size comes first: ftypavif, ftypheic.
+        if count >= 16 {
+            let brand = extracting(8..<16)
+            if brand.starts(with: "eXBhdmlm") { return "avif" }
+            if brand.starts(with: "eXBoZWlj") { return "heic" }
+        }
         if starts(with: "PHN2Z") || starts(with: "PD94bW") { return "svg+xml" }
         return "png"
     }

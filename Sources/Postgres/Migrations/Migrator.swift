@@ -66,7 +66,9 @@ public struct Migrator: Sendable {
                 return names
             } catch {
                 let pause = backoff.nextShortened()
-                let isTemporary = error.code == .connectionLost || error.sqlState == Self.lockNotAvailable
+                let isTemporary =
+                    error.code == .connectionLost || error.code == .serializationFailure
+                    || error.sqlState == Self.lockNotAvailable
                 guard isTemporary, ContinuousClock.now + pause < end else { throw error }
                 log(
                     error.code == .connectionLost
@@ -159,7 +161,8 @@ public struct Migrator: Sendable {
                 MigrationStatements.holderOfTables(milliseconds: Self.lockWait)
             ).first
             throw PostgresError(
-                .timedOut, "\(error.message): the tables are used by \(holder ?? "a transaction that is over by now")",
+                .timedOut,
+                "\(error.message): the oldest transaction that uses tables is \(holder.map { "that of \($0)" } ?? "over by now")",
                 sqlState: error.sqlState, isSafeToRetry: true)
         }
     }

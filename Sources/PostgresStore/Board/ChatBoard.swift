@@ -97,7 +97,7 @@ public final class ChatBoard: Sendable {
     /// Throws `storeUnavailable` unless the store accepts writes, and each shard has a connection.
     public func checkStore() async throws(RelayError) {
         if let fault = pool.health.fault {
-            throw RelayError(fault, otherwise: .internal)
+            throw RelayError(fault, otherwise: .storeUnavailable)
         }
         guard try await pool.runForRelay(Query(Self.check)).first == true else {
             throw RelayError(.storeUnavailable, "The database takes no writes.", detail: "the database is read-only")

@@ -10,8 +10,9 @@ public final class ConversationCatalogue {
     /// The number of messages and of bytes after which a search ends for now.
     private static let searchRows = 10_000
     private static let searchBytes = 8 << 20
-    /// The number of conversations that one request of a search examines.
-    private static let searchedConversations = 400
+    /// The number of conversations that one request of a search examines, first and then if these were not enough.
+    private static let searchedFirst = 40
+    private static let searchedConversations = 360
     /// The number of conversations that one batch of a search examines; the number of messages and of bytes of each.
     private static let searchGroup = 8
     private static let pieceRows = 500
@@ -22,16 +23,20 @@ public final class ConversationCatalogue {
     private let signals: ConversationSignals?
     /// The size limit of all attachments of an app, in bytes; 0 for none.
     private let attachmentsLimit: Int
+    private let quota: TextQuota?
 
     /// Creates the list of a shard.
     ///
     /// - Parameters:
     ///   - readers: the connections for large results.
     ///   - attachmentsLimit: the size limit of all attachments of an app, in bytes; 0 for none.
+    ///   - quota: the limits of the text of apps and of people; `nil` for none.
     ///   - signals: wakes the feeds of the process.
     public init(
-        pool: PostgresPool, readers: PostgresPool, attachmentsLimit: Int = 0, signals: ConversationSignals? = nil
+        pool: PostgresPool, readers: PostgresPool, attachmentsLimit: Int = 0, quota: TextQuota? = nil,
+        signals: ConversationSignals? = nil
     ) {
+        self.quota = quota
         self.attachmentsLimit = attachmentsLimit
         self.pool = pool
         self.readers = readers
@@ -53,22 +58,30 @@ public final class ConversationCatalogue {
     /// Searches the titles and messages of an owner's conversations, newest change first.
     public func search(_ query: CatalogueQuery, for text: String) async throws(RelayError) -> SearchPage {
         var search = RunningSearch(query)
-        // One list for the whole request: a list sorts all conversations of the owner.
-        let listed = Array(
-            try await readers.runForRelay(
-                CatalogueStatements.list(
-                    search.query(limit: Self.searchedConversations), includesPosition: search.isInside)))
-        var left = listed[...]
-        while !left.isEmpty, search.hits.count < query.limit, search.rows < Self.searchRows,
-            search.bytes < Self.searchBytes
-        {
-            let group = Array(left.prefix(Self.searchGroup))
-            left = left.dropFirst(try await searchGroup(&search, group, for: text, limit: query.limit))
-        }
-        if left.isEmpty, listed.count < Self.searchedConversations {
-            search.complete()
+        // Two lists at most, because each sorts all conversations of the owner and describes those that it has.
+        for listed in [Self.searchedFirst, Self.searchedConversations] {
+            var left = Array(
+                try await readers.runForRelay(
+                    CatalogueStatements.list(search.query(limit: listed), includesPosition: search.isInside)))[...]
+            let isLast = left.count < listed
+            while let group = Self.nextGroup(of: left), !isFull(search, query) {
+                left = left.dropFirst(try await searchGroup(&search, group, for: text, limit: query.limit))
+            }
+            if left.isEmpty, isLast {
+                search.complete()
+            }
+            guard left.isEmpty, !isLast, !isFull(search, query) else { break }
         }
         return SearchPage(hits: search.finishedHits, next: search.isComplete ? nil : search.position)
+    }
+
+    /// Whether a request has found or examined as much as it may.
+    private func isFull(_ search: RunningSearch, _ query: CatalogueQuery) -> Bool {
+        search.hits.count >= query.limit || search.rows >= Self.searchRows || search.bytes >= Self.searchBytes
+    }
+
+    private static func nextGroup(of left: ArraySlice<CatalogueEntry>) -> [CatalogueEntry]? {
+        left.isEmpty ? nil : Array(left.prefix(searchGroup))
     }
 
     /// Searches conversations, up to the first one that is longer than its piece.
@@ -97,10 +110,12 @@ public final class ConversationCatalogue {
 
     /// Creates a conversation.
     ///
-    /// - Throws: `conversationExists`, `attachmentsFull`.
+    /// - Throws: `conversationExists`, `attachmentsFull`, `textFull`.
     public func create(
         _ key: ConversationKey, title: String?, messages: [ModelMessage]
     ) async throws(RelayError) -> CatalogueEntry {
+        try quota?.admit(messages.reduce(0) { $0 + $1.content.utf8.count }, of: key.owner)
+        defer { quota?.stored(of: key.owner) }
         var transaction = Transaction()
         var attachments = Attachments()
         let created = transaction.add(

@@ -22,12 +22,14 @@ public final class ConversationArchive {
     private let conversationLimit: Int
     /// The size limit of all attachments of an app, in bytes; 0 for none.
     private let attachmentsLimit: Int
+    private let quota: TextQuota?
     let signals: ConversationSignals?
 
     public init(
         pool: PostgresPool, readers: PostgresPool, conversationLimit: Int, attachmentsLimit: Int = 0,
-        memory: MemoryBudget, signals: ConversationSignals? = nil
+        quota: TextQuota? = nil, memory: MemoryBudget, signals: ConversationSignals? = nil
     ) {
+        self.quota = quota
         self.signals = signals
         self.pool = pool
         self.readers = readers
@@ -118,18 +120,24 @@ public final class ConversationArchive {
     /// Copies the complete turns of a branch into a conversation that does not exist.
     ///
     /// - Parameter reply: the last reply of the copy; `nil` for the branch of the next prompt.
-    /// - Throws: `conversationNotFound`, `conversationExists`, `replyNotFound`, `replyNotComplete`, `historyTooLarge`,
+    /// - Throws: `conversationNotFound`, `conversationExists`, `replyNotFound`, `replyNotComplete`, `historyTooLarge`, `textFull`,
     ///   `storeUnavailable`.
     public func fork(
         _ source: ConversationKey, at reply: ReplyID?, to target: ConversationKey, title: String?
     ) async throws(RelayError) {
+        try quota?.admit(0, of: target.owner)
         var transaction = Transaction()
         transaction.add(AttachmentStatements.hold(of: source.text))
         let fork = transaction.add(
             ConversationRowStatements.fork(source, at: reply, to: target, title: title, limit: conversationLimit))
         transaction.add(AttachmentStatements.share(from: source.text, with: target.text))
-        let outcome = try await pool.runForRelay(transaction, attempts: Self.attempts)[fork].first
-        guard let outcome, outcome.isDone == false else { return }
+        let end = transaction.add(ConversationStatements.total(appID: target.text))
+        let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
+        let outcome = results[fork].first
+        guard let outcome, outcome.isDone == false else {
+            quota?.stored(results[end].first ?? 0, of: target.owner)
+            return
+        }
         guard outcome.hasSource else { throw Self.notFound }
         if reply != nil {
             guard let state = outcome.replyState else {
@@ -205,7 +213,7 @@ public final class ConversationArchive {
     ///   - file: the lines.
     ///   - isPiece: whether the file may be a piece. A piece without a header continues behind the stored rows.
     /// - Throws: `invalidRequest` with the number of the line, `conversationExists`, `conversationNotFound` for a later piece,
-    ///   `historyTooLarge`, `attachmentsFull`, `storeUnavailable`.
+    ///   `historyTooLarge`, `attachmentsFull`, `textFull`, `storeUnavailable`.
     public func importFile(
         _ file: [UInt8], isPiece: Bool, into key: ConversationKey
     ) async throws(RelayError) -> Imported {
@@ -224,6 +232,8 @@ public final class ConversationArchive {
         }
         guard continues || start.last == 0 else { throw Self.exists }
         guard columns.size <= conversationLimit else { throw tooLarge }
+        try quota?.admit(columns.size - size, of: key.owner)
+        defer { quota?.stored(of: key.owner) }
         defer { signals?.changed(key.text) }
         var transaction = Transaction()
         let stored = transaction.add(

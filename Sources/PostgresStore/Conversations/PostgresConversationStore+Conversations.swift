@@ -9,6 +9,8 @@ extension PostgresConversationStore {
 
     public func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
         guard !messages.isEmpty else { return try await deleteConversation(appID: appID) }
+        try admit(messages, to: appID)
+        defer { stored(in: appID) }
         defer {
             signals?.changed(appID)
             histories.remove(appID)

@@ -18,6 +18,8 @@ public final class PostgresConversationStore: ConversationStore {
     private let conversationLimit: Int
     /// The size limit of all attachments of an app, in bytes; 0 for none.
     let attachmentsLimit: Int
+    /// The limits of the text of apps and of people; `nil` for none.
+    let quota: TextQuota?
     let memory: MemoryBudget
     /// The histories that the process keeps for their next turns.
     let histories: HistoryCache
@@ -32,7 +34,7 @@ public final class PostgresConversationStore: ConversationStore {
 
     public init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
-        conversationLimit: Int = 1 << 30, attachmentsLimit: Int = 0,
+        conversationLimit: Int = 1 << 30, attachmentsLimit: Int = 0, quota: TextQuota? = nil,
         memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
         pageLifetime: Duration = .seconds(10), signals: ConversationSignals? = nil
@@ -44,6 +46,7 @@ public final class PostgresConversationStore: ConversationStore {
         self.histories = histories ?? HistoryCache(limit: 0, budget: memory)
         self.conversationLimit = conversationLimit
         self.attachmentsLimit = attachmentsLimit
+        self.quota = quota
         confinedPages = Confined(
             ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
         self.lease = lease
@@ -52,6 +55,8 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     public func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+        try admit(opening.prompts, to: opening.appID, answers: 1)
+        defer { stored(in: opening.appID) }
         for _ in 0..<Self.openings {
             if let opened = try await tryOpening(opening) { return opened }
         }
@@ -117,6 +122,17 @@ public final class PostgresConversationStore: ConversationStore {
             .historyTooLarge,
             "The conversation has reached its limit (CHATTERD_CONVERSATION_LIMIT, \(conversationLimit) bytes). Start it again "
                 + "with /llmprep, or delete it.")
+    }
+
+    /// Throws `textFull` if the owner of a conversation or its app has reached the limit.
+    func admit(_ messages: [ModelMessage], to appID: String, answers: Int = 0) throws(RelayError) {
+        try quota?.admit(
+            Self.size(of: messages), of: ConversationKey(parsing: appID).owner, answers: answers)
+    }
+
+    /// Records that the database may have what was admitted.
+    func stored(in appID: String) {
+        quota?.stored(of: ConversationKey(parsing: appID).owner)
     }
 
     /// The size that prompts and the row of their reply add to a conversation, in bytes.

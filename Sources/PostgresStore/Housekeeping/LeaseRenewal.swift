@@ -17,6 +17,7 @@ public final class LeaseRenewal {
     private var timer: DeadlineTimer?
     private var renewals: [Int: Task<Void, Never>] = [:]
     private var lastNumber = 0
+    private var isProbing = false
 
     /// Makes a renewal that is not started.
     ///
@@ -58,8 +59,17 @@ public final class LeaseRenewal {
                     lease.releaseSheets(before: generation)
                 }
             }
-            await StoreProbe.run(pool, lease)
             confined.value.renewals[number] = nil
+            // No renewal waits for a probe that hangs.
+            await confined.value.probe()
         }
+    }
+
+    /// Probes the database, one probe at a time.
+    private func probe() async {
+        guard !isProbing else { return }
+        isProbing = true
+        await StoreProbe.run(pool, lease)
+        isProbing = false
     }
 }

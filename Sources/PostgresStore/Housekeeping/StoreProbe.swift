@@ -1,8 +1,9 @@
 import ChatterdPostgres
+import ChatterdRelay
 
 /// Finds out that a database which has refused to store something stores again: while `/readyz` says 503, a balancer sends no prompt that could
 /// find it out.
-enum StoreProbe {
+public enum StoreProbe {
     /// The size of what is stored and removed again, in bytes: more than a page of a table, and not compressed.
     private static let size = 64 << 10
 
@@ -11,15 +12,22 @@ enum StoreProbe {
     /// - Parameter lease: that of this process, whose probes have its name.
     static func run(_ pool: PostgresPool, _ lease: ProcessLease) async {
         guard pool.health.refusal != nil else { return }
-        var transaction = Transaction()
-        transaction.add(Query(store, .uuid(lease.id), .int8(size)))
-        transaction.add(Query(remove, .uuid(lease.id)))
         do throws(PostgresError) {
-            _ = try await pool.run(transaction)
+            try await store(in: pool, as: lease.id)
             pool.health.stored()
         } catch {
             // The next one tries again.
         }
+    }
+
+    /// Stores something that needs space, and removes it.
+    ///
+    /// - Parameter name: one that no other probe has.
+    public static func store(in pool: PostgresPool, as name: ReplyID) async throws(PostgresError) {
+        var transaction = Transaction()
+        transaction.add(Query(store, .uuid(name), .int8(size)))
+        transaction.add(Query(remove, .uuid(name)))
+        _ = try await pool.run(transaction)
     }
 
     private static let store = Statement(

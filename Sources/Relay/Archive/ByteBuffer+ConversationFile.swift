@@ -89,6 +89,7 @@ extension ByteBuffer {
             json.object { json in
                 json.member("error", error.message)
                 json.member("code", error.code.rawValue)
+                json.member("retryable", error.code.isRetryable)
             }
         }
         append("\n")

@@ -118,7 +118,7 @@ final class ReplyGenerator {
     private func performNow(_ action: GenerationRun.Action) throws(RelayError) -> GenerationRun.Event? {
         switch action {
         case .listCandidates(let withContexts):
-            if context.upstreams.needsLists(for: reply.model) { return nil }
+            if context.upstreams.needsFirstLists(for: reply.model) { return nil }
             return .candidates(candidates(withContexts: withContexts))
         case .backOff(let duration, let isForRestart):
             try checkStop(isForRestart: isForRestart)
@@ -338,6 +338,7 @@ final class ReplyGenerator {
         case .suspected(let error):
             health.recordNoVerdict()
             suspects.append((health, error))
+            if error.code == .modelNotFound { context.upstreams.refresh(after: reply.model) }
         }
         return .judged
     }
@@ -397,6 +398,7 @@ final class ReplyGenerator {
     private func absence(wasRemoved: Bool) -> ModelError {
         let refusal = context.upstreams.refusal(of: reply.model)
         guard wasRemoved, refusal.code == .modelNotFound else { return refusal }
-        return ModelError(.modelNotFound, "The model server was removed while the prompt waited for it.")
+        return ModelError(
+            .modelNotFound, "The model server was removed, or lost the model, while the prompt waited for it.")
     }
 }

@@ -88,7 +88,8 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// The state of the reply as the store knows it.
     var record: ReplyRecord {
         ReplyRecord(
-            id: id, turn: turn, model: model, state: ending?.state, attempt: attempt, isAbandoned: false, createdAt: 0,
+            id: id, turn: turn, model: model, state: ending?.state, attempt: attempt, isAbandoned: false,
+            createdAt: lines.createdAt / 1_000,
             finishedAt: nil)
     }
 

@@ -211,11 +211,11 @@ extension ChatService {
     ///
     /// - Returns: the server whose queue counts the prompt, if that has one.
     private func reserveAdmission(for model: String) async throws(RelayError) -> UpstreamDescription? {
-        if upstreams.needsLists(for: model) {
+        if upstreams.depends(onListsFor: model) {
             await upstreams.prepare(for: model)
         }
+        if let refusal = upstreams.refusalOfRequest(for: model) { throw RelayError(refusal) }
         let targets = upstreams.targets(for: model)
-        guard !targets.isEmpty else { throw RelayError(upstreams.refusal(of: model)) }
         guard let slots else { return nil }
         var refusal: RelayError?
         for target in targets {

@@ -12,9 +12,11 @@ public final class UpstreamDirectory {
     public enum Answer: Equatable, Sendable {
         /// The names of its models.
         case names(Set<String>)
-        /// No list: it has none, or an empty one, or one that cannot be read.
+        /// It has no list, or an empty one.
         case none
-        /// It did not answer.
+        /// An error, or a list that cannot be read. It keeps the names of its last list.
+        case failed
+        /// It did not answer. It keeps the names of its last list.
         case unreachable
     }
 
@@ -23,19 +25,30 @@ public final class UpstreamDirectory {
         let upstream: Upstream
         /// The newest answer; `nil` until it is asked.
         var answer: Answer?
-        /// The names of its newest list; `nil` if it has never given one.
+        /// The names of its newest list; `nil` if it has given none.
         var names: Set<String>?
+
+        /// Whether it may have any model: it answers, and not with a list.
+        var isUnlisted: Bool { names == nil && answer != .unreachable }
 
         /// Its names as people write them, in order: Ollama adds the tag.
         var suggestions: [String] {
             (names ?? []).map { $0.hasSuffix(":latest") ? String($0.dropLast(":latest".count)) : $0 }.sorted()
         }
 
-        /// Whether its newest list has the model. Ollama adds the tag `latest` to a name without a tag.
+        /// Whether its newest list has the model. Ollama adds the tag `latest` to a name without a tag, in each of its APIs.
         func lists(_ name: String) -> Bool {
             guard let names else { return false }
-            return names.contains(name)
-                || upstream.description.kind == .ollama && !name.contains(":") && names.contains("\(name):latest")
+            return names.contains(name) || !name.contains(":") && names.contains("\(name):latest")
+        }
+
+        mutating func learn(_ answer: Answer) {
+            self.answer = answer
+            switch answer {
+            case .names(let names): self.names = names
+            case .none: names = nil
+            case .failed, .unreachable: break
+            }
         }
     }
 
@@ -61,6 +74,8 @@ public final class UpstreamDirectory {
     private var hasConfiguredModels = false
     /// Asks the servers for their models, and reports the answers with `learn`; `nil` if nobody can ask.
     public var askForModels: (() async -> Void)?
+    /// Does so in the background, if the answers are old.
+    public var refreshModels: (() -> Void)?
 
     public init(_ upstreams: [Upstream] = [], unusable: [UnusableUpstream] = []) {
         update(upstreams, unusable: unusable)
@@ -103,40 +118,69 @@ public final class UpstreamDirectory {
         guard let index = open.firstIndex(where: { $0.upstream === upstream }), open[index].answer != answer else {
             return
         }
-        open[index].answer = answer
-        if case .names(let names) = answer {
-            open[index].names = names
-        } else if answer == .none {
-            open[index].names = nil
-        }
+        open[index].learn(answer)
         version += 1
     }
 
-    /// Asks the servers for their models if which of them has this one depends on that. Call it before `targets` and `refusal` for a new request.
+    /// Asks the servers for their models if which of them has this one depends on that. Call it for a new request, before `targets`.
     public func prepare(for name: String) async {
+        guard depends(onListsFor: name) else { return }
+        // A list that changes meanwhile decides the next requests.
+        refreshModels?()
         guard needsLists(for: name), let askForModels else { return }
         await askForModels()
     }
 
-    /// Whether more than one server might have a model, and none is known to list it.
-    func needsLists(for name: String) -> Bool {
-        askForModels != nil && hasChoice && listed[name] == nil && owner(of: name) == nil
-            && Self.split(name).map { byServer[$0.server] == nil } ?? true && !open.contains { $0.lists(name) }
+    /// Asks the servers for their models again, as one of them does not have a model that it lists.
+    func refresh(after name: String) {
+        if depends(onListsFor: name) { refreshModels?() }
+    }
+
+    /// Whether the servers without configured models may get a name, and differ.
+    func depends(onListsFor name: String) -> Bool {
+        hasChoice && askForModels != nil && listed[name] == nil && owner(of: name) == nil
+            && Self.split(name).map { byServer[$0.server] == nil } ?? true
+    }
+
+    /// Whether the known lists do not say who has a model: no server is known to list it, and each may do so by now.
+    private func needsLists(for name: String) -> Bool {
+        !open.contains { $0.lists(name) }
+            && (open.contains { $0.answer == nil } || !open.contains(where: \.isUnlisted))
+    }
+
+    /// Whether a server was never asked, though it may have a model: a reply of another process or event loop continues here.
+    func needsFirstLists(for name: String) -> Bool {
+        depends(onListsFor: name) && !open.contains { $0.lists(name) } && open.contains { $0.answer == nil }
     }
 
     /// Whether it matters which models the servers list: a single server knows best which names it accepts.
     private var hasChoice: Bool { open.count > 1 || open.count == 1 && hasConfiguredModels }
 
-    /// The servers without configured models that may have a model.
-    private func openServers(for name: String) -> [Upstream] {
-        guard hasChoice else { return open.map(\.upstream) }
-        let listing = open.filter { $0.lists(name) }
-        guard listing.isEmpty else { return listing.map(\.upstream) }
-        let unlisted = open.filter { $0.names == nil && $0.answer != .unreachable }
-        guard unlisted.isEmpty else { return unlisted.map(\.upstream) }
-        // All that can be reached list other models. If none can be reached, one of them may have it.
-        let isRefused = hasConfiguredModels || open.contains { $0.answer != .unreachable }
-        return isRefused ? [] : open.filter { $0.names == nil }.map(\.upstream)
+    /// The servers without configured models that may have a model: those that list it, or else those that list nothing, or else those that
+    /// could not be asked yet.
+    private func openServers(for name: String) -> [OpenServer] {
+        guard hasChoice else { return open }
+        for group in [open.filter { $0.lists(name) }, open.filter(\.isUnlisted)] where !group.isEmpty {
+            return group
+        }
+        return open.filter { $0.names == nil }
+    }
+
+    /// The error for a new request if no server can be asked for a model, or if only servers might have it that cannot be reached, while others
+    /// can: `unavailable` then. `nil` if a server can be asked.
+    public func refusalOfRequest(for name: String) -> ModelError? {
+        let targets = targets(for: name)
+        guard !targets.isEmpty else { return refusal(of: name) }
+        let away = open.filter { $0.names == nil && $0.answer == .unreachable }
+        let hasOthers = hasConfiguredModels || open.contains { $0.names != nil && $0.answer != .unreachable }
+        guard hasOthers, depends(onListsFor: name),
+            targets.allSatisfy({ target in away.contains { $0.upstream === target.upstream } })
+        else { return nil }
+        let names = away.map { "\"\($0.upstream.description.name)\"" }.joined(separator: " and ")
+        return ModelError(
+            .unavailable,
+            "No model server that can be reached has the model \"\(Self.shown(name))\". \(advice(for: name)) \(names) cannot be reached, and "
+                + "may have it.")
     }
 
     // MARK: - Names
@@ -148,13 +192,13 @@ public final class UpstreamDirectory {
         if let (server, rest) = Self.split(name), let (upstream, names) = byServer[server] {
             return names.model(behindSlash: rest).map { [ModelTarget(upstream, model: $0)] } ?? []
         }
-        return openServers(for: name).map { ModelTarget($0, model: name) }
+        return openServers(for: name).map { ModelTarget($0.upstream, model: name) }
     }
 
     /// The error if no server can be asked for a model: `unavailable` if an unusable server is configured for it, `modelNotFound`
     /// otherwise.
     public func refusal(of name: String) -> ModelError {
-        let shown = name.unicodeScalars.count > Self.shownLength ? "\(name.prefix(Self.shownLength))…" : name
+        let shown = Self.shown(name)
         let hasServer = Self.split(name).map { byServer[$0.server] != nil } ?? false
         if let owner = owner(of: name) ?? (hasServer ? nil : unusable.first { $0.names.takesAnyName }) {
             return ModelError(
@@ -165,14 +209,18 @@ public final class UpstreamDirectory {
         guard !upstreams.isEmpty || !unusable.isEmpty else {
             return ModelError(.modelNotFound, "There is no model server.")
         }
+        return ModelError(.modelNotFound, "No model server has the model \"\(shown)\". \(advice(for: name))")
+    }
+
+    private static func shown(_ name: String) -> String {
+        name.unicodeScalars.count > shownLength ? "\(name.prefix(shownLength))…" : name
+    }
+
+    /// Where another name can be found.
+    private func advice(for name: String) -> String {
         let similar = NearestNames.similar(to: name, among: suggestible(for: name), atMost: Self.suggestions)
-        let advice =
-            similar.isEmpty
-            ? "GET /models lists the available models."
-            : "Did you mean \(similar.map { "\"\($0)\"" }.joined(separator: " or "))?"
-        let away = open.filter { $0.answer == .unreachable }.map { "\"\($0.upstream.description.name)\"" }
-        let doubt = away.isEmpty ? "" : " \(away.joined(separator: " and ")) cannot be reached, and may have it."
-        return ModelError(.modelNotFound, "No model server has the model \"\(shown)\". \(advice)\(doubt)")
+        guard !similar.isEmpty else { return "GET /models lists the available models." }
+        return "Did you mean \(similar.map { "\"\($0)\"" }.joined(separator: " or "))?"
     }
 
     /// The unusable server that owns the name.

@@ -19,6 +19,9 @@ struct AccessControl: Sendable {
         self.services = services
     }
 
+    private static let beyondLink = AccessError(
+        .forbidden, "A link opens only the reply or the conversation that it was made for.")
+
     /// The refusal of a request by its head, before its body arrives; `nil` for an acceptable one.
     ///
     /// - Parameter scope: the scope that the route needs; `nil` for a route that any request may use.
@@ -40,7 +43,9 @@ struct AccessControl: Sendable {
     }
 
     /// A handler that serves only principals with a scope; `nil` for any principal.
-    func require(_ scope: Scope?, _ handler: @escaping AuthorizedHandler) -> Handler {
+    ///
+    /// - Parameter permitsLinks: whether it serves the principals of signed links.
+    func require(_ scope: Scope?, permitsLinks: Bool = false, _ handler: @escaping AuthorizedHandler) -> Handler {
         { request, responder in
             var principal: Principal
             do throws(RelayError) {
@@ -51,6 +56,7 @@ struct AccessControl: Sendable {
                     principal = try await authenticator.verifiedPrincipal(of: request.head)
                 }
                 if let scope { try principal.check(scope) }
+                guard permitsLinks || !principal.credential.isLink else { throw RelayError(Self.beyondLink) }
                 principal.isUnchecked = !self.access.hasHandlerChecks
             } catch {
                 responder.refuse(error)

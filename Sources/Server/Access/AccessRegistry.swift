@@ -194,7 +194,7 @@ final class AccessRegistry: Sendable {
         let expiresAt = min(now + lifetime, limit ?? .max)
         do throws(TokenError) {
             let link = try SignedLink(
-                target, owner: owner, credential: credential.keyID ?? "",
+                target, owner: owner, credential: credential.keyID ?? "", session: credential.sessionID ?? "",
                 issuedAt: min(credential.issuedAt ?? now, now),
                 expiresAt: expiresAt)
             return (link.text(code: key.linkKey.code(of: link.authenticatedBytes)), expiresAt - now)

@@ -178,7 +178,9 @@ extension Principal {
         let credential: Credential =
             link.credential.isEmpty
             ? .issuer("", issuedAt: link.issuedAt) : .token(key: link.credential, issuedAt: link.issuedAt)
-        self.init(owner: link.owner, scopes: [.read], credential: .link(of: credential))
+        self.init(
+            owner: link.owner, scopes: [.read],
+            credential: .link(of: link.session.isEmpty ? credential : .session(id: link.session, of: credential)))
         switch link.target {
         case .reply(let id): (conversations, reply) = ([], id)
         case .conversation(let name): conversations = [ExactText(name)]

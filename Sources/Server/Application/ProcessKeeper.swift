@@ -7,7 +7,10 @@ import ChatterdSockets
 
 /// What must not wait for requests: the lease of the process, and the revocations. It has an event loop and connections of its own, so no
 /// request can cost the process its replies or keep a credential alive, however long it holds a shard or a connection.
-final class ProcessKeeper: Sendable {
+public final class ProcessKeeper: Sendable {
+    /// The number of its connections.
+    public static let connections = 2
+
     let pool: PostgresPool
     private let renewal: Confined<LeaseRenewal>
     private let revocations: Confined<RevocationPoller>
@@ -27,7 +30,7 @@ final class ProcessKeeper: Sendable {
         on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, home: PostgresPool, log: Log
     ) -> PostgresPool {
         var configuration = PostgresConfiguration(store, target: target, health: home.health, log: log)
-        configuration.connections = 2
+        configuration.connections = connections
         configuration.pipelineDepth = 1
         configuration.connectionTimeout = connectionTimeout
         configuration.timeLimit = min(store.timeout, timeLimit)

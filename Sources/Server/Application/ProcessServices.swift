@@ -31,6 +31,8 @@ final class ProcessServices: Sendable {
     let access: AccessRegistry
     /// The use of credentials.
     let usage: UsageStore
+    /// The limits of the stored text of apps and of people.
+    let quota: TextQuota
     /// Checks the tokens of external issuers.
     let issuers: IssuerVerifier
 
@@ -60,6 +62,9 @@ final class ProcessServices: Sendable {
             store: AppKeyStore(pool: home.pool), polled: AppKeyStore(pool: keeperPool),
             sessions: SessionStore(pool: home.pool), log: log)
         usage = UsageStore(pool: home.pool, lease: lease)
+        quota = TextQuota(
+            TextQuota.Limits(app: configuration.store.textLimit, person: configuration.store.personTextLimit),
+            pool: home.readers)
         issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }
 }

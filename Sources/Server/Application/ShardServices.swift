@@ -41,7 +41,7 @@ final class ShardServices {
                 pool: pools.pool, readers: pools.readers, lease: process.lease,
                 historyLimit: configuration.store.historyLimit,
                 conversationLimit: configuration.store.conversationLimit,
-                attachmentsLimit: configuration.store.attachmentsLimit, memory: process.memory,
+                attachmentsLimit: configuration.store.attachmentsLimit, quota: process.quota, memory: process.memory,
                 histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
@@ -50,10 +50,11 @@ final class ShardServices {
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(
             pool: pools.pool, readers: pools.readers, conversationLimit: configuration.store.conversationLimit,
-            attachmentsLimit: configuration.store.attachmentsLimit, memory: process.memory, signals: process.signals)
+            attachmentsLimit: configuration.store.attachmentsLimit, quota: process.quota, memory: process.memory,
+            signals: process.signals)
         catalogue = ConversationCatalogue(
             pool: pools.pool, readers: pools.readers, attachmentsLimit: configuration.store.attachmentsLimit,
-            signals: process.signals)
+            quota: process.quota, signals: process.signals)
         feeds = ConversationFeeds(
             FeedReader(pool: pools.readers), signals: process.signals, slots: process.feedSlots, memory: process.memory,
             limits: FeedWriter.Limits(

@@ -74,7 +74,7 @@ struct DoorRoutes: Sendable {
             model = try self.model(of: asked.chat)
             asked.chat.model = model
             guard !asked.isPassed else {
-                if let answer = asked.loadAnswer, isWithoutOllama(model, request) {
+                if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
                     respondLoaded(model, answer, to: responder)
                     return
                 }
@@ -120,7 +120,8 @@ struct DoorRoutes: Sendable {
     }
 
     /// Whether the servers of a model are of other kinds than `ollama`. They load it by themselves.
-    private func isWithoutOllama(_ model: String, _ request: Request) -> Bool {
+    private func isWithoutOllama(_ model: String, _ request: Request) async -> Bool {
+        await services[request].upstreams.directory.prepare(for: model)
         let targets = services[request].upstreams.directory.targets(for: model)
         return !targets.isEmpty && !targets.contains { $0.upstream.description.kind == .ollama }
     }

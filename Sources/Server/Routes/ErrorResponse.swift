@@ -10,7 +10,7 @@ extension RelayError.Code {
     /// The status of an error response.
     var status: Status {
         switch self {
-        case .invalidRequest, .historyTooLarge, .attachmentsFull: .unprocessableContent
+        case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
         case .conversationReplaced, .conversationExists, .conversationBusy, .replyNotComplete, .idempotencyKeyReused,
             .upstreamExists:

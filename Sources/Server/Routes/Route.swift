@@ -40,6 +40,8 @@ public enum Route: String, CaseIterable, Sendable {
 
     /// The patterns of routes that every host and origin may use.
     static let openRoutes: Set<String> = [healthz.rawValue, readyz.rawValue, openAPI.rawValue]
+    /// The routes that a signed link may open: all reading of a reply or a conversation.
+    static let linkRoutes: Set<Route> = [.reply, .conversation, .exportConversation, .conversationEvents]
     /// The patterns of routes that a link of another site may open.
     static let pageRoutes: Set<String> = [identity.rawValue]
 }

@@ -68,7 +68,7 @@ extension Router {
             let (handler, scope) = doors.handler(of: endpoint)
             on(
                 endpoint.method, endpoint.path, check: { head in access.check(head, for: scope) },
-                access.require(scope) { request, responder, principal in
+                access.require(scope, permitsLinks: endpoint.namesWhatItReads) { request, responder, principal in
                     await handler(namesApps ? UserAgentApp.naming(request, principal) : request, responder, principal)
                 })
         }
@@ -87,7 +87,8 @@ extension Router {
         let conversation = ConversationRoute(services: services, audit: process.access.store)
         on(.delete, .conversation, for: .chat, access, conversation.delete)
         let archive = ArchiveRoute(
-            services: services, memory: process.memory, unsentLimit: process.configuration.streams.unsentLimit)
+            services: services, usage: process.usage, memory: process.memory,
+            unsentLimit: process.configuration.streams.unsentLimit)
         on(.get, .conversation, for: .read, access, archive.read)
         on(.post, .forkConversation, for: .chat, access, archive.fork)
         on(.get, .exportConversation, for: .read, access, archive.export)
@@ -164,6 +165,7 @@ extension Router {
         _ handler: @escaping AuthorizedHandler
     ) {
         on(
-            method, route.rawValue, check: { head in access.check(head, for: scope) }, access.require(scope, handler))
+            method, route.rawValue, check: { head in access.check(head, for: scope) },
+            access.require(scope, permitsLinks: Route.linkRoutes.contains(route), handler))
     }
 }

@@ -9,8 +9,10 @@ public final class ModelListCache {
     /// The answer of one model server.
     public struct Listing: Sendable {
         let upstream: Upstream
-        /// The models that the server lists, or the error.
+        /// The models for chats that the server lists, or the error.
         public let models: Result<[ModelDescription], ModelError>
+        /// The names of all of its models.
+        var names: Set<String> = []
     }
 
     private static let lifetime = Duration.seconds(5)
@@ -49,6 +51,13 @@ public final class ModelListCache {
     /// Asks the model servers for a name that no list has.
     func ask(_ directory: UpstreamDirectory) async {
         _ = await listings(of: directory, notOlderThan: Self.lifetimeForUnknownNames)
+    }
+
+    /// Asks the model servers in the background, if the answers have expired.
+    func refreshIfOld(_ directory: UpstreamDirectory) {
+        guard !isAsking, listings == nil || shard.now >= askedAt + Self.lifetime else { return }
+        isAsking = true
+        begin(directory)
     }
 
     private func listings(of directory: UpstreamDirectory, notOlderThan age: Duration) async -> [Listing] {
@@ -107,7 +116,9 @@ public final class ModelListCache {
     /// Asks one model server, within the timeout of its factory.
     public static func listing(of upstream: Upstream) async -> Listing {
         do throws(ModelError) {
-            return Listing(upstream: upstream, models: .success(try await upstream.model.listModels()))
+            let models = try await upstream.model.listModels()
+            return Listing(
+                upstream: upstream, models: .success(models.filter(\.canChat)), names: Set(models.map(\.name)))
         } catch {
             return Listing(upstream: upstream, models: .failure(error))
         }
@@ -118,11 +129,11 @@ extension ModelListCache.Listing {
     /// The answer for the directory.
     fileprivate var answer: UpstreamDirectory.Answer {
         switch models {
-        case .success(let models): models.isEmpty ? .none : .names(Set(models.map(\.name)))
+        case .success: names.isEmpty ? .none : .names(names)
         case .failure(let error):
             switch error.code {
             case .unavailable, .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .unreachable
-            default: .none
+            default: .failed
             }
         }
     }

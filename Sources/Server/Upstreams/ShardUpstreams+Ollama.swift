@@ -23,15 +23,17 @@ extension ShardUpstreams {
             }
             return try Self.resolved(ModelTarget(upstream, model: upstream.description.aliases[model] ?? model))
         }
-        let configured = directory.targets(for: model).filter { $0.upstream.description.kind == .ollama }
         let listing = await targetsListing(model)
+        let configured = directory.targets(for: model).filter { $0.upstream.description.kind == .ollama }
         guard change != .delete || listing.count < 2 else {
             let names = listing.map(\.upstream.description.name).joined(separator: ", ")
             throw RelayError(
                 .invalidRequest, "Several model servers have this model: \(names). Name one with ?upstream=NAME.")
         }
         if let target = listing.first ?? configured.first { return try Self.resolved(target) }
-        guard !change.needsModel, let first = all.first else {
+        // Of a server with configured models nobody could ask for a new one.
+        let first = all.first { UpstreamNames($0.description).takesAnyName } ?? all.first
+        guard !change.needsModel, let first else {
             throw RelayError(.model(.modelNotFound), "No model server of the kind ollama has this model.")
         }
         return try Self.resolved(ModelTarget(first, model: model))
@@ -47,11 +49,10 @@ extension ShardUpstreams {
         let listings = await modelLists.listings(of: directory)
         return directory.targets(for: model).filter { target in
             guard target.upstream.description.kind == .ollama,
-                let listing = listings.first(where: { $0.upstream === target.upstream }),
-                let models = try? listing.models.get()
+                let names = listings.first(where: { $0.upstream === target.upstream })?.names
             else { return false }
             // Ollama adds the tag `latest` to a name without one.
-            return models.contains { $0.name == target.model || $0.name == target.model + ":latest" }
+            return names.contains(target.model) || names.contains(target.model + ":latest")
         }
     }
 

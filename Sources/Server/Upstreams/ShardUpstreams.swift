@@ -20,6 +20,7 @@ final class ShardUpstreams {
         let lists = ModelListCache(on: factory.shard, estimates: estimates)
         modelLists = lists
         directory.askForModels = { [unowned directory] in await lists.ask(directory) }
+        directory.refreshModels = { [unowned directory] in lists.refreshIfOld(directory) }
     }
 
     /// Replaces the list of model servers. Unchanged servers keep their connections, and running answers continue.
@@ -49,8 +50,8 @@ final class ShardUpstreams {
         for name: String, of kinds: Set<UpstreamDescription.Kind>, otherwise refusal: RelayError
     ) async throws(RelayError) -> (target: ModelTarget, model: UpstreamModel) {
         await directory.prepare(for: name)
+        if let refusal = directory.refusalOfRequest(for: name) { throw RelayError(refusal) }
         let targets = directory.targets(for: name)
-        guard !targets.isEmpty else { throw RelayError(directory.refusal(of: name)) }
         let servers = targets.compactMap { target -> (target: ModelTarget, model: UpstreamModel)? in
             guard kinds.contains(target.upstream.description.kind) else { return nil }
             return (target.upstream.model as? UpstreamModel).map { (target, $0) }

@@ -28,6 +28,12 @@ public final class TLSContext: @unchecked Sendable {
         }
     }
 
+    /// The second since 1970 (UTC) at which the certificate of a server expires; `nil` without one.
+    public var certificateEnd: Int64? {
+        let end = copenssl_certificate_end(pointer)
+        return end < 0 ? nil : end
+    }
+
     /// The context of clients that trust the system's authorities only; created once in a process.
     private static let common = Lock<TLSContext?>(nil)
 

@@ -46,7 +46,7 @@ actor ConversationSession {
         }
         var hasInterrupted = false
         while true {
-            switch await readLine() {
+            switch await readCommand() {
             case .end:
                 leave()
                 return .done
@@ -57,11 +57,10 @@ actor ConversationSession {
                 }
                 console.writeLine("^C  (again, or Ctrl-D, to end)", .dim)
                 hasInterrupted = true
-            case .line(let line):
+            case .command(let command, let text):
                 hasInterrupted = false
-                let command = SessionCommand(line)
                 if command != .none {
-                    await editor.remember(line)
+                    await editor.remember(text)
                 }
                 guard command != .quit else {
                     leave()
@@ -76,15 +75,27 @@ actor ConversationSession {
 
     // MARK: - Lines
 
+    private enum Input {
+        /// A command or a prompt, with the text that the history keeps.
+        case command(SessionCommand, text: String)
+        case interrupt
+        case end
+    }
+
     /// Reads a prompt or a command: a line with its continuations, pasted lines, or the lines between two `"""`.
-    private func readLine(initial: String = "") async -> LineEditor.Input {
+    private func readCommand() async -> Input {
         var input = SessionInput()
-        var initial = initial
         while true {
-            let read = await editor.read(prompt: input.isEmpty ? "> " : ". ", initial: initial)
-            guard case .line(let line) = read else { return read }
-            if let text = input.add(line) { return .line(text) }
-            initial = ""
+            switch await editor.read(prompt: input.isEmpty ? "> " : ". ") {
+            case .interrupt: return .interrupt
+            case .end: return .end
+            case .line(let line):
+                guard let command = input.add(line) else { continue }
+                if case .prompt(let text) = command, text.contains("\n") {
+                    return .command(command, text: text)
+                }
+                return .command(command, text: line)
+            }
         }
     }
 
@@ -184,7 +195,7 @@ actor ConversationSession {
             console.report("there is no prompt to edit")
             return
         }
-        guard case .line(let line) = await readLine(initial: turn.prompt), !line.trimmed.isEmpty else {
+        guard case .line(let line) = await editor.read(prompt: "> ", initial: turn.prompt), !line.trimmed.isEmpty else {
             console.writeLine()
             return
         }

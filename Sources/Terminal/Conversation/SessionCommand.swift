@@ -17,12 +17,16 @@ enum SessionCommand: Equatable {
     /// A command that does not exist, or lacks its argument: a sentence.
     case wrong(String)
 
-    /// Reads a line. A prompt that begins with a slash is written with two. Several lines that begin with a slash and no command, such as the
-    /// path of a file, are a prompt.
+    /// Reads a text. A line that begins with a slash is a command, and with two a prompt that begins with one. Several lines are a prompt, but for
+    /// `/system`.
     init(_ text: String) {
         let line = text.trimmed
+        guard !line.contains("\n") || line.hasPrefix("/system ") else {
+            self = .prompt(text.trimmedLines)
+            return
+        }
         guard line.hasPrefix("/"), !line.hasPrefix("//") else {
-            self = line.isEmpty ? .none : .prompt(line.hasPrefix("//") ? String(line.dropFirst()) : text.trimmedLines)
+            self = line.isEmpty ? .none : .prompt(line.hasPrefix("//") ? String(line.dropFirst()) : line)
             return
         }
         let name = line.prefix { !$0.isWhitespace }
@@ -40,8 +44,7 @@ enum SessionCommand: Equatable {
         case "/servers": self = .servers
         case "/help", "/?": self = .help
         case "/quit", "/exit": self = .quit
-        default:
-            self = line.contains("\n") ? .prompt(text.trimmedLines) : .wrong("there is no command \(name): see /help")
+        default: self = .wrong("there is no command \(name): see /help")
         }
     }
 

@@ -1,5 +1,5 @@
 /// What a person types until it is complete. A line that ends with a backslash continues with the next one. Lines between `"""` and `"""` are
-/// one text.
+/// one prompt, and so are pasted lines.
 struct SessionInput {
     private static let quote = "\"\"\""
 
@@ -11,10 +11,11 @@ struct SessionInput {
 
     /// Adds a line, which has line ends if it was pasted.
     ///
-    /// - Returns: the whole text, if the line ends it.
-    mutating func add(_ line: String) -> String? {
+    /// - Returns: what all lines say, if this one is the last.
+    mutating func add(_ line: String) -> SessionCommand? {
         var line = line
-        if isEmpty, line.trimmed.hasPrefix(Self.quote) {
+        let isPasted = line.contains("\n")
+        if isEmpty, !isPasted, line.trimmed.hasPrefix(Self.quote) {
             isQuoted = true
             line = String(line.trimmed.dropFirst(Self.quote.count))
         }
@@ -23,9 +24,10 @@ struct SessionInput {
                 text += line + "\n"
                 return nil
             }
-            return text + line.dropLast(Self.quote.count)
+            text += line.dropLast(Self.quote.count)
+            return text.trimmed.isEmpty ? SessionCommand.none : .prompt(text.trimmedLines)
         }
-        guard line.hasSuffix("\\") else { return text + line }
+        guard !isPasted, line.hasSuffix("\\") else { return SessionCommand(text + line) }
         text += line.dropLast() + "\n"
         return nil
     }

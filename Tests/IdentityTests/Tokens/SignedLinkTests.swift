@@ -11,6 +11,8 @@ import Testing
         return [
             try SignedLink(.reply("r-1"), owner: person, credential: "0123456789abcdef", issuedAt: 1, expiresAt: 2),
             try SignedLink(.conversation("trip"), owner: person, issuedAt: 1, expiresAt: 2),
+            try SignedLink(
+                .conversation("trip"), owner: person, credential: "0123", session: "4567", issuedAt: 1, expiresAt: 2),
             try SignedLink(.conversation("trip"), owner: Owner(app: "shop"), issuedAt: 1, expiresAt: 2),
             try SignedLink(.reply("trip"), owner: Owner(app: "shop"), issuedAt: -1, expiresAt: .max),
             try SignedLink(.conversation("shop"), owner: Owner(app: "trip"), issuedAt: 1, expiresAt: 2),
@@ -45,10 +47,10 @@ import Testing
             for person in [nil] + names.map(Optional.some) {
                 for name in names {
                     for target in [SignedLink.Target.reply(name), .conversation(name)] {
-                        for credential in ["", "a"] {
+                        for (credential, session) in [("", ""), ("a", ""), ("", "a"), ("a", "b")] {
                             let link = try SignedLink(
-                                target, owner: Owner(app: app, person: person), credential: credential, issuedAt: 1,
-                                expiresAt: 2)
+                                target, owner: Owner(app: app, person: person), credential: credential,
+                                session: session, issuedAt: 1, expiresAt: 2)
                             all.insert(link.authenticatedBytes)
                             count += 1
                         }

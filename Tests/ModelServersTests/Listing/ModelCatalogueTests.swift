@@ -57,7 +57,7 @@ import Testing
             #expect(
                 try outcome.get() == [
                     ModelDescription(name: "a:latest"), ModelDescription(name: "b:1", contextLength: 4096),
-                    ModelDescription(name: "o"),
+                    ModelDescription(name: "e", canChat: false), ModelDescription(name: "o"),
                 ])
             #expect(upstream.probes.map(\.path) == ["/api/tags", "/api/ps"])
             #expect(upstream.probes.allSatisfy { $0["Authorization"] == "Bearer k" && $0["Content-Type"] == nil })
@@ -133,7 +133,10 @@ import Testing
                 #"{"data":[{"identifier":"ollama/m","provider_resource_id":"x","type":"model","model_type":"llm","#
                 + #""metadata":{}},{"identifier":"e","model_type":"embedding","metadata":{"context_length":512}}]}"#
             let (outcome, _) = try Self.ask(.llamastack, ["/v1/models": .plain(200, list)])
-            #expect(try outcome.get() == [ModelDescription(name: "ollama/m")])
+            #expect(
+                try outcome.get() == [
+                    ModelDescription(name: "ollama/m"), ModelDescription(name: "e", canChat: false),
+                ])
         }
     }
 

@@ -62,10 +62,10 @@ import Testing
 
     // MARK: - What servers list themselves
 
-    /// A directory of servers of the kind `ollama` without configured models, which answer so when they are asked.
+    /// A directory of servers without configured models, which answer so when they are asked, and the number of times they were.
     private func directory(
         answers: KeyValuePairs<String, UpstreamDirectory.Answer>, configured: UpstreamDescription...
-    ) async -> UpstreamDirectory {
+    ) -> UpstreamDirectory {
         let upstreams = (answers.map { description($0.key, .ollama) } + configured).map {
             Upstream($0, model: ScriptedModel(), health: UpstreamHealth())
         }
@@ -79,66 +79,100 @@ import Testing
     }
 
     @Test func nameGoesToTheServersThatListIt() async {
-        let directory = await directory(answers: [
+        let directory = directory(answers: [
             "a": .names(["qwen3:latest", "x"]), "b": .names(["x", "y:1"]), "c": .none, "d": .unreachable,
+            "e": .failed,
         ])
         for (name, servers) in [
             "x": ["a:x", "b:x"], "y:1": ["b:y:1"], "qwen3": ["a:qwen3"], "qwen3:latest": ["a:qwen3:latest"],
             // Only a server without a list may have it.
-            "y": ["c:y"], "typo": ["c:typo"], "qwen3:8b": ["c:qwen3:8b"], "a/typo": ["a:typo"],
+            "y": ["c:y", "e:y"], "typo": ["c:typo", "e:typo"], "qwen3:8b": ["c:qwen3:8b", "e:qwen3:8b"],
+            "a/typo": ["a:typo"],
         ] {
             await directory.prepare(for: name)
             #expect(names(directory.targets(for: name)) == servers, "\(name)")
+            #expect(directory.refusalOfRequest(for: name) == nil, "\(name)")
         }
     }
 
     @Test func nameThatNoListHasIsRefusedWithSimilarOnes() async {
-        let directory = await directory(answers: [
-            "a": .names(["qwen3:8b"]), "b": .names(["llama3.2"]), "c": .unreachable,
-        ])
-        await directory.prepare(for: "qwen3:8")
-        #expect(directory.targets(for: "qwen3:8").isEmpty)
-        let refusal = directory.refusal(of: "qwen3:8")
-        #expect(refusal.code == .modelNotFound)
-        #expect(
-            refusal.message == "No model server has the model \"qwen3:8\". Did you mean \"qwen3:8b\"? "
-                + "\"c\" cannot be reached, and may have it.")
+        let directory = directory(answers: ["a": .names(["qwen3:8b"]), "b": .names(["llama3.2:latest"])])
+        await directory.prepare(for: "llama3.3")
+        #expect(directory.targets(for: "llama3.3").isEmpty)
+        let refusal = directory.refusalOfRequest(for: "llama3.3")
+        #expect(refusal?.code == .modelNotFound)
+        #expect(refusal?.message == "No model server has the model \"llama3.3\". Did you mean \"llama3.2\"?")
     }
 
-    @Test func serverThatCannotBeReachedKeepsTheNamesOfItsLastList() async throws {
-        let directory = await directory(answers: ["a": .names(["x"]), "b": .names(["y"])])
+    /// The request is refused at once, and may be sent again. A reply that was accepted earlier waits for the server.
+    @Test func nameThatOnlyAnUnreachableServerMayHaveIsRefusedForNow() async {
+        let directory = directory(answers: ["a": .names(["qwen3:8b"]), "b": .unreachable])
+        await directory.prepare(for: "qwen3:8")
+        let refusal = directory.refusalOfRequest(for: "qwen3:8")
+        #expect(refusal?.code == .unavailable)
+        #expect(
+            refusal?.message == "No model server that can be reached has the model \"qwen3:8\". "
+                + "Did you mean \"qwen3:8b\"? \"b\" cannot be reached, and may have it.")
+        #expect(names(directory.targets(for: "qwen3:8")) == ["b:qwen3:8"])
+    }
+
+    @Test(arguments: [UpstreamDirectory.Answer.unreachable, .failed])
+    func serverThatDoesNotListKeepsTheNamesOfItsLastList(answer: UpstreamDirectory.Answer) async throws {
+        let directory = directory(answers: ["a": .names(["x"]), "b": .names(["y"])])
         await directory.prepare(for: "x")
-        directory.learn(.unreachable, of: directory.upstreams[0])
+        directory.learn(answer, of: directory.upstreams[0])
         #expect(names(directory.targets(for: "x")) == ["a:x"] && directory.targets(for: "z").isEmpty)
         directory.learn(.names(["z"]), of: directory.upstreams[0])
         #expect(directory.targets(for: "x").isEmpty && names(directory.targets(for: "z")) == ["a:z"])
         // A changed list of servers keeps what the unchanged ones have listed.
         directory.update(directory.upstreams)
         #expect(names(directory.targets(for: "z")) == ["a:z"])
+        directory.learn(.none, of: directory.upstreams[0])
+        #expect(names(directory.targets(for: "z")) == ["a:z"] && names(directory.targets(for: "any")) == ["a:any"])
     }
 
     @Test func serversOfWhichNoneCanBeReachedAreAsked() async {
-        let directory = await directory(answers: ["a": .unreachable, "b": .unreachable])
+        let directory = directory(answers: ["a": .unreachable, "b": .unreachable])
         await directory.prepare(for: "x")
         #expect(names(directory.targets(for: "x")) == ["a:x", "b:x"])
+        #expect(directory.refusalOfRequest(for: "x") == nil)
     }
 
-    @Test func onlyServerIsAskedForAnyName() async {
-        let directory = await directory(
+    @Test func onlyServerIsAskedForAnyName() {
+        let directory = directory(
             answers: ["a": .names(["x"])], configured: description("echo", .echo, models: ["echo"]))
         directory.learn(.names(["x"]), of: directory.upstreams[0])
-        #expect(!directory.needsLists(for: "y") && names(directory.targets(for: "y")) == ["a:y"])
+        #expect(!directory.depends(onListsFor: "y") && names(directory.targets(for: "y")) == ["a:y"])
     }
 
     @Test func configuredNamesNeedNoList() async {
-        let directory = await directory(
-            answers: ["a": .names(["x"])], configured: description("b", models: ["x", "m"]))
+        let directory = directory(answers: ["a": .names(["x"])], configured: description("b", models: ["x", "m"]))
         for name in ["x", "m", "a/any", "b/m", "b/none"] {
-            #expect(!directory.needsLists(for: name), "\(name)")
+            #expect(!directory.depends(onListsFor: name), "\(name)")
         }
         #expect(names(directory.targets(for: "x")) == ["b:x"])
         await directory.prepare(for: "typo")
         #expect(directory.targets(for: "typo").isEmpty)
+    }
+
+    /// Servers are asked before a refusal, and for a name of which nothing is known; otherwise requests do not wait for lists.
+    @Test func requestsWaitForListsOnlyIfTheyDecide() async {
+        let directory = directory(answers: ["a": .names(["x"]), "b": .names(["y"])])
+        var (asked, refreshed) = (0, 0)
+        let ask = directory.askForModels
+        directory.askForModels = {
+            asked += 1
+            await ask?()
+        }
+        directory.refreshModels = { refreshed += 1 }
+        for (name, total) in [("x", 1), ("x", 1), ("y", 1), ("typo", 2), ("typo", 3), ("a/typo", 3)] {
+            await directory.prepare(for: name)
+            #expect(asked == total, "\(name)")
+        }
+        #expect(refreshed == 5)
+        directory.learn(.none, of: directory.upstreams[1])
+        await directory.prepare(for: "typo")
+        #expect(asked == 3 && names(directory.targets(for: "typo")) == ["b:typo"])
     }
 
     @Test func refusalSaysThatThereIsNoServer() {

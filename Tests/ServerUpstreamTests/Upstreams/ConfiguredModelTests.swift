@@ -98,15 +98,16 @@ import Testing
             }
             #expect(one.requests.count == 6 && two.requests.count == 6)
             let refusal = try stage.chat("typo", "hi", model: "llama3.3")
-            #expect(refusal.status == 404 && refusal.json["code"] as? String == "model_not_found")
+            #expect(refusal.status == 502 && refusal.json["code"] as? String == "upstream_unavailable")
+            #expect(refusal.json["retryable"] as? Bool == true)
             let words = refusal.json["error"] as? String ?? ""
             #expect(words.contains("Did you mean \"llama3.2\"") && words.contains("\"away\" cannot be reached"))
             // A door refuses it too.
             let body = #"{"model":"llama3.3","messages":[{"role":"user","content":"hi"}]}"#
-            #expect(try RawClient.post(port: stage.port, "/v1/chat/completions", json: body).status == 404)
+            #expect(try RawClient.post(port: stage.port, "/v1/chat/completions", json: body).status == 502)
             #expect(one.requests.count == 6 && two.requests.count == 6)
             // A model that was pulled just now is found.
-            #expect(try stage.chat("new", "hi", model: "phi4").status == 404)
+            #expect(try stage.chat("new", "hi", model: "phi4").status == 502)
             pulled.open()
             let found = try eventually("the new model is found") { () -> HTTPExchange? in
                 let answer = try stage.chat("new", "hi", model: "phi4")

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import ssl
 import subprocess
 import threading
@@ -14,7 +15,7 @@ import unittest
 import urllib.parse
 
 from harness.chatterd import PROGRAM, Server
-from harness.client import ask, connect, post, prompt, said, stream
+from harness.client import ask, call, connect, post, prompt, said, stream
 from harness.machine import TIMEOUT, TOP, make_directory
 from harness.model import Model
 
@@ -32,6 +33,11 @@ class RunningServerTests(unittest.TestCase):
         self.assertEqual([answer.returncode for answer in answers], [0, 0])
         self.assertIn("Hello!", said(answers[0].stdout))
         self.assertIn("Hello!", said(answers[1].stdout))
+
+    def test_the_printed_token_administers_model_servers(self):
+        token = re.search(r"^administrator's token .*: ([a-z0-9]{26}) \(", self.server.log(), re.M).group(1)
+        for status, headers in ((401, {}), (200, {"Authorization": f"Bearer {token}"})):
+            self.assertEqual(call(self.url, "GET", "/upstreams", headers=headers)[0], status)
 
     @unittest.skipUnless(importlib.util.find_spec("httpx_sse"), "httpx-sse could not be installed")
     def test_an_sse_library_reads_numbered_events_up_to_done(self):

@@ -34,6 +34,7 @@ class Terminal:
         stream = pyte.ByteStream(self.screen)
         self._master, slave = pty.openpty()
         self._set_size(columns, lines)
+        self.first_modes = self.modes()
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
             preexec_fn=prepare,
@@ -44,6 +45,15 @@ class Terminal:
 
     def _set_size(self, columns, lines):
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def modes(self):
+        """The state of the terminal: echo, line mode and so on."""
+        return termios.tcgetattr(self._master)
+
+    def expect_end(self):
+        """Waits until all programs have left the terminal."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._is_over, TIMEOUT)
 
     def _read(self, stream):
         raw = b""
@@ -85,7 +95,10 @@ class Terminal:
 
     def send(self, text):
         """Types a text."""
-        data = text.encode()
+        self.send_bytes(text.encode())
+
+    def send_bytes(self, data):
+        """Types bytes."""
         while data:
             data = data[os.write(self._master, data):]
 

@@ -188,7 +188,7 @@ class ConversationTests(ChatterTestCase):
         self.says("Understood.")
         terminal = self.begin()
         self.assertIn(b"\x1b[?2004h", terminal.raw)
-        code = "def f(x):\n    if x:\n\treturn \"\x1b[20 ä\"\n\n/help"
+        code = "def f(x):\n    if x:\n\treturn \"\x1b[20 \xe4\"\n\n/help"
         typed = code.replace("\n", "\r")
         # A text in the marks is not executed, and can be edited.
         terminal.send(f"Explain:\x1b[200~{typed}\r\x1b[201~")
@@ -196,28 +196,87 @@ class ConversationTests(ChatterTestCase):
         terminal.enter("!")
         terminal.expect("Understood.\n> ")
         self.assertEqual(self.texts("user"), [f"Explain:{code}!".replace("\x1b", "")])
-        # A text that begins with white space and a slash.
-        terminal.send("\x1b[200~  /usr/bin/env\r  -S\x1b[201~")
+        # A text that begins with white space and a slash, and with the line ends of another system.
+        terminal.send("\x1b[200~  /usr/bin/env\r\n  -S\r\n\x1b[201~")
         terminal.expect("-S")
         terminal.enter("")
         terminal.expect("Understood.\n> ")
         self.assertEqual(self.texts("user")[1:], ["  /usr/bin/env\n  -S"])
+        # The last prompt and the history have all of its lines.
         terminal.enter("/edit")
         terminal.expect("-S")
         terminal.enter(" sh")
         terminal.expect("Understood.\n> ")
         self.assertEqual(self.model.exchange(2).prompts[-1], ("user", "  /usr/bin/env\n  -S sh"))
+        terminal.send("\x1b[A")
+        terminal.expect("-S sh")
+        terminal.enter(" -x")
+        terminal.expect("Understood.\n> ")
+        self.assertEqual(self.model.exchange(3).prompts[-1], ("user", "  /usr/bin/env\n  -S sh -x"))
         self.leave(terminal)
 
     def test_long_pasted_text_is_sent_whole(self):
         self.says("Read.")
-        terminal = self.begin()
+        terminal = self.begin(columns=40, lines=10)
         text = "\n".join(f"line {number} " + "x" * 60 for number in range(2_000))
-        terminal.send("\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~")
+        for marks, words in (("\x1b[A\x1b[B", ""), ("\x01\x05", " and so on")):
+            terminal.send("\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~")
+            terminal.expect("2000 lines]")
+            # A look into the history, or a move of the cursor, changes nothing.
+            terminal.send(marks)
+            terminal.enter(words)
+            terminal.expect("Read.\n> ")
+        self.assertEqual(self.texts("user"), [text, f"{text} and so on"])
+        self.leave(terminal)
+
+    def test_pasted_bytes_that_are_no_text_are_replaced(self):
+        self.says("Read.")
+        terminal = self.begin()
+        terminal.send_bytes(b"\x1b[200~a\xff\xc3\xa4\xe2\x82\rb\x1b[201~")
         terminal.enter("")
         terminal.expect("Read.\n> ")
-        self.assertEqual(self.texts("user"), [text])
+        self.assertEqual(self.texts("user"), ["a\ufffd\xe4\ufffd\ufffd\nb"])
+        # Ctrl-C ends a paste whose mark never comes.
+        terminal.send("\x1b[200~unfinished")
+        terminal.interrupt()
+        terminal.expect("^C")
+        terminal.expect("> ")
         self.leave(terminal)
+
+    def test_lines_pasted_during_an_answer_are_one_prompt(self):
+        self.says_then_waits(["Eins, ", "zwei"], [", drei."])
+        terminal = self.begin()
+        terminal.enter("Count.")
+        terminal.expect("Eins, zwei")
+        terminal.send("\x1b[200~one\r/quit\rthree\x1b[201~")
+        self.proceed.set()
+        terminal.expect(", drei.\n> ")
+        terminal.expect("three")
+        self.says("Good.")
+        terminal.enter("")
+        terminal.expect("Good.\n> ")
+        self.assertEqual(self.texts("user"), ["Count.", "one\n/quit\nthree"])
+        self.leave(terminal)
+
+    def test_terminal_has_its_state_again_however_the_program_ends(self):
+        for end in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, None):
+            self.proceed.clear()
+            self.says_then_waits(["A beginning"])
+            terminal = self.begin()
+            terminal.enter("Speak.")
+            terminal.expect("A beginning")
+            self.assertNotEqual(terminal.modes(), terminal.first_modes)
+            if end is None:
+                terminal.interrupt()
+                terminal.expect("[stopped]\n> ")
+                terminal.send("\x04")
+            else:
+                terminal.process.send_signal(end)
+            terminal.status()
+            self.assertEqual(terminal.modes(), terminal.first_modes)
+            self.proceed.set()
+            terminal.expect_end()
+            self.assertEqual(terminal.raw.count(b"\x1b[?2004h"), terminal.raw.count(b"\x1b[?2004l"), terminal.raw)
 
     def test_lines_between_three_quotes_are_one_prompt(self):
         self.says("Understood.")

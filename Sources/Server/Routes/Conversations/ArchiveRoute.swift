@@ -11,6 +11,7 @@ struct ArchiveRoute: Sendable {
     private static let copies = 5
 
     let services: ShardedServices
+    let usage: UsageStore
     let memory: MemoryBudget
     let unsentLimit: Int
 
@@ -37,6 +38,7 @@ struct ArchiveRoute: Sendable {
             let target = ConversationKey(source.owner, name: name)
             try principal.check(target)
             try target.requireNewName()
+            try await count(principal)
             try await services[request].archive.fork(source, at: fork.reply, to: target, title: fork.title)
             respond(to: responder, .created, with: target, principal)
         } catch {
@@ -70,6 +72,7 @@ struct ArchiveRoute: Sendable {
             let isPiece = try request.isPiece()
             try request.requireJSON(like: "the lines of GET /conversations/:c/export")
             guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+            try await count(principal)
             let imported = try await services[request].archive.importFile(
                 request.body.bytes, isPiece: isPiece, into: key)
             request.body.releaseBytes()
@@ -80,6 +83,16 @@ struct ArchiveRoute: Sendable {
         } catch {
             responder.refuse(error)
         }
+    }
+
+    /// Counts a request that stores many messages against the requests per minute of the principal.
+    ///
+    /// - Throws: `rateLimited`; errors of the store.
+    private func count(_ principal: Principal) async throws(RelayError) {
+        guard let meter = principal.meter?.ofRequests, meter.isLimited else { return }
+        let id = ReplyID.random()
+        _ = try await usage.charge(meter, for: id, bytes: 0, answer: 0)
+        await usage.settle(id, promptTokens: 0, answerTokens: 0)
     }
 
     private func conversation(

@@ -55,8 +55,8 @@ struct TitleRoute: Sendable {
         let services = services[request]
         let directory = services.upstreams.directory
         await directory.prepare(for: model)
+        if let refusal = directory.refusalOfRequest(for: model) { throw RelayError(refusal) }
         let targets = directory.targets(for: model)
-        guard !targets.isEmpty else { throw RelayError(directory.refusal(of: model)) }
         let passed = try services.chat.admitPassedRequest(of: principal.owner)
         defer { passed.end() }
         let charge = try await PassedCharge(

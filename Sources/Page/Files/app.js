@@ -123,6 +123,8 @@ class App {
       this.catalogue.refreshSoon();
     } else if (kind === "refused") {
       alertReader(reply.error.message);
+    } else if (kind === "settings") {
+      this.#showTitle();
     } else if (kind === "list") {
       this.catalogue.refreshSoon();
     } else if (kind === "connection") {
@@ -158,13 +160,17 @@ class App {
 
   #showTitle() {
     const entry = this.catalogue.entry(this.conversation.name);
-    const first = this.conversation.items().find((item) => item.role === "user" || item.text !== undefined);
-    const title = entry?.title ?? (first?.content ?? first?.text)?.slice(0, 80);
+    const title = this.conversation.title ?? entry?.title ?? this.conversation.firstWords;
     $("title").textContent = title || (this.conversation.exists ? strings.untitled : strings.newConversation);
     document.title = title ? `${title} – chatterd` : "chatterd";
-    $("archive").textContent = entry?.archived ? strings.unarchive : strings.archive;
+    $("archive").textContent = this.#isArchived ? strings.unarchive : strings.archive;
     $("export").href = new URL(`${this.conversation.path}/export${session.app ? `?appID=${encodeURIComponent(session.app)}` : ""}`, document.baseURI);
     $("export").download = `${(title || this.conversation.name).replace(/[^\p{L}\p{N} _-]/gu, "").slice(0, 60)}.ndjson`;
+  }
+
+  /// The list has only a part of the conversations.
+  get #isArchived() {
+    return this.conversation.archived ?? this.catalogue.entry(this.conversation.name)?.archived ?? false;
   }
 
   #showModels() {
@@ -280,23 +286,28 @@ class App {
     const suggestion = Symbol("suggestion");
     const title = await ask(strings.rename, strings.renameLabel, $("title").textContent, { extra: [[strings.suggest, suggestion]] });
     if (title === null) return;
-    const { path } = this.conversation;
+    const { conversation } = this;
+    const { path } = conversation;
+    let entry;
     if (title === suggestion) {
-      const before = $("title").textContent;
+      // A conversation without a title has none afterwards, but the first words in its place.
+      const before = conversation.title === null ? null : $("title").textContent;
       await call("PATCH", path, { body: { title: null } });
       try {
-        this.catalogue.update(await call("POST", `${path}/title`, { body: { model: $("model").value || undefined } }));
+        entry = await call("POST", `${path}/title`, { body: { model: $("model").value || undefined } });
       } catch (error) {
         await call("PATCH", path, { body: { title: before } });
         throw error;
       }
     } else {
-      this.catalogue.update(await call("PATCH", path, { body: { title: title.trim() } }));
+      entry = await call("PATCH", path, { body: { title: title.trim() } });
     }
+    conversation.takeSettings(entry);
+    this.catalogue.update(entry);
   }
 
   async #archive() {
-    const archived = !this.catalogue.entry(this.conversation.name)?.archived;
+    const archived = !this.#isArchived;
     this.catalogue.update(await call("PATCH", this.conversation.path, { body: { archived } }));
     this.fresh();
   }

@@ -39,6 +39,7 @@ export class Catalogue extends Emitter {
     const index = this.entries.findIndex((other) => other.conversation === entry.conversation);
     if (index >= 0 && entry.archived === this.showsArchived) this.entries[index] = { ...this.entries[index], ...entry };
     else if (index >= 0) this.entries.splice(index, 1);
+    else this.refreshSoon();
     this.emit();
   }
 

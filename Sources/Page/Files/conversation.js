@@ -19,18 +19,23 @@ function replyID(response) {
   return /replies\/([^/?]+)/.exec(response.headers.get("Location"))[1];
 }
 
-/// Tells listeners `"messages"` when the path changes, `"ended"` with a reply that this page saw end, `"refused"` with a prompt, `"list"` when titles may have
-/// changed, `"deleted"`, and `"connection"`.
+/// Tells listeners `"messages"` when the path changes, `"settings"` when the title or the archiving may have changed, `"ended"` with a reply
+/// that this page saw end, `"refused"` with a prompt, `"list"` when the list may have changed, `"deleted"`, and `"connection"`.
 export class Conversation extends Emitter {
   /// Whether the server has it.
   exists = false;
   /// Whether the server had it, and it was deleted elsewhere.
   isDeleted = false;
+  /// The title that it was given, null for none, and whether it is archived; undefined until its feed or a change tells.
+  title;
+  archived;
   isConnected = true;
   moreBefore = false;
   /// Confirmed prompts whose messages are not loaded yet.
   #arriving = [];
   #messages = new Map();
+  /// The first prompt, if that is not loaded otherwise.
+  #firstPrompt = null;
   #order = [];
   #tip = 0;
   /// The numbers of the messages that follow each message; null after a change.
@@ -66,6 +71,12 @@ export class Conversation extends Emitter {
 
   get path() {
     return `conversations/${nameSegment(this.name)}`;
+  }
+
+  /// The first words of a person, which stand for a missing title; undefined if they are not known.
+  get firstWords() {
+    const first = this.moreBefore ? this.#firstPrompt : this.items().find((item) => item.role === "user" || item.text !== undefined);
+    return (first?.content ?? first?.text)?.slice(0, 80);
   }
 
   /// The messages of the branch that the next prompt follows, the oldest first, as far as they are loaded.
@@ -142,6 +153,12 @@ export class Conversation extends Emitter {
     return page;
   }
 
+  async #loadFirstPrompt() {
+    const { messages } = await call("GET", this.path, { query: { limit: 32, after: 0 }, signal: this.#controller.signal });
+    this.#firstPrompt = messages.find((message) => message.role === "user");
+    this.emit("settings");
+  }
+
   #predecessor(seq) {
     const message = this.#messages.get(seq);
     if (message.after !== undefined) return message.after;
@@ -209,11 +226,19 @@ export class Conversation extends Emitter {
       this.#deleted();
       return true;
     }
+    if (data.title !== undefined) this.takeSettings(data);
     if (event.name === "choice") this.#choose(data.id);
     else if (event.name === "reset") this.#reload().catch(() => {});
     else if (event.name !== "end" && event.name !== "settings" && (data.last ?? data.seq) > (this.#order.at(-1) ?? 0)) this.#catchUp();
     if (event.name !== "conversation") this.emit("list");
     return false;
+  }
+
+  /// Takes the title and the archiving from the feed, or from the answer to a change.
+  takeSettings({ title, archived }) {
+    Object.assign(this, { title, archived });
+    if (!title && this.moreBefore && !this.#firstPrompt) this.#loadFirstPrompt().catch(() => {});
+    this.emit("settings");
   }
 
   #deleted() {

@@ -638,6 +638,45 @@ class ConversationListTests(PageCase):
         self.page.locator("#archived").click()
         expect(row).to_have_count(1)
 
+    def test_conversation_beyond_the_list_has_its_title(self):
+        roles = ("user", "assistant")
+        self.import_messages("long", [{"role": roles[number % 2], "content": f"message {number}"} for number in range(150)])
+        for number in range(60):
+            self.call("POST", "/conversations?appID=web", {"conversation": f"other-{number}", "title": "another one"})
+        self.open("/#long")
+        expect(self.page.locator("#list li")).to_have_count(50)
+        expect(self.page.locator("#list")).not_to_contain_text("message 0")
+        expect(self.page.locator("#title")).to_have_text("message 0")
+        expect(self.page.locator("#export")).to_have_attribute("download", "message 0.ndjson")
+        self.call("PATCH", "/conversations/long?appID=web", {"title": "A long one", "archived": True})
+        expect(self.page.locator("#title")).to_have_text("A long one")
+        expect(self.page.locator("#archive")).to_have_text("Bring back")
+        self.page.reload()
+        expect(self.page.locator("#title")).to_have_text("A long one")
+        expect(self.page.locator("#export")).to_have_attribute("download", "A long one.ndjson")
+        self.menu("rename")
+        expect(self.page.get_by_label("Title")).to_have_value("A long one")
+        self.page.keyboard.press("Escape")
+        self.menu("archive")
+        expect(self.page.locator("#list")).to_contain_text("A long one")
+        self.assertFalse(self.call("GET", "/conversations?appID=web&limit=1")[1]["conversations"][0]["archived"])
+
+    def test_title_that_the_model_cannot_make_stays_missing(self):
+        self.open()
+        self.ask("Where shall we stay?")
+        name = self.page.evaluate("location.hash.slice(1)")
+        for title, shown in (("A week in Rome", "A week in Rome"), (None, "Where shall we stay?")):
+            self.call("PATCH", f"/conversations/{name}?appID=web", {"title": title})
+            expect(self.page.locator("#title")).to_have_text(shown)
+        self.model.script = lambda exchange: (exchange.write({"error": "the model burst"}), Model.BREAK_OFF)[-1]
+        self.menu("rename")
+        self.page.get_by_role("button", name="Let the model choose").click()
+        expect(self.page.locator("#status.error")).to_be_visible()
+        expect(self.page.locator("#title")).to_have_text("Where shall we stay?")
+        # A model is asked only for a title that is missing.
+        self.model.script = lambda exchange: exchange.say("Rome in spring")
+        self.assertEqual(self.call("POST", f"/conversations/{name}/title?appID=web", {"model": "tiny"})[1]["title"], "Rome in spring")
+
     def test_title_is_made_by_the_model(self):
         self.open()
         self.ask("Where shall we stay?")

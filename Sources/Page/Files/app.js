@@ -270,6 +270,7 @@ class App {
   async #fork(message) {
     const { conversation } = await call("POST", `${this.conversation.path}/fork`, { body: { reply: message.id } });
     this.go(conversation);
+    $("prompt").focus();
     await this.catalogue.refresh();
   }
 
@@ -371,7 +372,8 @@ class App {
     addEventListener("hashchange", () => this.route());
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("click", (event) => {
-      if (!event.target.closest("#actions") || event.target.closest(".menu")) $("actions").open = false;
+      if (event.target.closest(".menu")) this.#closeMenu();
+      else if (!event.target.closest("#actions")) $("actions").open = false;
     });
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) return this.conversation?.rest();
@@ -384,11 +386,17 @@ class App {
   #key(event) {
     if (event.altKey && event.code === "KeyN") this.fresh();
     else if (event.altKey && event.code === "KeyS") $("search").focus();
-    else if (event.key === "Escape" && $("actions").open) $("actions").open = false;
+    else if (event.key === "Escape" && $("actions").open) this.#closeMenu();
     else if (event.key === "Escape" && $("shell").classList.contains("listing")) this.sidebar.toggle(false);
-    else if (event.key === "Escape" && event.target === $("prompt") && !event.isComposing) this.#stop();
+    else if (event.key === "Escape" && event.target === $("prompt") && !event.isComposing) this.composer.endEdit() || this.#stop();
     else return;
     event.preventDefault();
+  }
+
+  /// Closes the menu. A dialog returns the focus to where it was, and the menu's own controls are hidden then.
+  #closeMenu() {
+    $("actions").open = false;
+    $("actions").firstElementChild.focus();
   }
 }
 

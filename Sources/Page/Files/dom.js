@@ -31,6 +31,16 @@ export function field(label, input, note = null) {
   return h("div", { class: "field" }, h("label", {}, h("span", { text: label }), input), note && h("small", { id, text: note }));
 }
 
+/// Gives the focus of a control that leaves the page to a control of a message: the one with the same words, or the first, or else to the
+/// message itself.
+export function passFocus(control, message) {
+  const words = (element) => element.getAttribute("aria-label") ?? element.textContent;
+  const controls = [...message.querySelectorAll(".tools button:enabled")];
+  const next = controls.find((other) => words(other) === words(control)) ?? controls[0] ?? message;
+  if (next === message) message.tabIndex = -1;
+  next.focus({ preventScroll: true });
+}
+
 /// Sets the texts of the elements that name one.
 export function fillTexts(root, strings) {
   for (const element of root.querySelectorAll("[data-text]")) element.textContent = strings[element.dataset.text];

@@ -72,6 +72,7 @@ export class Composer {
 
   /// Replaces the draft, for example by an earlier prompt that is edited.
   fill({ text, images = [], editing = null }) {
+    this.#save();
     this.#set(text.length > longPaste ? "" : text, [
       ...(text.length > longPaste ? [{ text }] : []), ...images.map((image) => ({ image })),
     ], editing);
@@ -79,6 +80,14 @@ export class Composer {
     if (!editing) saveDraftAttachments(this.#conversation, this.#attachments);
     this.input.focus();
     this.input.setSelectionRange(this.input.value.length, this.input.value.length);
+  }
+
+  /// Ends the edit of an earlier prompt; returns whether there was one.
+  endEdit() {
+    if (!this.#editing) return false;
+    this.open(this.#conversation);
+    this.input.focus();
+    return true;
   }
 
   #set(text, attachments, editing = null) {
@@ -161,7 +170,7 @@ export class Composer {
     });
     if (this.#editing) {
       chips.unshift(h("li", {}, h("span", { text: strings.editing }),
-        button(strings.cancel, () => this.open(this.#conversation), { class: "tool" })));
+        button(strings.cancel, () => this.endEdit(), { class: "tool" })));
     }
     $("attachments").replaceChildren(...chips);
     this.#resize();

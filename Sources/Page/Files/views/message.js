@@ -1,6 +1,6 @@
 // One message on the page: a prompt, an answer, or a prompt on its way.
 
-import { button, h } from "../dom.js";
+import { button, h, passFocus } from "../dom.js";
 import { MarkdownRenderer, renderMarkdown } from "../markdown/renderer.js";
 import { describeEnd } from "../reply.js";
 import { strings } from "../strings.js";
@@ -44,7 +44,9 @@ function refill(element, key, make) {
   const text = JSON.stringify(key);
   if (element.contentKey === text) return;
   element.contentKey = text;
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
   element.replaceChildren(...make().filter(Boolean));
+  if (focused) passFocus(focused, element.closest(".message"));
 }
 
 /// Images of messages are base64 without a type; the first characters tell it.

@@ -1,6 +1,6 @@
 // The messages of the open conversation: a window of them is on the page, which grows and shrinks while the reader scrolls.
 
-import { $, h } from "../dom.js";
+import { $, h, passFocus } from "../dom.js";
 import { strings } from "../strings.js";
 import { AnswerView, PendingView, PromptView } from "./message.js";
 
@@ -82,8 +82,11 @@ export class MessageList {
 
   #place(items) {
     const shown = new Set(items.map(keyOf));
+    const focused = document.activeElement;
+    let left = null;
     for (const [key, view] of this.#views) {
       if (shown.has(key)) continue;
+      if (view.element.contains(focused)) left = view.message.seq ?? 0;
       view.dispose();
       view.element.remove();
       this.#views.delete(key);
@@ -96,6 +99,10 @@ export class MessageList {
       else this.container.insertBefore(view.element, next);
       view.update(item.seq === undefined ? [] : this.conversation.alternatives(item));
     }
+    if (left === null) return;
+    const other = items.find((item) => item.seq !== undefined && this.conversation.alternatives(item).some(({ seq }) => seq === left));
+    if (other) passFocus(focused, this.#view(other).element);
+    else this.scroller.focus({ preventScroll: true });
   }
 
   #view(item) {
